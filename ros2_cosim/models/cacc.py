@@ -43,6 +43,7 @@ from ros2_cosim.models.controllers.registry import (
 from ros2_cosim.models.controllers.safety import (
     BrakingEstimator,
     CommandLimits,
+    CutInWatch,
     EmergencyBrake,
     StandstillHold,
 )
@@ -148,7 +149,8 @@ class CaccController(Model):
     the scenario has that port. Steering is left to the lane
     keeping on the simulator's side: ``steer`` is 0.
 
-    The object ahead is the nearest one in the own lane. A V2V message counts as the
+    The object ahead is the nearest one in the own lane. The emergency brake also looks at those
+    beside that are coming into it (``CutInWatch``). A V2V message counts as the
     predecessor's only if its sender is that object, so that a vehicle cutting in is followed
     without V2V; the predecessor may be the leader itself.
 
@@ -250,6 +252,7 @@ class CaccController(Model):
         if parameters.degradation == "estimate" and self._needs_predecessor:
             self._singer = None if self._needs_leader else SingerEstimator(parameters.estimator)
         self._hold = StandstillHold()
+        self._watch = CutInWatch()
         self._hold_brake = min(1.0, parameters.hold_brake)
         self._hold_rate = parameters.hold_rate
         self._brake = 0.0
@@ -328,6 +331,7 @@ class CaccController(Model):
         speed: float = odometry.value.vx
         target = self._object_ahead(objects.value)
         demand = self._demand(latest, now, dt, speed, measured, objects.value, target)
+        demand = self._beside(demand, now, speed, objects.value)
         if self.mode == "hold":
             self._previous_command = 0.0
             self._brake = self._holding_brake(dt)
@@ -428,6 +432,16 @@ class CaccController(Model):
             return forced
         return demand
 
+    def _beside(self, demand: float, now: int, speed: float, seen: ObjectList) -> float:
+        """The demand with what vehicles that cut in ask of the emergency brake."""
+        for item in self._watch.update(now, seen.objects, self._half_width):
+            forced = self._emergency.demand(
+                item.distance, item.relative_speed, speed, 0.0, self._limits.max_deceleration
+            )
+            if forced is not None and forced < demand and self.mode != "hold":
+                self.mode, demand = "emergency", forced
+        return demand
+
     def _peers(
         self, latest: Mapping[str, Sample | None], now: int, ahead: int
     ) -> tuple[Peer | None, Peer | None]:
@@ -460,6 +474,6 @@ class CaccController(Model):
 
 
 _STATE = SavedAttributes(
-    parts=(AccelerationTracker, BrakingEstimator, SingerEstimator, StandstillHold),
+    parts=(AccelerationTracker, BrakingEstimator, CutInWatch, SingerEstimator, StandstillHold),
     constants=(AdaptedLaw, Section),
 )

@@ -130,7 +130,7 @@ def _controller_plots(data: RunData) -> list[Plot]:
         Plot(
             "Age of V2V in the controller",
             "Of what it knows of its predecessor; gaps where nothing fresh has been heard.",
-            _lines(data, data.heard),
+            [line._replace(dots=True) for line in _lines(data, data.heard)],
             "age [ms]",
         ),
     ]

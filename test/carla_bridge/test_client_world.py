@@ -132,6 +132,7 @@ def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
     with pytest.raises(CausalityError, match="another client also advances this world"):
         for _ in range(2):
             scene.step({"follower1": ActorCommand(0.0, 0.0)})
+        scene.finish()
     scene.dismantle()
 
 

@@ -77,7 +77,7 @@ def test_settings_and_weather_are_kept(world: Any) -> None:
     world.set_weather(carla.WeatherParameters.HardRainNoon)
     assert world.get_weather() == carla.WeatherParameters.HardRainNoon
     with pytest.raises(RuntimeError):
-        settings.fixed_delta_seconds = 5.0
+        settings.fixed_delta_seconds = 11.0
         world.apply_settings(settings)
     _synchronise(world, 0.05)
     world.tick()

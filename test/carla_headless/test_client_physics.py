@@ -136,8 +136,32 @@ def test_without_physics_a_vehicle_stays_where_it_is_put(world: Any, spawn: Any)
     assert there.location.z == 40.0
     assert (there.rotation.pitch, there.rotation.roll) == pytest.approx((20.0, -30.0))
     car.set_simulate_physics(True)
-    _run(world, 2)
-    assert car.get_transform().location.z < 1.0
+    _run(world, 20)  # a second of a free fall
+    assert car.get_transform().location.z == pytest.approx(40.0 - 0.5 * 9.81, abs=0.4)
+    _run(world, 140)
+    assert car.get_transform().location.z < 2.0
+    car.set_transform(carla.Transform(carla.Location(300.0, 5.25, 0.0)))
+    world.tick()
+    assert car.get_transform().location.z == 0.0
+
+
+def test_forces_and_velocities_lift_a_car_and_gravity_can_be_switched_off(
+    world: Any, spawn: Any
+) -> None:
+    car = spawn()
+    car.add_impulse(carla.Vector3D(0.0, 0.0, 5.0 * car.get_physics_control().mass))
+    _run(world, 10)
+    assert car.get_transform().location.z > 1.0
+    car.set_enable_gravity(False)
+    car.set_target_velocity(carla.Vector3D(1.0, 0.0, 2.0))
+    world.tick()
+    before = car.get_transform().location
+    _run(world, 20)
+    after = car.get_transform().location
+    assert (after.x - before.x, after.z - before.z) == pytest.approx((1.0, 2.0), abs=0.01)
+    car.set_enable_gravity(True)
+    _run(world, 60)
+    assert abs(car.get_transform().location.z) < 0.01
 
 
 def test_telemetry_names_the_forces_of_a_bend(world: Any, spawn: Any) -> None:

@@ -168,7 +168,7 @@ def test_a_long_step_of_the_world_is_made_of_short_ones_of_the_physics() -> None
     assert actor.state.velocity.x == pytest.approx(other.state.velocity.x, rel=0.05)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.tuples(*[st.floats(-20.0, 20.0)] * 3),
     st.tuples(*[st.floats(-10.0, 10.0)] * 3),

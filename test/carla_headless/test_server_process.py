@@ -48,7 +48,7 @@ def test_port_in_use_is_one_clear_line() -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--port", "0", "--map", "missing.xodr"), "map missing.xodr: cannot be read"),
+        (("--port", "0", "--map", "missing.xodr"), "map missing.xodr: No such file or directory"),
         (("--port", "0", "--map", str(HIGHWAY), "--map", str(HIGHWAY)), "two maps are called"),
         (("--port", "0", "--host", "203.0.113.1", "--map", str(HIGHWAY)), "cannot listen at"),
     ],

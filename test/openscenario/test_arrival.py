@@ -11,6 +11,8 @@ from support.xosc_files import at, by_entity, by_value, document, event, group, 
 
 from ros2_cosim.scenario.scenario_error import ScenarioError
 
+pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+
 
 def place(s: float, lane: int) -> str:
     return f'<Position><LanePosition roadId="1" laneId="{lane}" s="{s}"/></Position>'

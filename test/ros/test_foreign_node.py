@@ -214,7 +214,7 @@ def test_client_of_another_node_is_named_as_not_repeatable(run):
     found = run(called(""), "composed")
     assert found.not_repeatable_reason == (
         "'relay': the node /relay_node is a client of /find, /plan, whose answers come at any wall "
-        "time; name it in allow_services if they never change a result"
+        "time; name them in allow_services if they never change a result"
     )
     # In a namespace, names of the scenario are those of a run without one.
     settings = {"allow_services": ["/plan", "/find"]}

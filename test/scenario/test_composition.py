@@ -198,6 +198,23 @@ def test_the_file_holds_before_the_template(tmp_path: Path) -> None:
     assert "odometry/cutter" in scenario.participants["sensor1"].inputs
 
 
+def test_background_traffic_of_a_platoon_is_seen_by_its_sensors(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    before = compose(path)["participants"]
+    assert "traffic" not in before["world"]["outputs"]
+    participants = compose(path, ["platoon.traffic=5"])["participants"]
+    assert participants["world"]["parameters"]["traffic"] == 5
+    assert participants["world"]["outputs"]["traffic"]["type"] == "ros2_cosim/msg/RoadUsers"
+    for sensor in ("sensor1", "sensor2"):
+        assert participants[sensor]["inputs"]["traffic"] == "world.traffic"
+    # What the file says of the world holds; 0 vehicles leave those of other clients.
+    more = ["platoon.traffic=0", "participants.world.parameters.traffic=3"]
+    assert compose(path, more)["participants"]["world"]["parameters"]["traffic"] == 3
+    check_scenario(load_scenario(path, ["platoon.traffic=5"]), "inproc")
+    message = refused(path, "platoon.traffic=501")
+    assert message == "platoon.traffic: found 501; allowed is a number of at most 500"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -58,7 +58,8 @@ def check_counts(run: dict[str, Any]) -> None:
     """What must hold whatever the machine did."""
     assert run["timing"] == run["late"] + run["early"]
     assert 0 <= run["timing"] + run["order"] <= run["messages"]
-    for kind in ("messages", "timing", "order", "loss"):
+    assert 0 <= run["wrong"] <= run["activations"]
+    for kind in ("messages", "timing", "order", "loss", "wrong", "activations"):
         if run["mode"] == "PRT":
             assert run[kind] == sum(reader[kind] for reader in run["readers"].values())
     assert run["rtf"] > 0.0

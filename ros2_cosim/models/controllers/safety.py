@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
+from ros2_cosim.interfaces.records import DetectedObject
 
 
 class CommandLimits(Section):
@@ -172,3 +174,58 @@ class StandstillHold:
         ):
             self.holding = True
         return self.holding
+
+
+class CutInWatch:
+    """Finds the vehicles beside that come into the own lane, before they are in it.
+
+    One that is more than ``WANDERING`` out of the centre of the next lane, towards the own one,
+    and has come nearer by ``INWARD`` over the last ``WINDOW``, cuts in. 0.375 m is what UN R157
+    (Annex 4, appendix 3) takes for wandering within a lane; the speed is twice the error of a
+    sensor with 0.05 m noise.
+    """
+
+    WANDERING = 0.375
+    INWARD = 0.3
+    WINDOW_NS = 400_000_000
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        #: Identity -> time [ns] and offset [m] of the last looks.
+        self._looks: dict[int, list[tuple[int, float]]] = {}
+
+    def update(
+        self, now: int, objects: Sequence[DetectedObject], half_width: float
+    ) -> list[DetectedObject]:
+        """The objects that cut in.
+
+        :param now: time of the look [ns]
+        :param half_width: of a lane [m]
+        """
+        outside = 2.0 * half_width - self.WANDERING
+        looks: dict[int, list[tuple[int, float]]] = {}
+        found = []
+        for item in objects:
+            if abs(item.lateral_offset) > 4.0 * half_width:
+                continue  # two lanes away
+            before = [
+                look for look in self._looks.get(item.id, ()) if now - look[0] <= self.WINDOW_NS
+            ]
+            seen = looks[item.id] = [*before, (now, item.lateral_offset)]
+            if half_width <= abs(item.lateral_offset) < outside:
+                inward = -_slope(seen) if item.lateral_offset > 0.0 else _slope(seen)
+                if inward > self.INWARD:
+                    found.append(item)
+        self._looks = looks
+        return found
+
+
+def _slope(looks: Sequence[tuple[int, float]]) -> float:
+    """Of the straight line of least squares [m/s]; 0 for less than half a window."""
+    first = looks[0][0]
+    if looks[-1][0] - first < CutInWatch.WINDOW_NS // 2:
+        return 0.0
+    times = [(time - first) * 1e-9 for time, _ in looks]
+    mean = sum(times) / len(times)
+    above = sum((t - mean) * offset for t, (_, offset) in zip(times, looks, strict=True))
+    return above / sum((t - mean) * (t - mean) for t in times)

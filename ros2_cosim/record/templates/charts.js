@@ -158,6 +158,7 @@
     /** Show a stretch of the axis; null: all of it. */
     show(stretch) {
       this.shown = stretch || this.x;
+      this.plot.classList.toggle("part", stretch !== null);
       const [from, to] = this.shown;
       const left = this.toPicture(from);
       this.plot.setAttribute("viewBox", `${left} 0 ${this.toPicture(to) - left} ${this.height}`);
