@@ -50,7 +50,7 @@ _STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
 _LEAST_FRICTION: Final = 0.01  # a trigger can have 0
-_LEVEL: Final = (0.0, 0.0, 0.0)
+_LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
 
 

@@ -89,11 +89,18 @@ class BlockingTable:
         entry = self.entries.get(completion.participant)
         if entry is None:
             return
-        entry.heard = now
-        entry.activations = max(entry.activations, completion.activations)
         for promise in completion.ports:
             entry.promises[promise.port] = promise.time_ns
-        self._advance(entry, completion.bound_ns, now)
+        self.on_progress(completion.participant, completion.bound_ns, completion.activations, now)
+
+    def on_progress(self, name: str, bound_ns: int, activations: int, now: int) -> None:
+        """Take how far a participant is that promises nothing else."""
+        entry = self.entries.get(name)
+        if entry is None:
+            return
+        entry.heard = now
+        entry.activations = max(entry.activations, activations)
+        self._advance(entry, bound_ns, now)
 
     def on_heartbeat(self, beat: Heartbeat, now: int) -> None:
         """Take what a participant that stands waits for."""

@@ -40,7 +40,6 @@ from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_ST
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 from ros2_cosim.ros.writers import data_qos
@@ -181,7 +180,7 @@ class ClockNode:
                 topics.COMPLETION_TYPE,
                 data_qos(latched=graph.has_late and name not in self._readiness.observers),
                 partial(self._on_completion, name),
-                short=short_completion(name),
+                numbers=partial(self._on_progress, name),
             )
         ControlServices(
             session,
@@ -496,6 +495,11 @@ class ClockNode:
             )
         moved = coordinator.completed(completion.participant, completion.bound_ns)
         self._unchanged += not moved and not completion.stop_reason
+
+    def _on_progress(self, name: str, bound_ns: int, activations: int) -> None:
+        """Take a completion that tells nothing else."""
+        self._table.on_progress(name, bound_ns, activations, self._timer())
+        self._unchanged += not self._coordinator.completed(name, bound_ns)
 
 
 def _print_line(line: str) -> None:

@@ -43,7 +43,6 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 from ros2_cosim.ros.writers import data_qos
@@ -150,7 +149,7 @@ class ParticipantNode:
             topics.HORIZON_TYPE,
             latched,
             self._on_horizon,
-            short=short_horizon(settings.run_id),
+            numbers=self._on_times,
         )
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
         self._writers = {c.source for c in graph.incoming(name)}
@@ -408,9 +407,19 @@ class ParticipantNode:
         for presence in horizon.presences:
             if presence.participant == self._name:
                 self._take_part(presence)
-        if not self._runtime.spec.free_entry:
-            self._engine.horizon = max(self._engine.horizon, horizon.time_ns)
-        self._end = horizon.end_ns
+        self._go_as_far_as(horizon.time_ns, horizon.end_ns)
+
+    def _on_times(self, time_ns: int, end_ns: int) -> None:
+        """Take a horizon without presences."""
+        self._granted = max(self._granted, time_ns)
+        self._membership.update((), time_ns)
+        self._go_as_far_as(time_ns, end_ns)
+
+    def _go_as_far_as(self, time_ns: int, end_ns: int) -> None:
+        engine = self._engine
+        if time_ns > engine.horizon and not self._runtime.spec.free_entry:
+            engine.horizon = time_ns
+        self._end = end_ns
 
     def _take_part(self, presence: Presence) -> None:
         if presence.leave_ns < FOREVER:

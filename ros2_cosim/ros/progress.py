@@ -54,7 +54,7 @@ class ProgressTopics:
             topics.completion(name),
             topics.COMPLETION_TYPE,
             data_qos(latched=kept),
-            short_completion(name),
+            short_completion,
         )
         self._heartbeats = session.writer(topics.HEARTBEAT, topics.HEARTBEAT_TYPE, data_qos())
         self._last = timer()

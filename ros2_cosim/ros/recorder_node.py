@@ -7,7 +7,7 @@ disk slows the run down instead of losing messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -21,7 +21,7 @@ from ros2_cosim.interfaces.wiring import DataTopic, Wiring
 from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.membership import MembershipView
+from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.model import Onlooker
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
@@ -31,7 +31,6 @@ from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import ChannelReader, as_seen
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 from ros2_cosim.ros.writers import data_qos
@@ -102,7 +101,7 @@ class RecorderNode:
             topics.HORIZON_TYPE,
             latched,
             self._on_horizon,
-            short=short_horizon(run_id),
+            numbers=self._on_times,
         )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
 
@@ -207,9 +206,12 @@ class RecorderNode:
 
     def _on_horizon(self, horizon: Horizon) -> None:
         check_run(horizon, self._run_id)
-        self._horizon = horizon.time_ns
-        self._end = horizon.end_ns
-        self._membership.update(horizon.presences, horizon.time_ns)
+        self._on_times(horizon.time_ns, horizon.end_ns, horizon.presences)
+
+    def _on_times(self, time_ns: int, end_ns: int, presences: Sequence[Presence] = ()) -> None:
+        self._horizon = time_ns
+        self._end = end_ns
+        self._membership.update(presences, time_ns)
 
     def _on_report(self, report: ParticipantReport) -> None:
         if report.participant not in self._reporting:

@@ -284,7 +284,7 @@ class Session:
         receive: Callable[[Any], None],
         *,
         sealed: bool = True,
-        short: ShortForm | None = None,
+        numbers: Callable[[int, int], None] | None = None,
     ) -> None:
         """Call ``receive`` with the record of each message of a topic.
 
@@ -293,7 +293,7 @@ class Session:
         itself by raising ``ForeignMessageError``.
 
         :param sealed: whether the seal of such a message is checked
-        :param short: of records that travel without content on a lane
+        :param numbers: takes the two numbers of records that travel without content on a lane
         """
         decode = CATALOGUE.codec(type_name).decode
         # On a lane there are processes of the run only.
@@ -322,10 +322,10 @@ class Session:
                 self._refuse(topic, str(error))
 
         def take_numbered(data: bytes, stamp: int, seq: int) -> None:
-            if data or short is None:
+            if data or numbers is None:
                 take(data)
             else:
-                take_record(short.unpack(stamp, seq))
+                numbers(stamp, seq)
 
         # States are followed one by one. Of progress only the newest counts.
         alone = not topics.is_progress(topic)

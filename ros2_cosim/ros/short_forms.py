@@ -3,48 +3,27 @@
 
 In lockstep each participant completes each step, and each gets each horizon. Nearly all of these
 records say nothing but two times: to encode and decode them would take longer than to send them.
+Readers get the two numbers (``numbers`` of :meth:`.session.Session.record_reader`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ros2_cosim.interfaces.protocol import Completion, Horizon
-from ros2_cosim.kernel.time import FOREVER
+
+#: Gives the two numbers that stand for a record; None: they do not say all.
+ShortForm = Callable[[Any], tuple[int, int] | None]
 
 
-class ShortForm(NamedTuple):
-    """``pack`` gives the two numbers, None where they do not say all; ``unpack`` the record."""
-
-    pack: Callable[[Any], tuple[int, int] | None]
-    unpack: Callable[[int, int], Any]
-
-
-def short_completion(participant: str) -> ShortForm:
-    """Of a participant without promises, that does not ask for the end of the run."""
-
-    def pack(completion: Completion) -> tuple[int, int] | None:
-        if completion.ports or completion.stop_reason:
-            return None
-        return completion.bound_ns, completion.activations
-
-    def unpack(bound_ns: int, activations: int) -> Completion:
-        return Completion(participant, activations, bound_ns, FOREVER, "", ())
-
-    return ShortForm(pack, unpack)
+def short_completion(completion: Completion) -> tuple[int, int] | None:
+    """Bound and activations, of one without promises that does not ask for the end of the run."""
+    if completion.ports or completion.stop_reason:
+        return None
+    return completion.bound_ns, completion.activations
 
 
-def short_horizon(run_id: str) -> ShortForm:
-    """While the presence of all participants is as declared.
-
-    :param run_id: of the run that the lane belongs to
-    """
-
-    def pack(horizon: Horizon) -> tuple[int, int] | None:
-        return None if horizon.presences else (horizon.time_ns, horizon.end_ns)
-
-    def unpack(time_ns: int, end_ns: int) -> Horizon:
-        return Horizon(run_id, time_ns, end_ns)
-
-    return ShortForm(pack, unpack)
+def short_horizon(horizon: Horizon) -> tuple[int, int] | None:
+    """Time and end of the run, while the presence of all participants is as declared."""
+    return None if horizon.presences else (horizon.time_ns, horizon.end_ns)

@@ -85,7 +85,7 @@ class TimeTopics:
         self._clock = ClockWriter(session.node)
         self._standing = StandingTime(self._clock, timer)
         self._writer = session.writer(
-            topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True), short_horizon(run_id)
+            topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True), short_horizon
         )
 
     def publish_clock(self) -> None:

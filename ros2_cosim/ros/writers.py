@@ -214,7 +214,7 @@ class Writer:
     def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
         """Encode and publish one record."""
         if self._lane is not None and self._short is not None:
-            numbers = self._short.pack(record)
+            numbers = self._short(record)
             if numbers is not None:
                 self._lane.send(b"", *numbers)
                 if self._newest:

@@ -123,6 +123,17 @@ def test_every_hot_module_is_there_and_has_no_schema_class() -> None:
         )
 
 
+def test_no_hot_module_has_a_final_tuple_of_floats() -> None:
+    """mypyc (2.4) raises NameError where such a name is used, as if it had no value."""
+    build = load_file("compile_modules", ROOT / "buildtools" / "compile_modules.py")
+    for name in build.hot_files():
+        for node in ast.walk(ast.parse((ROOT / "ros2_cosim" / name).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.AnnAssign) and "Final" in ast.unparse(node.annotation):
+                first = node.value.elts[:1] if isinstance(node.value, ast.Tuple) else []
+                kinds = {type(one.value) for one in first if isinstance(one, ast.Constant)}
+                assert float not in kinds, f"{name}:{node.lineno}: leave Final out"
+
+
 def test_the_version_says_whether_modules_are_compiled() -> None:
     for pure in ("", "1"):
         done = subprocess.run(

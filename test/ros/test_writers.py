@@ -66,7 +66,7 @@ def test_a_later_onlooker_gets_the_newest_horizon_and_all_that_follow(
     lane = LaneEnd()
     qos = data_qos(latched=True)
     writer = Writer(
-        clock.node, topics.HORIZON, CODEC, qos, lane=lane, short=short_horizon(RUN)
+        clock.node, topics.HORIZON, CODEC, qos, lane=lane, short=short_horizon
     )  # fmt: skip
     horizons = [Horizon(RUN, time_ns, 1000) for time_ns in range(5)]
     for horizon in horizons[:3]:
@@ -89,7 +89,7 @@ def test_a_horizon_with_presences_is_kept_as_well(sessions: tuple[Session, Sessi
     clock, onlooker = sessions
     qos = data_qos(latched=True)
     writer = Writer(
-        clock.node, topics.HORIZON, CODEC, qos, lane=LaneEnd(), short=short_horizon(RUN)
+        clock.node, topics.HORIZON, CODEC, qos, lane=LaneEnd(), short=short_horizon
     )  # fmt: skip
     writer.send(Horizon(RUN, 1, 1000))
     newest = Horizon(RUN, 2, 1000, (Presence("late", 2, 1000),))
