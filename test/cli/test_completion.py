@@ -74,7 +74,7 @@ OFFERS: dict[str, Callable[[str], list[str]]] = {"zsh": for_zsh, "fish": for_fis
         ("cosim re", {"replay", "report"}),
         ("cosim run config/platoon.yaml --controllers path_a", {"path_acc"}),
         ("cosim run config/platoon.yaml --contr", {"--controllers"}),
-        ("cosim models object_", {"object_sensor"}),
+        ("cosim models object_", {"object_sensor", "object_tracker"}),
     ],
 )
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
