@@ -94,21 +94,28 @@ class SceneSlave(SlaveModel):
 
         :raises SlaveFault: another client has moved the world
         """
+        with self._dismantled() as run:
+            if run is not None and self.failure is None:
+                with self._remembering():
+                    run.finish()
+
+    def error(self, code: int, message: str) -> None:
+        """Dismantle the scene; nothing is to be found out about a run that was cut short."""
+        with self._dismantled():
+            pass
+
+    @contextmanager
+    def _dismantled(self) -> Iterator[SceneRun | None]:
+        """The run, None if it has ended already; afterwards its scene is gone."""
         run, self._run = self._run, None
         if run is None:
+            yield None
             return
         self._stopped(self.steps, self.step_ns, self.simulator_ns)
         try:
-            if self.failure is None:
-                with self._remembering():
-                    run.finish()
+            yield run
         finally:
             run.close()
-
-    def error(self, code: int, message: str) -> None:
-        """Dismantle the scene; nothing is to be found out about a run that failed."""
-        self.failure = self.failure or message
-        self.stop()
 
     def reset(self) -> None:
         """Be ready to be configured again."""

@@ -88,7 +88,7 @@ def paused(
 def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None:
     tool = Tool()
     try:
-        nodes = {process.name for process in paused.request.plan if process.is_ros}
+        nodes = {process.node for process in paused.request.plan if process.is_ros}
         clocks: list[Clock] = []
         for name in sorted(nodes):
             listed = tool.ask(

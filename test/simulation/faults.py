@@ -328,8 +328,8 @@ def _signal_reaches_no_thread(patch: pytest.MonkeyPatch) -> None:
 
 #: All faults. The last ones are defects that seeds have found in this project.
 FAULTS = (
-    Fault("a promise is 1 ns too large", _promise_too_large, 1),
-    Fault("a lower bound is 1 ns too large", _bound_too_large, 0),
+    Fault("a promise is 1 ns too large", _promise_too_large, 1, inside=True),
+    Fault("a lower bound is 1 ns too large", _bound_too_large, 0, inside=True),
     Fault("a completion is sent before its data", _completion_before_data, 0),
     Fault("the horizon goes back", _horizon_goes_back, 2),
     Fault("the horizon is inclusive", _horizon_inclusive, 0),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ros2_cosim.documents import extras
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -282,7 +283,7 @@ def test_wrong_options_are_refused_before_anything_starts(options: str, message:
 
 
 def test_without_sumo_one_sentence_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     scenario = load_scenario(PLATOON, ["simulator.kind=sumo"])
     with pytest.raises(ConfigurationError, match="run 'make setup EXTRAS=sumo'"):
         declare(scenario, "world", "inproc").check()
