@@ -11,6 +11,7 @@ from typing import Any
 
 import carla
 import pytest
+from support.client_traffic import ticks_of
 from support.headless_process import HIGHWAY
 from support.ports import free_port
 
@@ -295,8 +296,9 @@ def test_traffic_manager_of_the_client_drives(client: Any, world: Any) -> None:
     for car in cars:
         car.set_autopilot(True, manager.get_port())
         manager.auto_lane_change(car, False)
-    for _ in range(200):
-        world.tick()
+    with ticks_of(world, manager) as tick:
+        for _ in range(200):
+            tick()
     for car in cars:
         assert car.get_velocity().x > 5.0
         assert car.get_location().y == pytest.approx(5.25, abs=0.5)

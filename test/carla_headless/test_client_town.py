@@ -8,6 +8,7 @@ from typing import Any
 
 import carla
 import pytest
+from support.client_traffic import ticks_of
 from support.headless_process import TOWN, start_server
 from support.ports import free_port
 
@@ -102,18 +103,19 @@ def test_the_traffic_manager_waits_at_a_red_light(client: Any) -> None:
     manager.set_synchronous_mode(True)
     world.tick()
     car.set_autopilot(True, port)
-    for _ in range(300):
-        world.tick()
-        assert not town.get_waypoint(car.get_location()).is_junction
-    assert car.is_at_traffic_light() and car.get_traffic_light().id == light.id
-    assert car.get_traffic_light_state() == _STATE.Red
-    assert car.get_speed_limit() == 50.0
-    assert car.get_velocity().length() < 0.1
-    light.set_state(_STATE.Green)
-    passed = False
-    for _ in range(400):
-        world.tick()
-        passed = passed or town.get_waypoint(car.get_location()).is_junction
+    with ticks_of(world, manager) as tick:
+        for _ in range(300):
+            tick()
+            assert not town.get_waypoint(car.get_location()).is_junction
+        assert car.is_at_traffic_light() and car.get_traffic_light().id == light.id
+        assert car.get_traffic_light_state() == _STATE.Red
+        assert car.get_speed_limit() == 50.0
+        assert car.get_velocity().length() < 0.1
+        light.set_state(_STATE.Green)
+        passed = False
+        for _ in range(400):
+            tick()
+            passed = passed or town.get_waypoint(car.get_location()).is_junction
     assert passed
     car.set_autopilot(False, port)
     manager.shut_down()
