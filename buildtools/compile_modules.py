@@ -53,7 +53,7 @@ HOT = {
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
     # What every step of a run in several processes passes through.
     "ros": "blocking courses lane participant_node progress short_forms",
-    "sockets": "frames",
+    "sockets": "framing",
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.

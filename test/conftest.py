@@ -71,7 +71,7 @@ SLOW_PLACES = (
     "record/test_page_in_browser.py",
     "run/test_checkpoints.py",
     "run/test_fmu_export.py",
-    "run/test_fmu_law.py",
+    "run/test_law_as_fmu.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "run/test_replay_into.py",
     "run/test_results.py",

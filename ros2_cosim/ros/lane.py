@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.ros.lane_interface import NodeServer, Receive, Take, Watch
-from ros2_cosim.sockets.frames import FrameLink, head_of
+from ros2_cosim.sockets.framing import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
 from ros2_cosim.sockets.switchboard import CallerEnd
 

@@ -27,8 +27,8 @@ from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
 from ros2_cosim.run.guard import Guard
-from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
+from ros2_cosim.run.process_limits import check_limits
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane

@@ -25,8 +25,8 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all, repeatability_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
-from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.server_ports import server_ports
 from ros2_cosim.scenario.system import as_declared
 from ros2_cosim.scenario.system import declared_outputs as outputs_of_model
 from ros2_cosim.scenario.views import RVIZ_VIEW
