@@ -45,7 +45,7 @@ HOT = {
     ),
     "models/controllers": "tracking",
     "models/road": "cubics lanes nearest network plan_view stations",
-    "models/vehicle": "bicycle levels on_road parameters pedals vehicle",
+    "models/vehicle": "levels on_road parameters pedals vehicle",
     "carla_headless": (
         "actors body collisions contact signals skeleton snapshot walkers wire_types world"
     ),
