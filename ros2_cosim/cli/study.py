@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import running
+from ros2_cosim.cli.console import print_line, running
 
 app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
 
@@ -54,7 +53,7 @@ def causality(
             together=together,
             resume=resume,
         )
-        found = run_study(options, tell=_tell, on_line=_print_line)
+        found = run_study(options, tell=_tell, on_line=print_line)
     for mode, words in (("PRT", "without synchronisation"), ("HDE", "with synchronisation")):
         broke = found.broke_at(mode)
         if broke is not None:
@@ -132,7 +131,3 @@ def _quiet(line: str) -> None:
 
 def _tell(line: str) -> None:
     print(line, flush=True)
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)

@@ -30,7 +30,7 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State, known_state
 from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.kernel.time import NEVER, SECOND, format_ns
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
@@ -46,10 +46,9 @@ from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005
-_SECOND = 1_000_000_000
 #: No node shows progress while the results of a long run are written: the watchdog waits at
 #: least this long then.
-_END_NS = 60 * _SECOND
+_END_NS = 60 * SECOND
 
 
 class ClockSettings(NamedTuple):
@@ -420,7 +419,7 @@ class ClockNode:
         else:
             text += f"'{self._coordinator.slowest()}' is behind"
         now = self._timer()
-        name, why = self._table.blocking(self._time.horizon, now, _SECOND)
+        name, why = self._table.blocking(self._time.horizon, now, SECOND)
         blame = f"; all wait for '{name}': {why}" if name else ""
         places = f"; {self._table.explain(self._time.horizon, now)}"
         return text + blame + (f" ({'; '.join(reasons)}{places})" if reasons else places)

@@ -187,8 +187,8 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.profile and request.shape != "ros":
         raise ConfigurationError(
-            f"--profile: found with shape {request.shape}; allowed is it with shape ros. Of others "
-            "the summary tells what each participant took"
+            f"--profile: found with shape {request.shape}; allowed is shape ros. The summary of "
+            "other shapes says what each participant took"
         )
     if request.foxglove:
         check_address(request.foxglove)
@@ -239,7 +239,7 @@ def _check_checkpoints(request: RunRequest) -> None:
         return
     if request.shape != "inproc":
         raise ConfigurationError(
-            f"{asked}: found with shape {request.shape}; allowed is it with shape inproc: what is "
+            f"{asked}: found with shape {request.shape}; allowed is shape inproc: what is "
             "on its way between processes cannot be saved"
         )
     for option, given in (
@@ -248,7 +248,9 @@ def _check_checkpoints(request: RunRequest) -> None:
         ("--arrivals", request.arrivals is not None),
     ):
         if given:
-            raise ConfigurationError(f"{asked}: found with {option}; allowed is it without")
+            raise ConfigurationError(
+                f"{asked}: found together with {option}; allowed is one of them"
+            )
 
 
 def _checked_branch(scenario: Scenario, options: RunOptions) -> RunOptions:
@@ -276,13 +278,13 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
         return
     if request.ros_args:
         raise ConfigurationError(
-            "--ros-args: found with shape inproc, which has no ROS; allowed is it with --shape ros "
-            "or composed"
+            "--ros-args: found with shape inproc, which has no ROS; allowed are the shapes ros and "
+            "composed"
         )
     if request.namespace != ROOT:
         raise ConfigurationError(
             f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "
-            "is it with --shape ros or composed"
+            "are the shapes ros and composed"
         )
     if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(

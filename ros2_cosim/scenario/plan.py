@@ -399,7 +399,7 @@ class HeldPorts:
         self.of = of
 
     def take(self, process: str) -> list[HeldSocket]:
-        """The sockets of a process; who takes them closes them."""
+        """The sockets of a process, which the caller closes."""
         return self.of.pop(process, [])
 
     def close(self) -> None:
