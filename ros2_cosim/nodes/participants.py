@@ -84,7 +84,6 @@ def _members(
     :param together: those that share a thread
     :param spans: take what that thread spends its time on
     :returns: those of each thread
-
     :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
     scenario = started.scenario
