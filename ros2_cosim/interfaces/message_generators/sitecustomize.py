@@ -32,7 +32,9 @@ def share_parsed_definitions(directory: str) -> None:
             if kept.exists():
                 return pickle.loads(kept.read_bytes())
             content = parse(text, png_file=png_file)
-            kept.write_bytes(pickle.dumps(content))
+            partial = kept.with_suffix(".partial")
+            partial.write_bytes(pickle.dumps(content))
+            partial.replace(kept)
             return content
 
     parser.parse_idl_string = parse_once
