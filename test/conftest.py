@@ -52,6 +52,7 @@ SLOW_PLACES = (
     "guarantees/test_guarantee_required_by_the_controller.py",
     "guarantees/test_guarantee_system_controller.py",
     "golden/test_golden.py::test_pure_python_has_the_same_trace",
+    "kernel/test_joining.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
     "models/test_mpc.py",
@@ -63,6 +64,7 @@ SLOW_PLACES = (
     "openscenario/test_storyboard.py",
     "openscenario/test_trajectories.py",
     "packaging/test_compiled.py::test_classes_of_hot_modules_have_no_interpreted_subclasses",
+    "packaging/test_isolation.py",
     "packaging/test_metadata.py",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_coupling.py::test_higher_orders_are_closer_on_smooth_signals",
@@ -70,7 +72,9 @@ SLOW_PLACES = (
     "record/test_diff.py",
     "record/test_page_in_browser.py",
     "run/test_checkpoints.py",
+    "run/test_console.py",
     "run/test_fmu_export.py",
+    "run/test_fork_server.py",
     "run/test_law_as_fmu.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "run/test_replay_into.py",
@@ -86,6 +90,7 @@ SLOW_PLACES = (
     "sweep/test_workers.py",
     "tutorials",
     "vds/test_dashboard.py",
+    "vds/test_server.py",
     "web/test_driven_run.py",
     "web/test_page.py",
 )

@@ -14,6 +14,7 @@ from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -203,6 +204,11 @@ class Misspelt:
 def test_a_misspelt_member_of_a_model_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="found 'on_stopp', .*did you mean 'on_stop'"):
         build_model(system(a={"model": f"{__name__}:Misspelt"}), "a", "inproc")
+
+
+def test_a_misspelt_member_of_a_class_is_found_without_making_it() -> None:
+    with pytest.raises(ConfigurationError, match="a.model: .*Misspelt: found 'on_stopp', which"):
+        declare(system(a={"model": f"{__name__}:Misspelt"}), "a")
 
 
 def test_topic_and_type_of_a_port() -> None:
