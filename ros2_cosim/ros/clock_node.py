@@ -136,7 +136,7 @@ class ClockNode:
             run_id=settings.run_id,
             warn_ns=int(settings.warn_s * 1e9),
             timer=timer,
-            warn=_print_line,
+            warn=partial(print, flush=True),
         )
         self._departures = Departures(session, self._readiness.states, timer)
         self._failure: ParticipantState | None = None
@@ -499,10 +499,6 @@ class ClockNode:
         """Take a completion that tells nothing else."""
         self._table.on_progress(name, bound_ns, activations, self._timer())
         self._unchanged += not self._coordinator.completed(name, bound_ns)
-
-
-def _print_line(line: str) -> None:
-    print(line, flush=True)
 
 
 def _quoted(names: list[str]) -> str:

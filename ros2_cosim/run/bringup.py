@@ -41,11 +41,11 @@ from ros2_cosim.scenario.plan import (
     HeldPorts,
     Process,
     RunOptions,
-    declared_outputs,
     drawn_vehicles,
     hold_ports,
     make_plan,
     undrawable,
+    with_declared_outputs,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.views import write_views
@@ -331,7 +331,7 @@ def bring_up(
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
             ports = hold_ports(scenario)
             stack.callback(ports.close)
-            scenario = declared_outputs(ports.scenario)
+            scenario = with_declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             channel = stack.enter_context(StarterChannel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
