@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -70,7 +71,8 @@ Simulator = Annotated[
     str | None,
     typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
 ]
-Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
+ShapeName = Literal["ros", "composed", "inproc"]
+Shape = Annotated[ShapeName, typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
@@ -105,7 +107,7 @@ def run(
             autocompletion=completion.scenario_files,
         ),
     ] = None,
-    shape: Shape = "ros",
+    shape: Annotated[ShapeName | None, typer.Option(help=OPTIONS["shape"].help)] = None,
     simulator: Simulator = None,
     host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
     port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
@@ -146,12 +148,16 @@ def run(
     ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
+    ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     from ros2_cosim.realtime.pacing import parse_rate
     from ros2_cosim.record.summary import print_repetitions, print_summary
     from ros2_cosim.run.bringup import RunRequest, bring_up
-    from ros2_cosim.run.checkpoints import read_time
+    from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
 
     if branch is not None:
@@ -161,11 +167,11 @@ def run(
         raise typer.BadParameter(
             "missing; allowed is to leave it out with --branch", param_hint="SCENARIO"
         )
-    with running():
+    with running(), redirect_stdout(sys.stderr) if as_json else nullcontext():
         request = RunRequest(
             described,
             set=tuple(settings or ()),
-            shape=shape,
+            shape=shape or ("inproc" if dashboard else ""),
             simulator=simulator,
             host=host,
             port=port,
@@ -191,7 +197,7 @@ def run(
             paused=paused and not dashboard,
             repeat=repeat,
         )
-        page = _page(dashboard, shape, repeat)
+        page = _page(dashboard, request.shape, repeat)
         with bring_up(request) as prepared:
             for note in prepared.notes():
                 print(f"cosim: note: {note}", file=sys.stderr)
@@ -202,7 +208,20 @@ def run(
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
             _print_checkpoints(prepared, summary)
+    if as_json:
+        print(json.dumps(_as_data(prepared.output, repetitions(prepared.output)), indent=1))
     _exit_by_verdicts(summary)
+
+
+def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
+    """The summary of a run, with its output directory, and those of its repetitions."""
+    from ros2_cosim.record.summary import SUMMARY_FILE
+
+    def content(directory: Path) -> dict[str, object]:
+        text = (directory / SUMMARY_FILE).read_text(encoding="utf-8")
+        return {"output": str(directory), **json.loads(text)}
+
+    return {**content(output), "repetitions": [content(directory) for directory in repeated]}
 
 
 def _start(prepared: PreparedRun) -> Summary:

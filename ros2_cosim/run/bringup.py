@@ -59,7 +59,8 @@ class RunRequest:
     """A run that is wanted; every field but the first may be left out.
 
     ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
-    that is there already. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
+    that is there already. ``shape`` is the run shape, empty: ``ros``, or ``inproc`` where only that
+    can do what is wanted. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
     it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
@@ -73,7 +74,7 @@ class RunRequest:
 
     scenario: Path | Scenario
     set: tuple[str, ...] = ()
-    shape: str = "ros"
+    shape: str = ""
     simulator: str | None = None
     host: str | None = None
     port: int | None = None
@@ -98,6 +99,12 @@ class RunRequest:
     ros_args: tuple[str, ...] = ()
     checkpoints: tuple[int, ...] = ()
     branch: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Choose the shape, unless it is given."""
+        if not self.shape:
+            saved = self.checkpoints or self.branch is not None
+            object.__setattr__(self, "shape", "inproc" if saved else "ros")
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
