@@ -23,6 +23,7 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    print_line,
     progress_of,
     running,
     safe_output,
@@ -229,7 +230,7 @@ def _start(prepared: PreparedRun) -> Summary:
     from ros2_cosim.run.start import start
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
-        return start(prepared, progress=progress, on_line=_print_line)
+        return start(prepared, progress=progress, on_line=print_line)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
@@ -248,7 +249,7 @@ def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
     from ros2_cosim.web.driven_run import run_shown
 
     def tell(line: str) -> None:
-        _print_line("inproc", line)
+        print_line("inproc", line)
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
@@ -452,10 +453,6 @@ def _with_ros_arguments(arguments: list[str]) -> list[str]:
     # A single value may be quoted already, as that of the launch argument is.
     value = given[0] if len(given) == 1 else shlex.join(given)
     return [*arguments[: start - 1], f"{ROS_ARGS}={value}", *arguments[end + 1 :]]
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import EXIT_VERDICT, progress_of, running
+from ros2_cosim.cli.console import EXIT_VERDICT, print_line, progress_of, running
 from ros2_cosim.kernel.errors import ConfigurationError
 
 
@@ -116,7 +116,7 @@ def _repeat(
             bring_up(request) as prepared,
             progress_of(scenario.name, scenario.duration) as progress,
         ):
-            summary = start(prepared, progress=progress, on_line=_print_line)
+            summary = start(prepared, progress=progress, on_line=print_line)
         print_summary(summary)
         try:
             compare(former, summary)
@@ -185,7 +185,3 @@ def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_
         print_summary(summary)
         print_comparison(found)
         print(f"results in {shown(output)}")
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)

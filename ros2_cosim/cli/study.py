@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import running
+from ros2_cosim.cli.console import print_line, running
 
 app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
 
@@ -56,7 +55,7 @@ def causality(
             together=together,
             resume=resume,
         )
-        found = run_study(options, tell=_quiet if as_json else _tell, on_line=_print_line)
+        found = run_study(options, tell=_quiet if as_json else _tell, on_line=print_line)
     if as_json:
         print((out / STUDY_FILE).read_text(encoding="utf-8"), end="")
         return
@@ -137,7 +136,3 @@ def _quiet(line: str) -> None:
 
 def _tell(line: str) -> None:
     print(line, flush=True)
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)

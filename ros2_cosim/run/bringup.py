@@ -27,8 +27,8 @@ from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
 from ros2_cosim.run.guard import Guard
-from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
+from ros2_cosim.run.process_limits import check_limits
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
@@ -41,11 +41,11 @@ from ros2_cosim.scenario.plan import (
     HeldPorts,
     Process,
     RunOptions,
-    declared_outputs,
     drawn_vehicles,
     hold_ports,
     make_plan,
     undrawable,
+    with_declared_outputs,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.views import write_views
@@ -194,8 +194,8 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.profile and request.shape != "ros":
         raise ConfigurationError(
-            f"--profile: found with shape {request.shape}; allowed is it with shape ros. Of others "
-            "the summary tells what each participant took"
+            f"--profile: found with shape {request.shape}; allowed is shape ros. The summary of "
+            "other shapes says what each participant took"
         )
     if request.foxglove:
         check_address(request.foxglove)
@@ -246,7 +246,7 @@ def _check_checkpoints(request: RunRequest) -> None:
         return
     if request.shape != "inproc":
         raise ConfigurationError(
-            f"{asked}: found with shape {request.shape}; allowed is it with shape inproc: what is "
+            f"{asked}: found with shape {request.shape}; allowed is shape inproc: what is "
             "on its way between processes cannot be saved"
         )
     for option, given in (
@@ -255,7 +255,9 @@ def _check_checkpoints(request: RunRequest) -> None:
         ("--arrivals", request.arrivals is not None),
     ):
         if given:
-            raise ConfigurationError(f"{asked}: found with {option}; allowed is it without")
+            raise ConfigurationError(
+                f"{asked}: found together with {option}; allowed is one of them"
+            )
 
 
 def _checked_branch(scenario: Scenario, options: RunOptions) -> RunOptions:
@@ -283,13 +285,13 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
         return
     if request.ros_args:
         raise ConfigurationError(
-            "--ros-args: found with shape inproc, which has no ROS; allowed is it with --shape ros "
-            "or composed"
+            "--ros-args: found with shape inproc, which has no ROS; allowed are the shapes ros and "
+            "composed"
         )
     if request.namespace != ROOT:
         raise ConfigurationError(
             f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "
-            "is it with --shape ros or composed"
+            "are the shapes ros and composed"
         )
     if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
@@ -336,7 +338,7 @@ def bring_up(
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
             ports = hold_ports(scenario)
             stack.callback(ports.close)
-            scenario = declared_outputs(ports.scenario)
+            scenario = with_declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             channel = stack.enter_context(StarterChannel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))

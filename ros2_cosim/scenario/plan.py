@@ -25,10 +25,9 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all, repeatability_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
-from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.system import as_declared
-from ros2_cosim.scenario.system import declared_outputs as outputs_of_model
+from ros2_cosim.scenario.server_ports import server_ports
+from ros2_cosim.scenario.system import as_declared, declared_outputs
 from ros2_cosim.scenario.views import RVIZ_VIEW
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
@@ -399,7 +398,7 @@ class HeldPorts:
         self.of = of
 
     def take(self, process: str) -> list[HeldSocket]:
-        """The sockets of a process; who takes them closes them."""
+        """The sockets of a process, which the caller closes."""
         return self.of.pop(process, [])
 
     def close(self) -> None:
@@ -451,14 +450,14 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     """
     held = hold_ports(scenario)
     held.close()
-    return declared_outputs(held.scenario)
+    return with_declared_outputs(held.scenario)
 
 
-def declared_outputs(scenario: Scenario) -> Scenario:
+def with_declared_outputs(scenario: Scenario) -> Scenario:
     """The scenario with what its models declare of their outputs."""
     data = scenario.model_dump(by_alias=True)
     for name, participant in scenario.participants.items():
-        declared = cache(partial(outputs_of_model, scenario, name))
+        declared = cache(partial(declared_outputs, scenario, name))
         for port, output in participant.outputs.items():
             found = as_declared(scenario, name, port, output, declared)
             data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ros2_cosim.documents.installed import share_file
-from ros2_cosim.scenario.plan import declared_outputs, drawn_vehicles, undrawable
+from ros2_cosim.scenario.plan import drawn_vehicles, undrawable, with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.views import (
     FOXGLOVE_LAYOUT,
@@ -31,7 +31,7 @@ TYPES = {
 
 @pytest.fixture(scope="module", params=["platoon", "endurance"])
 def scenario(request: pytest.FixtureRequest) -> Scenario:
-    return declared_outputs(load_scenario(share_file(f"config/{request.param}.yaml")))
+    return with_declared_outputs(load_scenario(share_file(f"config/{request.param}.yaml")))
 
 
 def published(scenario: Scenario) -> dict[str, str]:
