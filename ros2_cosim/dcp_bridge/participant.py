@@ -295,6 +295,13 @@ class DcpMaster(Model):
         """What the network did to the data, on UDP."""
         return self._slaves.report()
 
+    def reset(self) -> None:
+        """Another run begins: the slaves are configured again.
+
+        :raises DcpError: a slave refused something, failed or was lost
+        """
+        self._slaves.reset()
+
     def close(self) -> None:
         """Deregister the slaves as far as they still answer; end those of this process."""
         self._slaves.close()

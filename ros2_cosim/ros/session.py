@@ -442,6 +442,8 @@ class Session:
         """
         if self._lane is not None:
             deadline = self.timer() + FLUSH.nanoseconds
+            # Readers of a run before this one have gone, which is known after a wait only.
+            self.wait(0.0)
             while writer.readers < readers and self.timer() < deadline:
                 self.wait(_POLL_S)
         writer.flush()
