@@ -119,19 +119,20 @@ class CoupledSlaves:
         }
         return master
 
-    def reset(self) -> None:
+    def reset(self, *, connected: bool = True) -> None:
         """Be as before :meth:`begin`, for another run.
 
         Slaves that can be reset stay connected, and are configured again; if there are others, all
         are deregistered, which every slave allows, and connected to once more.
 
+        :param connected: whether they may stay so; those that are made with the master must not
         :raises DcpError: a slave refused something, failed or was lost
         """
         self._begin_run()
         if self._master is None:
             return
         slaves = self._master.slaves.values()
-        if all(slave.description.capabilities.can_handle_reset for slave in slaves):
+        if connected and all(s.description.capabilities.can_handle_reset for s in slaves):
             self._master.reset(self._parameters)
         else:
             self.close()

@@ -268,6 +268,8 @@ class DcpMaster(Model):
         settings = parameters.cosimulation(context.base_directory, inproc=inproc)
         self._context = context
         self._parameters = parameters
+        #: Whether no slave is served by this process.
+        self._elsewhere = not any(slave.is_local for slave in settings.slaves.values())
         self._slaves = CoupledSlaves(
             context.name,
             port_mapping(context, parameters, settings),
@@ -296,11 +298,11 @@ class DcpMaster(Model):
         return self._slaves.report()
 
     def reset(self) -> None:
-        """Another run begins: the slaves are configured again.
+        """Another run begins: slaves of this process are made anew, others configured again.
 
         :raises DcpError: a slave refused something, failed or was lost
         """
-        self._slaves.reset()
+        self._slaves.reset(connected=self._elsewhere)
 
     def close(self) -> None:
         """Deregister the slaves as far as they still answer; end those of this process."""

@@ -231,7 +231,7 @@ class _Teardown:
     each other; see its issues 6502 and 6513), with Python's lock held: then nothing of Python runs
     any more. The locks are its own, in an order that no caller chooses: leaving without giving up
     the nodes would avoid it, but then other processes keep the dead readers for the time of a
-    lease, 20 s, and wait for their answers.
+    lease, 20 s, and wait for their answers. A process that goes on sets its nodes aside instead.
     """
 
     def __init__(self) -> None:

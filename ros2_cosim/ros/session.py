@@ -119,12 +119,13 @@ class Session:
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
         self._secret = secret_of()
         self._refused: dict[str, int] = {}
+        #: Made before a signal can come.
+        self._lane: LaneExecutor | None = None
         if host is None:
             self._middleware.begin(arguments, self.stop)
         self.node = self._middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._lane: LaneExecutor | None = None
         space = self.node.get_namespace().rstrip("/")
         self._full_name = f"{space}/{self.node.get_name()}"
         #: The session that waits for this one.
