@@ -12,7 +12,7 @@ what was sent meanwhile is lost, what is latched comes again.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -307,6 +307,10 @@ class SimulatedNode:
     def now(self) -> _Time:
         """As that of rclpy's clock."""
         return _Time(self.network.world.now)
+
+    def has_parameter(self, name: str) -> bool:
+        """As rclpy's, of a node that is new."""
+        return False
 
     def declare_parameter(self, name: str, default: Any, descriptor: Any = None) -> _Parameter:
         """As rclpy's."""
@@ -833,6 +837,8 @@ class SimulatedMiddleware:
         self._process = process
         self._ordered = ordered
         self.nodes: list[SimulatedNode] = []
+        #: Whether the process has been in the network since the run before.
+        self._stays = False
 
     def now(self) -> int:
         """Wall time [ns]."""
@@ -841,7 +847,9 @@ class SimulatedMiddleware:
     def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
         """Come into the network."""
         self._process.on_signal = on_signal
-        self._network.join(self._process)
+        if not self._stays:
+            self._network.join(self._process)
+        self._stays = False
 
     def make_node(self, name: str, **options: Any) -> Any:
         """Make a node."""
@@ -862,6 +870,13 @@ class SimulatedMiddleware:
         lane = SimulatedLane(node, self._process, ordered=self._ordered)
         lane.add_node(node)
         return lane
+
+    def set_aside(self, nodes: Sequence[Any], executor: Any) -> None:
+        """Give up what the nodes have, here all of it on the lane; the process stays."""
+        self._stays = True
+        for node in nodes:
+            node.destroy_node()
+            self.nodes.remove(node)
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""
