@@ -22,7 +22,7 @@ _CERTAIN = 255
 _NO_VECTOR = (0.0, 0.0, 0.0)
 
 
-class Box(NamedTuple):
+class ActorBox(NamedTuple):
     """A vehicle on the road; centre of its footprint, vectors in the map frame."""
 
     id: int
@@ -35,13 +35,13 @@ class Box(NamedTuple):
     size: frames.Vector
 
 
-def scene_boxes_of(seen: Seen, vehicles: Mapping[str, BridgeVehicle]) -> dict[str, Box]:
+def scene_boxes_of(seen: Seen, vehicles: Mapping[str, BridgeVehicle]) -> dict[str, ActorBox]:
     """The vehicles of the scene, by name."""
     boxes = {}
     for name, (o, a, _) in seen.vehicles.items():
         vehicle = vehicles[name]
         turn = (o.qx, o.qy, o.qz, o.qw)
-        boxes[name] = Box(
+        boxes[name] = ActorBox(
             vehicle.id,
             vehicle.is_truck,
             (o.x, o.y, o.z),
@@ -54,10 +54,10 @@ def scene_boxes_of(seen: Seen, vehicles: Mapping[str, BridgeVehicle]) -> dict[st
     return boxes
 
 
-def user_box(user: RoadUser) -> Box:
+def user_box(user: RoadUser) -> ActorBox:
     """A vehicle that is no participant's."""
     turn = frames.quaternion_from_yaw(user.yaw)
-    return Box(
+    return ActorBox(
         user.id,
         user.classification == CLASS_TRUCK,
         (user.x, user.y, user.z),
@@ -87,7 +87,7 @@ class ObjectMessages:
         found = [*boxes.values(), *map(user_box, seen.users)]
         return self._array(tuple(self._one(header, seen.before + 1, box) for box in found))
 
-    def _one(self, header: Any, age: int, box: Box) -> Any:
+    def _one(self, header: Any, age: int, box: ActorBox) -> Any:
         part, one = self._part, self._object
         return one(
             header=header,
