@@ -19,8 +19,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.scenario.import_template import ImportTemplate
 from ros2_cosim.scenario.platoon_template import PlatoonTemplate
-from ros2_cosim.scenario.ros_bridge_template import RosBridgeTemplate
 from ros2_cosim.scenario.registry import available_models, find_model
+from ros2_cosim.scenario.ros_bridge_template import RosBridgeTemplate
 from ros2_cosim.scenario.schema import Scenario
 
 _UNIT = re.compile(r"\s*\[([A-Za-z0-9/^ ]+)\],?")
