@@ -41,6 +41,10 @@ DEFINITIONS = {
         "DetectedObjectKinematics kinematics\nShape shape",
         "DetectedObjects": "std_msgs/Header header\nDetectedObject[] objects",
     },
+    "autoware_vehicle_msgs": {
+        "VelocityReport": "std_msgs/Header header\nfloat32 longitudinal_velocity\n"
+        "float32 lateral_velocity\nfloat32 heading_rate",
+    },
     "carla_msgs": {
         "CarlaEgoVehicleControl": "std_msgs/Header header\nfloat32 throttle\nfloat32 steer\n"
         "float32 brake\nbool hand_brake\nbool reverse\nint32 gear\nbool manual_gear_shift",

@@ -23,7 +23,7 @@ from ros2_cosim.interfaces.records import (
     DetectedObject,
     Odometry,
 )
-from ros2_cosim.interfaces.seams import OutputSeam, SeamPlace
+from ros2_cosim.interfaces.seams import NoParameters, OutputSeam, SeamPlace
 from ros2_cosim.models.message_parts import MessageParts
 from ros2_cosim.models.message_types import ACCELERATION, OBJECTS, ODOMETRY
 from ros2_cosim.models.seams.earth import MapOrigin, TangentPlane
@@ -84,6 +84,22 @@ class ToOdometry(OutputSeam):
     def convert(self, time: int, *records: Any) -> RawMessage:
         """Fill the covariances."""
         return self._make(*records)
+
+
+class ToAutowareVelocity(OutputSeam):
+    """Velocity along and across the vehicle, as Autoware reads it from a vehicle."""
+
+    Parameters = NoParameters
+    source_types = (ODOMETRY,)
+    target_type = "autoware_vehicle_msgs/msg/VelocityReport"
+
+    def __init__(self, place: SeamPlace, parameters: NoParameters) -> None:
+        self._record: Any = DEFAULT.record(self.target_type)
+
+    def convert(self, time: int, *records: Any) -> Any:
+        """Velocities [m/s] and yaw rate [rad/s]."""
+        (o,) = records
+        return self._record(o.vx, o.vy, o.wz)
 
 
 class ImuParameters(Section):
