@@ -23,6 +23,8 @@ _MAX_ID = 2**32 - 1
 #: Kind in CARLA, and dynamics, of a vehicle for which a scenario names none.
 DEFAULT_CAR: Final = "vehicle.tesla.model3"
 DEFAULT_DYNAMICS: Final = "sedan"
+#: Length, width and height of that kind [m].
+DEFAULT_SIZE: Final = (4.792, 2.163, 1.488)
 _Positive = Annotated[Number, Field(gt=0)]
 _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
 

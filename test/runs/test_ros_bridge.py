@@ -39,7 +39,7 @@ def scenario(directory: Path) -> Path:
                 "period": "100ms",
                 "parameters": {"fields": {"linear": {"x": 12.0}}},
                 "outputs": {
-                    "twist": {
+                    "demand": {
                         "type": "geometry_msgs/msg/Twist",
                         "topic": "/carla/ego/control/set_target_velocity",
                     }

@@ -173,7 +173,7 @@ def test_objects_are_in_the_map_and_leave_out_the_vehicle_itself(recorded: Messa
     assert (ego.pose.position.x, ego.pose.position.y) == (o.x, o.y)
     heading = 2.0 * math.atan2(o.qz, o.qw)
     assert ego.twist.linear.x == pytest.approx(o.vx * math.cos(heading), rel=1e-3)
-    assert ego.shape.dimensions[0] == 5.92 and ego.classification_age == 200
+    assert ego.shape.dimensions[0] == 4.792 and ego.classification_age == 200
     user = dict(recorded["/traffic"])[stamp].users[0]
     traffic = everything.objects[2]
     assert traffic.pose.position.x == user.x

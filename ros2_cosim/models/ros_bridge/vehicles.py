@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.interfaces.scene import DEFAULT_CAR, DEFAULT_DYNAMICS, SceneSettings
+from ros2_cosim.interfaces.scene import DEFAULT_CAR, DEFAULT_DYNAMICS, DEFAULT_SIZE, SceneSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle import VEHICLES, VehicleParameters
 
@@ -28,7 +28,9 @@ class BridgeVehicle(NamedTuple):
 
 
 def bridge_vehicles(scene: SceneSettings) -> dict[str, BridgeVehicle]:
-    """Name -> vehicle; what the scene does not say of its size is that of its dynamics.
+    """Name -> vehicle; a size that the scene does not say is that of the usual car.
+
+    Of another blueprint only the simulator knows it: it is that of the dynamics.
 
     :raises ConfigurationError: there are no dynamics of the name that it gives
     """
@@ -40,13 +42,15 @@ def bridge_vehicles(scene: SceneSettings) -> dict[str, BridgeVehicle]:
                 f"scene.vehicles.{name}.dynamics: found {settings.dynamics!r}; allowed are "
                 f"{', '.join(sorted(VEHICLES))}"
             )
+        size = (dynamics.length, dynamics.width, dynamics.height)
+        length, width, height = DEFAULT_SIZE if settings.blueprint is None else size
         vehicles[name] = BridgeVehicle(
             name,
             scene.identity(name),
             settings.blueprint or DEFAULT_CAR,
-            dynamics.length if settings.length is None else settings.length,
-            dynamics.width if settings.width is None else settings.width,
-            dynamics.height,
+            length if settings.length is None else settings.length,
+            width if settings.width is None else settings.width,
+            height,
             dynamics,
         )
     return vehicles
