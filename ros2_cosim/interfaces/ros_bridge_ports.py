@@ -83,6 +83,13 @@ OUTPUTS: Final = (
         "its contacts; x has the impulse [N s]",
     ),
     BridgeOutput(
+        "lane_invasion/{vehicle}",
+        "carla_msgs/msg/CarlaLaneInvasionEvent",
+        f"{_PREFIX}/lane_invasion",
+        "sparse",
+        "road marks that a corner of it has crossed",
+    ),
+    BridgeOutput(
         "objects",
         "derived_object_msgs/msg/ObjectArray",
         "/carla/objects",

@@ -245,8 +245,8 @@ class _Bridge:
                 }
                 if output.port == "odometry/{vehicle}":
                     settings["child_frame_id"] = bridge_frame(name)
-                elif output.port == "collision/{vehicle}":
-                    settings["frame_id"] = bridge_frame(name, "collision")
+                elif output.schedule == "sparse":  # of a sensor for events
+                    settings["frame_id"] = bridge_frame(name, topic.rpartition("/")[2])
                 outputs[output.port.format(vehicle=name)] = settings
         timing: _Mapping = {
             key: self._world[key] for key in ("period", "offset") if key in self._world

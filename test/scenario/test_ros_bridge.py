@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from ros2_cosim.interfaces.catalogue import DEFAULT
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.ros_bridge.control import CarlaRosControl
+from ros2_cosim.models.ros_bridge.lane_marks import LaneMarkWatch
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
@@ -114,6 +117,7 @@ def test_topics_and_types_are_those_of_the_bridge(packages: Path) -> None:
         f"{EGO}/speedometer": "std_msgs/msg/Float32",
         f"{EGO}/objects": "derived_object_msgs/msg/ObjectArray",
         f"{EGO}/collision": "carla_msgs/msg/CarlaCollisionEvent",
+        f"{EGO}/lane_invasion": "carla_msgs/msg/CarlaLaneInvasionEvent",
         f"{EGO}/gnss": "sensor_msgs/msg/NavSatFix",
         f"{EGO}/rgb_front/image": "sensor_msgs/msg/Image",
         f"{EGO}/rgb_front/camera_info": "sensor_msgs/msg/CameraInfo",
@@ -192,6 +196,42 @@ def test_a_contact_is_told_once_with_the_other_one(recorded: Messages) -> None:
     event = dict(contacts)[stamp]
     assert first.other_actor_id == 1
     assert first.normal_impulse.x == pytest.approx(event.impulse)
+
+
+def at(lane: int, t: float, s: float = 500.0) -> Odometry:
+    """A vehicle beside the centre of a lane of the highway, along the road."""
+    x, y, z, heading = HIGHWAY.lane_pose(1, lane, s)
+    side = (-math.sin(heading), math.cos(heading))
+    turn = (0.0, 0.0, math.sin(0.5 * heading), math.cos(0.5 * heading))
+    return Odometry(x + t * side[0], y + t * side[1], z, *turn, *[0.0] * 6)
+
+
+HIGHWAY = RoadNetwork.from_file(CONFIG / "highway.xodr")
+
+
+@pytest.mark.parametrize(
+    ("places", "marks"),
+    [
+        # Borders of lanes -1 | -2 are broken, the edges of the road are solid.
+        ([(-2, 0.0), (-2, 0.3), (-2, -0.3)], [(), (), ()]),
+        ([(-2, 0.0), (-2, 1.2), (-2, 2.8), (-1, 0.0)], [(), (1,), (1,), ()]),
+        ([(-1, 0.0), (-2, 0.0)], [(), (1,)]),
+        ([(-2, 0.0), (-2, -1.2)], [(), "right"]),
+    ],
+)
+def test_marks_are_told_when_a_corner_crosses_them(places: Any, marks: Any) -> None:
+    watch = LaneMarkWatch(HIGHWAY, 4.8, 2.0)
+    again = LaneMarkWatch(HIGHWAY, 4.8, 2.0)
+    road = HIGHWAY.road(1).lanes.section(500.0)
+    for (lane, t), expected in zip(places, marks, strict=True):
+        found = watch.crossed(at(lane, t))
+        if expected == "right":
+            kinds = {"broken": 1, "solid": 2}
+            expected = (kinds[road.lanes[lane].marks[0].type],)
+        assert found == expected, (lane, t)
+        # What is saved goes on as if nothing had been.
+        again.restore(json.loads(json.dumps(watch.save())))
+        assert again.save() == [list(place) for place in watch.save() if place]
 
 
 def test_what_is_said_of_the_whole_simulation(recorded: Messages) -> None:

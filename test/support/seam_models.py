@@ -65,6 +65,7 @@ DEFINITIONS = {
         "CarlaEgoVehicleStatus": "std_msgs/Header header\nfloat32 velocity\n"
         "geometry_msgs/Accel acceleration\ngeometry_msgs/Quaternion orientation\n"
         "CarlaEgoVehicleControl control",
+        "CarlaLaneInvasionEvent": "std_msgs/Header header\nint32[] crossed_lane_markings",
         "CarlaStatus": "uint64 frame\nfloat32 fixed_delta_seconds\nbool synchronous_mode\n"
         "bool synchronous_mode_running",
         "CarlaWorldInfo": "string map_name\nstring opendrive",

@@ -27,10 +27,11 @@ from ros2_cosim.models.message_types import (
 )
 from ros2_cosim.models.ros_bridge.actors import ActorListMessages, MarkerMessages, ObjectMessages
 from ros2_cosim.models.ros_bridge.frame_messages import FrameMessages
+from ros2_cosim.models.ros_bridge.lane_marks import LaneMarkWatch
 from ros2_cosim.models.ros_bridge.seen import Seen, SeenVehicle
 from ros2_cosim.models.ros_bridge.vehicle_messages import InfoMessages, StatusMessages
 from ros2_cosim.models.ros_bridge.vehicles import bridge_vehicles
-from ros2_cosim.models.scene import scene_road_text
+from ros2_cosim.models.scene import scene_road, scene_road_text
 
 #: Makes the message of a port; None: there is none now.
 _Maker = Callable[[Seen], Any]
@@ -46,7 +47,7 @@ class CarlaRosBridge(Model):
     Inputs, latched: what the world sends, and the commands that it obeys. Each output has the
     message type of the bridge; one that is left out needs none of its packages.
 
-    :raises ConfigurationError: the map is no file, or a vehicle has no odometry
+    :raises ConfigurationError: the map cannot be read, or a vehicle has no odometry
     """
 
     Parameters = RosBridgeParameters
@@ -85,7 +86,8 @@ class CarlaRosBridge(Model):
 
     def __init__(self, context: ModelContext, parameters: RosBridgeParameters) -> None:
         self._vehicles = tuple(scene_settings(context).vehicles)
-        self._makers = _Makers(context).found
+        made = _Makers(context)
+        self._makers, self._watches = made.found, made.watches
         self._once = {
             port.name
             for port in self.declared_ports(context, parameters).outputs
@@ -133,17 +135,23 @@ class CarlaRosBridge(Model):
         )
 
     def save_state(self) -> Any:
-        """How far it is: what is sent once, and which contact was the last one."""
-        return [self._count, *self._collision]
+        """How far it is: what is sent once, the last contact, and where corners are."""
+        corners = {name: watch.save() for name, watch in self._watches.items()}
+        return [self._count, *self._collision, corners]
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
-        self._count, stamp, number = state
+        self._count, stamp, number, corners = state
         self._collision = (stamp, number)
+        for name, watch in self._watches.items():
+            watch.restore(corners[name])
 
 
 class _Makers:
-    """What makes the messages of each output that a participant has: ``found``, by port."""
+    """What makes the messages of each output that a participant has: ``found``, by port.
+
+    ``watches`` are what remembers something, by vehicle.
+    """
 
     def __init__(self, context: ModelContext) -> None:
         self._context = context
@@ -156,6 +164,7 @@ class _Makers:
             "speedometer": self._speed,
             "objects": self._objects,
             "collision": self._collision,
+            "lane_invasion": self._lane_invasion,
             "markers": self._markers,
             "static_markers": self._static_markers,
             "actor_list": self._actor_list,
@@ -165,6 +174,7 @@ class _Makers:
             "tf": self._frames,
         }
         self.found: dict[str, _Maker] = {}
+        self.watches: dict[str, LaneMarkWatch] = {}
         for port in context.output_types:
             kind, _, vehicle = port.partition("/")
             if vehicle and f"odometry/{vehicle}" not in context.input_types:
@@ -203,6 +213,18 @@ class _Makers:
                     other = event.other if event.vehicle == own else event.vehicle
                     return record(other, vector(event.impulse))
             return None
+
+        return make
+
+    def _lane_invasion(self, vehicle: str) -> _Maker:
+        record: Any = CATALOGUE.record("carla_msgs/msg/CarlaLaneInvasionEvent")
+        body = self._vehicles[vehicle]
+        watch = LaneMarkWatch(scene_road(self._context), body.length, body.width)
+        self.watches[vehicle] = watch
+
+        def make(seen: Seen) -> Any:
+            crossed = watch.crossed(seen.vehicles[vehicle].odometry)
+            return record(crossed) if crossed else None
 
         return make
 
