@@ -56,6 +56,12 @@ class RosBridgeTemplate(Section):
     world: Name | None = Field(
         default=None, description="participant with the vehicles; default: the one carla_world"
     )
+    outside: bool = Field(
+        default=False,
+        strict=True,
+        description="whether commands of programs that are no participants are obeyed, from the "
+        "step on that reads them; a run in which one comes is not repeatable",
+    )
 
 
 def with_ros_bridge(data: dict[str, Any], origin: str) -> dict[str, Any]:
@@ -109,10 +115,11 @@ class _Bridge:
             for name, given in self._mapping(scene, "sensors").items()
         }
         self._commands = self._writers()
+        self._free = self._free_commands() if template.outside else {}
 
     def data(self) -> _Mapping:
         """Scene and participants, to be completed by what the file says."""
-        commanded = list(dict.fromkeys(vehicle for vehicle, _ in self._commands))
+        commanded = list(dict.fromkeys(name for name, _ in (*self._commands, *self._free)))
         # In the order of the file: vehicles are numbered in it.
         participants: _Mapping = {name: {} for name in self._participants}
         participants |= {
@@ -193,6 +200,24 @@ class _Bridge:
         self._check_drivers(dict.fromkeys(vehicle for vehicle, _ in found))
         return found
 
+    def _free_commands(self) -> dict[tuple[str, str], _Mapping]:
+        """(Vehicle, port of the command) -> input from outside, of all that nothing else drives."""
+        driven = self._mapping(self._world, "inputs")
+        return {
+            (name, port): {
+                "unsynchronised": f"/carla/{name}/{command.name}",
+                "type": command.type,
+            }
+            for name in self._vehicles
+            if f"control/{name}" not in driven and not self._has_driver(name)
+            for command in COMMANDS
+            for port in (command.port.format(vehicle=name),)
+            if (name, port) not in self._commands
+        }
+
+    def _has_driver(self, name: str) -> bool:
+        return self._mapping(self._scene_vehicles, name).get("driver") is not None
+
     def _check_drivers(self, commanded: Mapping[str, None]) -> None:
         inputs = self._mapping(self._world, "inputs")
         for name in commanded:
@@ -253,6 +278,10 @@ class _Bridge:
         }
         return {"model": BRIDGE_MODEL, **timing, "inputs": inputs, "outputs": outputs}
 
+    def _timing(self) -> _Mapping:
+        """When the world is activated."""
+        return {key: self._world[key] for key in ("period", "offset") if key in self._world}
+
     def _source(self, vehicle: str, commanded: Sequence[str]) -> _Mapping | None:
         """Where the command of a vehicle comes from, for its status; a seam's is not shown."""
         if vehicle in commanded:
@@ -265,11 +294,13 @@ class _Bridge:
     def _control(self, commanded: Sequence[str]) -> _Mapping:
         inputs: _Mapping = {port: sources for (_, port), sources in self._commands.items()}
         triggers = list(inputs)
+        inputs |= {port: outside for (_, port), outside in self._free.items()}
         for name in commanded:
             inputs[f"odometry/{name}"] = f"{self._world_name}.odometry/{name}"
         return {
             "model": CONTROL_MODEL,
-            "activation": {"any": triggers},
+            **(self._timing() if self._free else {}),
+            **({"activation": {"any": triggers}} if triggers else {}),
             "inputs": inputs,
             "outputs": {
                 f"control/{name}": {

@@ -300,6 +300,28 @@ def test_it_can_be_set_from_the_command_line(packages: Path) -> None:
     assert "ros_bridge" in found["participants"]
 
 
+def test_programs_outside_are_obeyed_where_the_key_says_so(packages: Path) -> None:
+    """A participant's own topic is not read twice, and a vehicle with a driver takes no command."""
+    given = data(packages, ros_bridge={"outside": True})
+    found = scenario(given)
+    control = found.participants["ros_bridge_control"]
+    assert control.inputs["vehicle_control_cmd/ego"].source == ("pilot.demand",)
+    outside = {port: i.unsynchronised for port, i in control.inputs.items() if i.unsynchronised}
+    assert outside == {
+        "vehicle_control_cmd_manual/ego": f"{EGO}/vehicle_control_cmd_manual",
+        "vehicle_control_manual_override/ego": f"{EGO}/vehicle_control_manual_override",
+        "set_target_velocity/ego": f"{EGO}/control/set_target_velocity",
+    }
+    assert control.period == found.participants["world"].period
+    check_scenario(found, "inproc")
+    del given["participants"]["pilot"]
+    alone = scenario(given)
+    assert alone.participants["ros_bridge_control"].activation is None
+    assert list(alone.participants["ros_bridge_control"].outputs) == ["control/ego"]
+    check_scenario(alone, "inproc")
+    assert "ros_bridge_control" not in scenario({**given, "ros_bridge": True}).participants
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
