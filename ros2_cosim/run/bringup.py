@@ -358,7 +358,8 @@ def bring_up(
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
         if (options.visualise or options.foxglove) and not undrawable(scenario):
-            write_views(options.output, drawn_vehicles(scenario), options.namespace)
+            vehicles = drawn_vehicles(scenario)
+            write_views(options.output, scenario, vehicles, options.namespace)
         if plan:
             environment = loopback_environment(environment, options.output, options.namespace)
         if place is not None:

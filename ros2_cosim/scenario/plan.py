@@ -19,6 +19,7 @@ from typing import Any
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
@@ -376,8 +377,9 @@ def drawing(scenario: Scenario) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
         "vehicles": names,
-        "lengths": [float(vehicles[name]["length"]) for name in names],
-        "widths": [float(vehicles[name]["width"]) for name in names],
+        # A size that the scene leaves to the simulator is drawn as that of the usual car.
+        "lengths": [float(vehicles[name].get("length") or DEFAULT_SIZE[0]) for name in names],
+        "widths": [float(vehicles[name].get("width") or DEFAULT_SIZE[1]) for name in names],
     }
     if sectors:
         parameters["sensors"] = [sector.vehicle for sector in sectors]
