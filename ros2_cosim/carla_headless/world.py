@@ -19,6 +19,8 @@ from ros2_cosim.carla_headless.contact import contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
+from ros2_cosim.carla_headless.street_lights import StreetLights
+from ros2_cosim.carla_headless.things import Things
 from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
@@ -106,6 +108,8 @@ class World:
         self._gone: dict[int, BoundingBox] = {}  # of the last actors that were destroyed
         self.collisions: list[FeltContact] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
+        self.things = Things(network)
+        self.lamps = StreetLights(self.things)
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
             self.actors[sign.id] = sign

@@ -94,7 +94,7 @@ class RgbCamera(Camera):
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """What the eye sees."""
         eye = axes_of(moment.pose)
-        light = Illumination(moment.weather)
+        light = Illumination(moment.weather, moment.world.lamps.burning())
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
         image = np.append(palette, sky).astype("<u4")

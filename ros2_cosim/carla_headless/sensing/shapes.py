@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.labels import POLES
 from ros2_cosim.carla_headless.sensing.axes import Floats
-from ros2_cosim.carla_headless.sensing.mesh import PAINT, POLES, SURFACE, Bytes, Colour
-from ros2_cosim.carla_headless.signals import LightActor, SignActor
+from ros2_cosim.carla_headless.sensing.mesh import PAINT, SURFACE, Bytes
+from ros2_cosim.carla_headless.signals import PLATE, LightActor, SignActor
+from ros2_cosim.carla_headless.things import Colour
 from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, YELLOW
 from ros2_cosim.carla_headless.wire_types import BoundingBox
 
 # Corners of the six faces (back, front, left, right, bottom, top), seen from outside in turn.
 _FACES = ((0, 4, 6, 2), (3, 7, 5, 1), (1, 5, 4, 0), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
-# Half a pole's thickness and half a sign's depth [m]; the size of signs whose map gives none.
-_POLE, _PLATE = 0.06, 0.04
-_SIGN_SIZE = 0.7
+_POLE = 0.06  # m, half a pole's thickness
 _LIGHT_SIZE = (0.4, 1.0)
 
 _GLASS: Colour = (28, 34, 40)
@@ -193,8 +193,9 @@ def _sign(actor: SignActor, tag: int) -> Shape:
     signal = actor.signal
     pieces = _Pieces(tag)
     light = isinstance(actor, LightActor)
-    width = signal.width or (_LIGHT_SIZE[0] if light else _SIGN_SIZE)
-    height = signal.height or (_LIGHT_SIZE[1] if light else _SIGN_SIZE)
+    width, height = actor.size()
+    if light:
+        width, height = signal.width or _LIGHT_SIZE[0], signal.height or _LIGHT_SIZE[1]
     base = actor.stand()
     # From the ground: the place is above it where the map says so.
     foot = 0.0 - max(signal.z_offset, 0.0)
@@ -214,7 +215,7 @@ def _sign(actor: SignActor, tag: int) -> Shape:
         for sign in (-1.0, 1.0):
             pieces.patches(centre, size, 0, sign, lamps)
         return pieces.shape()
-    size = (_PLATE, 0.5 * width, 0.5 * height)
+    size = (PLATE, 0.5 * width, 0.5 * height)
     stop = actor.blueprint.id == "traffic.stop"
     pieces.box(centre, size, _RED)
     inner: Patch = (-0.7, 0.7, -0.16, 0.16, _PAPER) if stop else (-0.7, 0.7, -0.7, 0.7, _PAPER)
