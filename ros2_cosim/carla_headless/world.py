@@ -16,6 +16,7 @@ from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_a
 from ros2_cosim.carla_headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import contact
+from ros2_cosim.carla_headless.debug_shapes import DebugShapes
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
@@ -110,6 +111,7 @@ class World:
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         self.things = Things(network)
         self.lamps = StreetLights(self.things)
+        self.shapes = DebugShapes()
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
             self.actors[sign.id] = sign

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ros2_cosim.carla_headless.actors import compose
 from ros2_cosim.carla_headless.decoding import (
     boolean,
+    color,
     listing,
     real,
     structure,
@@ -22,7 +23,6 @@ from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.labels import ANY
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.street_lights import LightState
-from ros2_cosim.carla_headless.things import Colour
 from ros2_cosim.carla_headless.wire_types import BoundingBox, Transform
 from ros2_cosim.carla_headless.world import CallError
 
@@ -59,11 +59,7 @@ class Texture(NamedTuple):
     pixels: list[list[float]]
 
 
-def _color(red: int, green: int, blue: int) -> Colour:
-    return red, green, blue
-
-
-_light_state = structure(LightState, u32, vector, real, u8, structure(_color, u8, u8, u8), boolean)
+_light_state = structure(LightState, u32, vector, real, u8, color, boolean)
 _texture = structure(Texture, u32, u32, listing(listing(real)))
 
 

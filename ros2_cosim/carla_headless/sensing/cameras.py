@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ros2_cosim.carla_headless.sensing.axes import Axes, Floats, axes_of
 from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
+from ros2_cosim.carla_headless.sensing.drawn import mesh_of_shapes
 from ros2_cosim.carla_headless.sensing.light import Illumination
 from ros2_cosim.carla_headless.sensing.mesh import Flags
 from ros2_cosim.carla_headless.sensing.raster import (
@@ -24,7 +25,9 @@ from ros2_cosim.carla_headless.sensing.raster import (
     View,
     depths,
     pixel_centres,
+    render,
 )
+from ros2_cosim.carla_headless.sensing.scene import TriangleScene
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import pow, radians, tan
 
@@ -110,7 +113,22 @@ class RgbCamera(Camera):
             shades += len(palette)
             above = np.where(seen[part] < 0, shades, seen[part])
             seen = np.concatenate((seen[: part.start], above, seen[part.stop :]))
-        return image[seen].tobytes()
+        pixels = image[seen].reshape(-1)
+        self._draw_shapes(moment, view, pixels)
+        return pixels.tobytes()
+
+    def _draw_shapes(self, moment: SensedFrame, view: View, pixels: Pixels) -> None:
+        """What clients have drawn into the world, where nothing hides it."""
+        world = moment.world
+        mesh = mesh_of_shapes(world.shapes.alive(world.elapsed_s, world.step_s))
+        if mesh is None:
+            return
+        over = render(TriangleScene(mesh, mesh.take(np.zeros(len(mesh), dtype=bool))),
+                      axes_of(moment.pose), self.lens)  # fmt: skip
+        drawn = over.seen >= 0
+        drawn &= depths(over, self.lens) < depths(view, self.lens)
+        palette = self._developed(over.mesh.colours / 255.0).astype("<u4")
+        pixels[drawn] = palette[over.seen[drawn]]
 
     def _developed(self, colours: Floats) -> Pixels:
         """Colours (n, 3) from 0 to 1, by exposure and gamma, as pixels."""
