@@ -68,6 +68,12 @@ class Camera(Device):
         head = _HEAD.pack(self.lens.width, self.lens.height, self._field)
         return [head + self.pixels(moment, moment.view(self.lens))]
 
+    @staticmethod
+    def pixels_of(payload: bytes) -> tuple[int, int, bytes]:
+        """Width, height and pixels of the payload of a camera."""
+        width, height, _ = _HEAD.unpack_from(payload)
+        return width, height, payload[_HEAD.size :]
+
     @abstractmethod
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """The pixels of a picture."""
