@@ -65,7 +65,8 @@ EXCEPTIONS: Final = (
     (PARTLY, "accepted; boxes have no doors", "Vehicle.open_door Vehicle.close_door"),
     (PARTLY, _NOT_DRAWN, "Vehicle.set_wheel_steer_direction Vehicle.set_wheel_pitch_angle "
      "Vehicle.get_wheel_pitch_angle Vehicle.show_debug_telemetry"),
-    (PARTLY, "mass, drag, drive, top speed and wheels take effect; the rest is kept",
+    (PARTLY, "mass and its centre, drag, engine, gears, steering curve and wheels take effect; "
+     "inertia of the engine, clutch, damping and stiffness along the wheel are kept",
      "Vehicle.apply_physics_control"),
     (PARTLY, "`speed_kp` takes effect; the rest is kept",
      "Vehicle.apply_ackermann_controller_settings"),

@@ -176,6 +176,14 @@ class VehicleActor(Actor):
         """Angle of the front wheels, positive to the right."""
         return self.body.steer_angle_degrees()
 
+    def gear(self) -> int:
+        """The gear that is in: 1 the first, 0 neutral, -1 backwards."""
+        if self.body.gearbox is not None:
+            return self.body.gearbox.gear
+        if self.control.manual_gear_shift:
+            return self.control.gear
+        return -1 if self.control.reverse else 1
+
     def place(self, pose: Transform) -> None:
         """Teleport; the vehicle keeps its speed and settles on the road below, or falls.
 
@@ -219,7 +227,10 @@ class VehicleActor(Actor):
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with controls and speed limit."""
-        status = VehicleStatus(self.control, self.body.speed_limit_kmh())
+        control = self.control
+        if not control.manual_gear_shift:  # as in CARLA, clients read the gear that is in
+            control = control._replace(gear=self.gear())
+        status = VehicleStatus(control, self.body.speed_limit_kmh())
         if self.at_light is not None:
             light, state = self.at_light
             status = status._replace(light=light, light_state=state)
