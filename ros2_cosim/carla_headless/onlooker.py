@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 LOOKED_S: Final = 2.0
 """So long after the last request the world is looked at."""
 
+PICTURE_PERIOD_S: Final = 0.04
+"""The world is looked at no more often than once in this time of the wall clock."""
+
 CAMERA_PERIOD_S: Final = 0.2
 """A camera is rendered at most once in this time of the wall clock, however many pages look."""
 
@@ -255,7 +258,7 @@ class Onlooker:
     ) -> None:
         self._world, self._hub, self._weather = world, hub, weather
         self._changed = threading.Condition()
-        self._looked = float("-inf")
+        self._looked = self._served = float("-inf")
         self._picture: WorldPicture | None = None
         #: Camera -> when a page last asked for it; what it showed, and when.
         self._wanted: dict[int, float] = {}
@@ -264,6 +267,9 @@ class Onlooker:
     def serve(self) -> None:
         """Look at the world if others do; called again and again by the thread that has it."""
         now = monotonic()
+        if now - self._served < PICTURE_PERIOD_S:
+            return
+        self._served = now
         with self._changed:
             looked = now - self._looked < LOOKED_S
             wanted = [

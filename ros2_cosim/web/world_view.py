@@ -15,7 +15,7 @@ from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.vds.controllable import RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
-from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
+from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
 from ros2_cosim.web.pictures import png_of
 from ros2_cosim.web.road_lines import Line, lines_of
 
@@ -26,10 +26,14 @@ _MOST_GAPS: Final = 40
 """Of more vehicles no gaps are worked out: each is compared with all others."""
 
 
-def world_part(seen: WorldPicture) -> dict[str, Any]:
-    """What a world has besides vehicles, as plain data for the page."""
+def world_part(seen: WorldPicture, *, whole: bool = False) -> dict[str, Any]:
+    """What a world has besides vehicles, as plain data for the page.
+
+    :param whole: the page shows the whole map while it follows nothing
+    """
     names = {vehicle.id: vehicle.name for vehicle in seen.vehicles}
     return {
+        "whole": whole,
         "episode": seen.episode,
         "frame": seen.frame,
         "people": [box._asdict() for box in seen.boxes if box.kind == "walker"],
@@ -82,7 +86,7 @@ class WorldView:
             picture = picture_of((), props)
             none = {"ahead": None, "gap": None, "ttc": None}
             picture["vehicles"] = [view._asdict() | none for view in views]
-        return picture | {"world": world_part(seen)}
+        return picture | {"world": world_part(seen, whole=True)}
 
     def lines(self) -> list[Line]:
         """The lines of the present map's roads; made once for each map."""
@@ -127,6 +131,29 @@ class WorldView:
         if seen is None:
             raise ConfigurationError(f"the server has not answered for {_PATIENCE_S:g} s")
         return seen
+
+
+class WithWorld:
+    """``RunPicture`` of a run whose world is in this process: the run's own picture and the world.
+
+    :param view: of the run
+    :param onlooker: at its world
+    """
+
+    def __init__(self, view: RunPicture, onlooker: Onlooker) -> None:
+        self._view = view
+        self._onlooker = onlooker
+
+    def picture(self) -> dict[str, Any]:
+        """Both, once the run has begun."""
+        seen = self._onlooker.picture(0.0)
+        picture = self._view.picture()
+        return picture if seen is None else picture | {"world": world_part(seen)}
+
+    def camera(self, number: int) -> bytes | None:
+        """Picture of a camera."""
+        found = self._onlooker.camera(number, _PATIENCE_S)
+        return None if found is None else png_of(found)
 
 
 @contextmanager

@@ -230,7 +230,7 @@ function listed(vehicles) {
 
 async function showWorld(world) {
   element("world-key").hidden = !world;
-  element("scene").parentElement.classList.toggle("world", Boolean(world));
+  element("scene").parentElement.classList.toggle("world", Boolean(world?.whole));
   if (!world) return;
   cameras.show(world.cameras);
   setText("people", String(world.people.length));

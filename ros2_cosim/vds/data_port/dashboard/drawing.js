@@ -75,7 +75,7 @@ export class Scene {
 
   draw(vehicles, objects, links, world = null) {
     const { pen, width, height } = prepared(this.canvas);
-    if (!vehicles.length && !world) return;
+    if (!vehicles.length && !world?.whole) return;
     this.#follow(vehicles, world, width, height);
     const place = (x, y) => [
       width / 2 + (x - this.centre[0]) * this.scale,
@@ -104,7 +104,7 @@ export class Scene {
       this.centre = [followed.x, followed.y];
       return;
     }
-    if (world) return this.#whole(width, height);
+    if (world?.whole) return this.#whole(width, height);
     const xs = vehicles.map((v) => v.x);
     const ys = vehicles.map((v) => v.y);
     const spanX = Math.max(...xs) - Math.min(...xs) + 24;
