@@ -17,6 +17,7 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
 from ros2_cosim.web.pictures import png_of
+from ros2_cosim.web.records_view import TRAFFIC
 from ros2_cosim.web.road_lines import Line, lines_of
 
 _LOOK_NS: Final = 50_000_000
@@ -148,7 +149,18 @@ class WithWorld:
         """Both, once the run has begun."""
         seen = self._onlooker.picture(0.0)
         picture = self._view.picture()
-        return picture if seen is None else picture | {"world": world_part(seen)}
+        if seen is None:
+            return picture
+        objects = picture["objects"]
+        if not any(box["name"].startswith(TRAFFIC) for box in objects):
+            # The run does not send where its background traffic is: the world knows.
+            known = {vehicle["name"] for vehicle in picture["vehicles"]}
+            objects = objects + [
+                BoxView(f"{TRAFFIC}{v.id}", v.x, v.y, v.yaw, v.length, v.width)._asdict()
+                for v in seen.vehicles
+                if v.name not in known
+            ]
+        return picture | {"objects": objects, "world": world_part(seen)}
 
     def camera(self, number: int) -> bytes | None:
         """Picture of a camera."""
