@@ -35,7 +35,6 @@ class Call(NamedTuple):
     note: str
 
 
-_NOT_DRAWN = "accepted; nothing is drawn"
 _LOGGED = "the client waits for no answer: the error stands in the server's log"
 
 #: (state, note, calls) of what does not simply work.
@@ -62,9 +61,6 @@ EXCEPTIONS: Final = (
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (PARTLY, "no actor has sockets", "Actor.get_socket_names Actor.get_socket_world_transforms "
      "Actor.get_socket_relative_transforms"),
-    (PARTLY, "accepted; boxes have no doors", "Vehicle.open_door Vehicle.close_door"),
-    (PARTLY, _NOT_DRAWN, "Vehicle.set_wheel_steer_direction Vehicle.set_wheel_pitch_angle "
-     "Vehicle.get_wheel_pitch_angle Vehicle.show_debug_telemetry"),
     (PARTLY, "mass and its centre, drag, engine, gears, steering curve and wheels take effect; "
      "inertia of the engine, clutch, damping and stiffness along the wheel are kept",
      "Vehicle.apply_physics_control"),

@@ -36,6 +36,7 @@ from ros2_cosim.models import frames
 TRACK_SHARE: Final = 0.8
 AT_REST = (Vector(), Vector(), Vector())
 _NO_ROTATION = Rotation()
+_STEERED_WHEELS: Final = 2
 
 
 def box_at(pose: Transform, extent: Vector) -> OrientedBox:
@@ -167,6 +168,13 @@ class VehicleActor(Actor):
         #: Whether a control holds until the next one, or for one step only.
         self.sticky = self.attribute("sticky_control") != "false"
         self.lights = 0
+        #: The doors that are open, as bits by their numbers in the protocol.
+        self.open_doors = 0
+        #: Whether clients want to see its telemetry.
+        self.shows_telemetry = False
+        #: How clients want wheels to look [deg], by their numbers: steered, turned about the axle.
+        self.steered_looks: dict[int, float] = {}
+        self.turned_looks: dict[int, float] = {}
         #: The traffic light that the vehicle is at and its state, for the snapshot.
         self.at_light: tuple[int, int] | None = None
         self.take_state()
@@ -203,6 +211,16 @@ class VehicleActor(Actor):
             for end, along in (("Front", p.front_axle), ("Rear", -p.rear_axle))
             for side, across in (("Left", -half), ("Right", half))
         ]
+
+    def wheel_rotation(self, wheel: int) -> Rotation:
+        """How a wheel is turned on the vehicle [deg]: as clients want it to look, else as it is."""
+        rolled = self.turned_looks.get(wheel)
+        if rolled is None:
+            rolled = self.body.wheel_turn_degrees()
+        steered = self.steered_looks.get(wheel)
+        if steered is None:
+            steered = self.steer_angle_degrees if wheel < _STEERED_WHEELS else 0.0
+        return Rotation(rolled, steered)
 
     def take_state(self) -> None:
         """Make the body's present state the one that is seen."""

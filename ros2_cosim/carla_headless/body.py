@@ -30,7 +30,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
-from ros2_cosim.kernel.exactmath import atan, degrees, radians, sincos
+from ros2_cosim.kernel.exactmath import PI, atan, degrees, radians, sincos
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle import (
@@ -404,6 +404,11 @@ class VehicleBody:
     def steer_angle_degrees(self) -> float:
         """Angle of the front wheels, positive to the right."""
         return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
+
+    def wheel_turn_degrees(self) -> float:
+        """How far the wheels have rolled, within a turn; forwards is a pitch downwards."""
+        turns = self._vehicle.distance / (2.0 * PI * self.parameters.wheel_radius)
+        return (turns // 1.0 - turns) * 360.0
 
     def place_on_road(self) -> RoadPosition:
         """Where on the road the vehicle is."""

@@ -40,6 +40,8 @@ _FARTHEST = 60.0
 #: Roles that many vehicles have, which are no names.
 _USUAL_ROLES = ("", "autopilot", "hero_fake", "prop", "default")
 
+_TELEMETRY: Final[Colour] = (36, 96, 200)
+
 Point = tuple[float, float]
 
 
@@ -161,7 +163,8 @@ def picture_of_world(world: World) -> WorldPicture:
     return WorldPicture(
         world.episode, world.frame, world.elapsed_s, tuple(vehicles), tuple(boxes), tuple(signals),
         tuple(_lamp(state, state.id in burning) for state in world.lamps.states()),
-        tuple(_shape(s) for s in world.shapes.alive(world.elapsed_s, world.step_s)),
+        (*(_shape(s) for s in world.shapes.alive(world.elapsed_s, world.step_s)),
+         *(_telemetry(v) for v in world.vehicles() if v.shows_telemetry)),
         tuple(fields), tuple(cameras),
     )  # fmt: skip
 
@@ -240,6 +243,17 @@ def _shape(shape: DebugShape) -> SeenShape:
         size = shape.size
     points = tuple(frames.vector_to_ros(*place)[:2] for place in places)
     return SeenShape(shape.kind.name.lower(), points, size, shape.text, shape.colour)
+
+
+def _telemetry(actor: VehicleActor) -> SeenShape:
+    """What ``show_debug_telemetry`` shows: a text at the vehicle."""
+    speed, control = actor.body.forward_speed(), actor.control
+    text = (
+        f"{speed:.1f} m/s, gear {actor.gear()}, throttle {control.throttle:.2f}, "
+        f"brake {control.brake:.2f}, steer {control.steer:.2f}"
+    )
+    x, y, _ = frames.vector_to_ros(*actor.numbers[:3])
+    return SeenShape("string", ((x, y),), 0.0, text, _TELEMETRY)
 
 
 class Onlooker:

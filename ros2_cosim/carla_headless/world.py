@@ -299,8 +299,8 @@ class World:
         if not isinstance(actor, VehicleActor):
             return []
         found = [BonePose("Vehicle_Base", pose, ORIGIN, ORIGIN)]
-        for name, place in actor.wheels():
-            on_body = Transform(place)
+        for wheel, (name, place) in enumerate(actor.wheels()):
+            on_body = Transform(place, actor.wheel_rotation(wheel))
             found.append(BonePose(name, compose(pose, on_body), on_body, on_body))
         return found
 

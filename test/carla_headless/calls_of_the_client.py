@@ -335,6 +335,42 @@ def test_shapes_are_drawn_for_their_time(client: Any) -> None:
     debug.clear_debug_string()
 
 
+def test_doors_open_and_wheels_look_as_they_are_told(client: Any, objects: dict[str, Any]) -> None:
+    world, car = client.get_world(), objects["Vehicle"]
+    car.set_simulate_physics(False)  # the street has a slope
+    pose = car.get_transform()
+    eye = carla.Transform(pose.transform(carla.Location(x=-6.0, y=-4.0, z=2.0)), pose.rotation)
+    eye.rotation.yaw += 25.0
+    closed = _picture(client, eye)
+    seen = []
+    for door in (carla.VehicleDoor.FL, carla.VehicleDoor.RL):
+        car.open_door(door)
+        seen.append(int((abs(_picture(client, eye) - closed).max(axis=-1) > 8).sum()))
+    assert 5 < seen[0] < seen[1]
+    car.close_door(carla.VehicleDoor.All)
+    assert (_picture(client, eye) == closed).all()
+    names = car.get_bone_names()
+    front, rear = (names.index(f"Wheel_{end}_Left") for end in ("Front", "Rear"))
+    car.set_wheel_steer_direction(carla.VehicleWheelLocation.FL_Wheel, 25.0)
+    car.set_wheel_pitch_angle(carla.VehicleWheelLocation.BL_Wheel, 40.0)
+    bones = car.get_bone_relative_transforms()
+    assert bones[front].rotation.yaw == pytest.approx(25.0)
+    assert bones[rear].rotation.pitch == pytest.approx(40.0)
+    # What is not told turns by itself: a full turn over the circumference of the wheel.
+    wheel = carla.VehicleWheelLocation.FR_Wheel
+    radius = 0.01 * car.get_physics_control().wheels[1].radius
+    assert car.get_wheel_pitch_angle(carla.VehicleWheelLocation.BL_Wheel) == pytest.approx(40.0)
+    car.set_simulate_physics(True)
+    before, start = car.get_wheel_pitch_angle(wheel), car.get_location()
+    car.enable_constant_velocity(carla.Vector3D(2.0, 0.0, 0.0))
+    for _ in range(4):
+        world.tick()
+    way = car.get_location().distance(start)
+    turned = (before - car.get_wheel_pitch_angle(wheel)) % 360.0
+    assert turned == pytest.approx(way / radius * 180.0 / np.pi, rel=0.02)
+    car.disable_constant_velocity()
+
+
 def test_most_calls_work() -> None:
     states = [call.state for call in calls()]
     assert len(states) > 300

@@ -74,6 +74,7 @@ def _served(path: Path) -> Iterator[tuple[Simulation, str]]:
     _draw(simulation, Kind.STRING, Vector(x, y + 5.0, z), Vector())
     _draw(simulation, Kind.BOX, Vector(x - 8.0, y, z), Vector(2.0, 1.0, 1.0))
     simulation.world.apply_control(hero, VehicleControl(throttle=1.0))
+    simulation.world.require_vehicle(hero).shows_telemetry = True
     for _ in range(40):
         simulation.tick()
     thread = threading.Thread(target=server.run)
@@ -113,9 +114,10 @@ def test_the_page_is_told_the_world_and_changes_nothing() -> None:
         assert hero["name"] == "hero" and other["name"].startswith("audi.tt ")
         assert hero["speed"] > 3.0 and hero["throttle"] == 1.0
         assert len(world["people"]) == 1 and len(world["signals"]) == 28
-        assert len(world["lamps"]) > 100 and len(world["shapes"]) == 3
+        assert len(world["lamps"]) > 100 and len(world["shapes"]) == 4
         assert len(world["fields"]) == 4
         assert {camera["carrier"] for camera in world["cameras"]} == {"hero"}
+        assert "gear 1, throttle 1.00" in world["shapes"][3]["text"]
         # Places are in the map frame: y to the left.
         place = simulation.world.spawn_points()[0].location
         (arrow,) = (shape for shape in world["shapes"] if shape["kind"] == "arrow")
@@ -191,7 +193,7 @@ def test_a_browser_shows_the_world(tmp_path: Path) -> None:
             browser.open(address)
             browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
             assert browser.evaluate("document.getElementById('people').innerText") == "1"
-            assert browser.evaluate("document.getElementById('shapes').innerText") == "3"
+            assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
             assert browser.evaluate("document.getElementById('pause').disabled")
             names = "[...document.getElementById('follow').options].map(o => o.value)"
             assert browser.evaluate(names)[:2] == ["", "hero"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.labels import POLES
 from ros2_cosim.carla_headless.sensing.axes import Floats
 from ros2_cosim.carla_headless.sensing.mesh import PAINT, SURFACE, Bytes
@@ -22,6 +22,10 @@ from ros2_cosim.carla_headless.wire_types import BoundingBox
 
 # Corners of the six faces (back, front, left, right, bottom, top), seen from outside in turn.
 _FACES = ((0, 4, 6, 2), (3, 7, 5, 1), (1, 5, 4, 0), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
+# Hinges of the doors as shares of half a vehicle: along it, and the side; of hood and trunk.
+_SIDE_DOORS = ((0.45, -1.0), (0.45, 1.0), (-0.05, -1.0), (-0.05, 1.0))
+_LIDS = (0.5, -0.6)
+_DOOR, _PLATE_HALF = 0.45, 0.03  # m, half the width and half the depth of a door
 _POLE = 0.06  # m, half a pole's thickness
 _LIGHT_SIZE = (0.4, 1.0)
 
@@ -133,7 +137,9 @@ class _Pieces:
 
 
 def look_of(actor: Actor) -> int:
-    """What of an actor's look may change: the state of a traffic light."""
+    """What of an actor's look may change: the state of a traffic light, open doors."""
+    if isinstance(actor, VehicleActor):
+        return actor.open_doors
     return actor.light.state if isinstance(actor, LightActor) else 0
 
 
@@ -156,6 +162,8 @@ def shape_of(actor: Actor) -> Shape | None:
             pieces.patches(box.location, box.extent, 1, side, (*_WHEELS, cycle))
     elif actor.blueprint.kind == "vehicle":
         _paint_vehicle(pieces, box, _colour_of(actor))
+        if isinstance(actor, VehicleActor):
+            _add_doors(pieces, box, _colour_of(actor), actor.open_doors)
     else:
         colour = _ORANGE if "cone" in actor.blueprint.id else _PROP
         pieces.box(box.location, box.extent, colour)
@@ -177,6 +185,19 @@ def _paint_vehicle(pieces: _Pieces, box: BoundingBox, colour: Colour) -> None:
     pieces.patches(centre, half, 0, 1.0, _FRONT)
     for side in (-1.0, 1.0):
         pieces.patches(centre, half, 1, side, _SIDE)
+
+
+def _add_doors(pieces: _Pieces, box: BoundingBox, colour: Colour, doors: int) -> None:
+    """Open doors: plates that stand out from the box, at right angles to its sides or its top."""
+    (x, y, z), (length, width, height) = box.location, box.extent
+    for number, (along, side) in enumerate(_SIDE_DOORS):
+        if doors >> number & 1:
+            place = (x + along * length, y + side * (width + _DOOR), z + 0.1 * height)
+            pieces.box(place, (_PLATE_HALF, _DOOR, 0.7 * height), colour)
+    for number, along in enumerate(_LIDS, start=len(_SIDE_DOORS)):
+        if doors >> number & 1:
+            place = (x + along * length, y, z + height + _DOOR)
+            pieces.box(place, (_PLATE_HALF, 0.7 * width, _DOOR), colour)
 
 
 def _paint_person(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
