@@ -10,14 +10,14 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable
-from contextlib import nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ros2_cosim import __version__, compiled
-from ros2_cosim.carla_headless.__main__ import carla_headless
+from ros2_cosim.carla_headless.__main__ import make_command as make_headless_command
 from ros2_cosim.cli import completion
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
@@ -47,6 +47,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.server import Server
     from ros2_cosim.dcp.description.slave_description import SlaveDescription
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
@@ -407,7 +408,14 @@ def report(
             print(render_report(directories[0]))
 
 
-app.command("carla-headless")(carla_headless)
+def _world_page(server: Server, port: int) -> AbstractContextManager[str]:
+    """The page of a headless server's world."""
+    from ros2_cosim.web.world_view import world_page
+
+    return world_page(server, port)
+
+
+app.command("carla-headless")(make_headless_command(page=_world_page))
 
 
 def _describe_world(scenario: Path) -> SlaveDescription:
