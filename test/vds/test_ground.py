@@ -40,7 +40,8 @@ def road_text(elevation: str = "", superelevation: str = "", shape: str = "<line
 <lateralProfile>{superelevation}</lateralProfile>
 <lanes><laneSection s="0"><center><lane id="0" type="none" level="false"/></center>
 <right><lane id="-1" type="driving" level="false">
-<width sOffset="0" a="8" b="0" c="0" d="0"/></lane></right></laneSection></lanes></road></OpenDRIVE>"""
+<width sOffset="0" a="8" b="0" c="0" d="0"/></lane></right></laneSection></lanes></road>
+</OpenDRIVE>"""
 
 
 def road(**profiles: str) -> RoadNetwork:
