@@ -25,8 +25,7 @@ from ros2_cosim.dcp.wire.errors import SlaveFault
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.participant import ModelContext
-
-_NS = 1_000_000_000
+from ros2_cosim.kernel.time import SECOND
 
 
 class SceneSlave(SlaveModel):
@@ -150,9 +149,9 @@ class SceneSlave(SlaveModel):
 
     def _step_ns(self, parameters: Mapping[str, Any]) -> int:
         """The step follows the time resolution; ``sample_time``, if set, must say the same."""
-        step = self.resolution * _NS
+        step = self.resolution * SECOND
         wanted = parameters["sample_time"]
-        if wanted and round(wanted * _NS) != step:
+        if wanted and round(wanted * SECOND) != step:
             raise self._fault(
                 ErrorCode.INVALID_TIME_RESOLUTION,
                 f"sample_time: found {wanted:g} s; allowed is the time resolution, "
@@ -163,7 +162,7 @@ class SceneSlave(SlaveModel):
             raise self._fault(
                 ErrorCode.INVALID_TIME_RESOLUTION,
                 f"time resolution: found {self.resolution} s; allowed are whole nanoseconds that "
-                f"divide the control period, {(period_ns or 0) / _NS:g} s",
+                f"divide the control period, {(period_ns or 0) / SECOND:g} s",
             )
         return int(step)
 

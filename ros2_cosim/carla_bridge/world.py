@@ -34,6 +34,7 @@ from ros2_cosim.carla_bridge.sensor_messages import (
     SensorMessages,
     messages_of,
 )
+from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.interfaces.scene import scene_settings
@@ -242,6 +243,10 @@ class CarlaWorld(Model):
             else:
                 sent[port] = value
         return sent
+
+    def onlooker(self) -> Onlooker | None:
+        """Shows the headless world of this process; None of a simulator elsewhere."""
+        return self._plant.onlooker() if isinstance(self._plant, ScenePlant) else None
 
     def save_state(self) -> Any:
         """The scene, its vehicles and what drives them."""

@@ -18,7 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from ros2_cosim.interfaces.processes import ExitTimer
+from ros2_cosim.interfaces.processes import EXIT_HUNG, ExitTimer
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.ros.lane import SocketLane
 from ros2_cosim.ros.lane_interface import Lane
@@ -39,8 +39,6 @@ LAST_TEARDOWN_LIMIT_S = 2.0
 #: Interrupts that come within this time [s] are one: ``ros2 launch`` passes on what the terminal
 #: has sent to all processes already, and is itself as slow as the machine is busy.
 SAME_INTERRUPT_S = 5.0
-#: Exit code of a process that hung while it had to go on.
-EXIT_HUNG = 4
 
 
 class Executor(Protocol):

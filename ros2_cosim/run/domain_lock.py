@@ -58,7 +58,7 @@ _PEER = struct.Struct("iII")
 class ActiveRun(NamedTuple):
     """A run on this machine: its ROS domain, namespace, scenario, output and DDS settings.
 
-    ``secret`` seals its coordination messages (:mod:`ros2_cosim.ros.seal`).
+    ``secret`` seals its coordination messages (:mod:`ros2_cosim.interfaces.seal`).
     """
 
     domain: int

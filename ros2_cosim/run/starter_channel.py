@@ -31,8 +31,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.turns import TurnReader, TurnWriter
 from ros2_cosim.run.output_directory import OutputDirectory, read_holder
 
@@ -49,8 +50,8 @@ _PEER = struct.Struct("iII")
 _CHUNK = 65_536
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class _Message(Section, strict=True):
+    """What one side sends: nothing in it is turned into another type."""
 
 
 class Hello(_Message):
