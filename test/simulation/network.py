@@ -837,8 +837,6 @@ class SimulatedMiddleware:
         self._process = process
         self._ordered = ordered
         self.nodes: list[SimulatedNode] = []
-        #: Whether the process has been in the network since the run before.
-        self._stays = False
 
     def now(self) -> int:
         """Wall time [ns]."""
@@ -847,9 +845,7 @@ class SimulatedMiddleware:
     def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
         """Come into the network."""
         self._process.on_signal = on_signal
-        if not self._stays:
-            self._network.join(self._process)
-        self._stays = False
+        self._network.join(self._process)
 
     def make_node(self, name: str, **options: Any) -> Any:
         """Make a node."""
@@ -872,11 +868,12 @@ class SimulatedMiddleware:
         return lane
 
     def set_aside(self, nodes: Sequence[Any], executor: Any) -> None:
-        """Give up what the nodes have, here all of it on the lane; the process stays."""
-        self._stays = True
+        """Give up what the nodes have: here all of it is on the lane, which the process leaves."""
+        leaves = self.nodes[0] in nodes
         for node in nodes:
             node.destroy_node()
-            self.nodes.remove(node)
+        if leaves:
+            self.end()
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""
