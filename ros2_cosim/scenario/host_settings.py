@@ -8,11 +8,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ros2_cosim.documents.settings import Host, Name, Section
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import refuse_code
 
 
 def _program(value: str) -> str:
-    refuse_code(f"found '{value}', which")
+    try:
+        refuse_code(f"found '{value}', which")
+    except ConfigurationError as error:  # the place comes from where the section is read
+        raise ValueError(str(error)) from None
     return value
 
 
