@@ -42,7 +42,7 @@ def join(
 
     with clear_errors():
         if run is None:
-            code = far_part.join(_over_pipes(), _say)
+            code = far_part.join(_over_pipes())  # the run says what happens
         else:
             secret = secret_of()
             if not secret:
