@@ -326,7 +326,6 @@ def bring_up(
         network: Network | None = None
         settings, secret = {}, ""
         if options.shape != "inproc":
-            settings = dds_settings(dds_environment(os.environ, options.output))
             # One that was set holds: processes on other hosts, started by the user, have it too.
             secret = secret_of() or new_secret()
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
@@ -335,6 +334,7 @@ def bring_up(
             scenario = declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             network = network_of(scenario, plan)
+            settings = dds_settings(dds_environment(os.environ, options.output, network))
             channel = stack.enter_context(StarterChannel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
             environment |= {

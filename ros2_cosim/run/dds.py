@@ -112,7 +112,7 @@ class Network:
 
 def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that decide which other nodes its nodes can reach."""
-    names = (*USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
+    names = (*USER_CHOICES, "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
     return {name: environment[name] for name in names if name in environment}
 
 

@@ -26,12 +26,12 @@ from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.kernel.errors import CosimError, RunError
 from ros2_cosim.run.far_link import (
-    End,
     Ended,
+    EndPart,
+    FarLine,
     FarLink,
     Joined,
     Left,
-    Line,
     LinkError,
     Named,
     Part,
@@ -120,7 +120,7 @@ def _serve(link: FarLink, part: Part, starter: Starter, stop: _Stop) -> None:
     deadline: float | None = None
     while deadline is None or time.monotonic() < deadline:
         for message in link.receive(_POLL_S):
-            if isinstance(message, Line):
+            if isinstance(message, FarLine):
                 print(f"[{message.process}] {message.text}", flush=True)
             elif isinstance(message, Left | Named):
                 news.take(message)
@@ -132,7 +132,7 @@ def _serve(link: FarLink, part: Part, starter: Starter, stop: _Stop) -> None:
         if deadline is None:
             news.pass_on()
             if stop.asked:
-                link.send(End())
+                link.send(EndPart())
                 deadline = time.monotonic() + _END_S
 
 

@@ -91,7 +91,7 @@ class Part(_Message):
     namespace: str
 
 
-class Line(_Message):
+class FarLine(_Message):
     """A process printed a line."""
 
     kind: Literal["line"] = "line"
@@ -121,7 +121,7 @@ class PartFailed(_Message):
     reason: str
 
 
-class End(_Message):
+class EndPart(_Message):
     """To the part: end in order."""
 
     kind: Literal["end"] = "end"
@@ -139,7 +139,7 @@ class Alive(_Message):
     kind: Literal["alive"] = "alive"
 
 
-FarMessage = Joined | Part | Line | Left | Named | PartFailed | End | Ended | Alive
+FarMessage = Joined | Part | FarLine | Left | Named | PartFailed | EndPart | Ended | Alive
 _MESSAGES: TypeAdapter[FarMessage] = TypeAdapter(Annotated[FarMessage, Field(discriminator="kind")])
 
 

@@ -24,15 +24,15 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.namespaces import parse_namespace
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
-from ros2_cosim.run.dds import Network, loopback_environment
+from ros2_cosim.run.dds import Network, dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import active_runs, domain_lock
 from ros2_cosim.run.far_link import (
-    End,
     Ended,
+    EndPart,
+    FarLine,
     FarLink,
     Joined,
     Left,
-    Line,
     LinkEnd,
     LinkError,
     Named,
@@ -119,7 +119,7 @@ def _received_part(link: FarLink, signals: _Signals) -> Part | None:
         for message in link.receive(_POLL_S):
             if isinstance(message, Part):
                 return message
-            if isinstance(message, End):
+            if isinstance(message, EndPart):
                 return None
 
 
@@ -139,13 +139,13 @@ def _take_part(part: Part, link: FarLink, signals: _Signals) -> None:
 
         def tell(process: str, text: str) -> None:
             with suppress(LinkEnd):  # the end of the link is seen where it is read
-                link.send(Line(process=process, text=text))
+                link.send(FarLine(process=process, text=text))
 
         group = stack.enter_context(ProcessGroup(plan, environment, tell, channel=channel))
         news = News(Starter(part.host), link)
         while True:
             for message in link.receive(_POLL_S):
-                if isinstance(message, End):
+                if isinstance(message, EndPart):
                     return
                 if isinstance(message, Left | Named):
                     news.take(message)
@@ -161,14 +161,15 @@ def _environment(part: Part, directory: Path, stack: ExitStack) -> dict[str, str
     environment = {**os.environ, **part.environment}
     environment.pop(LANE, None)
     environment.setdefault("ROS_LOG_DIR", str(directory / LOG_DIRECTORY))
+    _check_address(part)
+    network = Network((part.own,), part.addresses, part.most_nodes)
     secret = part.environment[RUN_SECRET]
     if all(run.secret != secret for run in active_runs()):  # else its starter is on this machine
         domain = int(part.environment["ROS_DOMAIN_ID"])
         namespace = parse_namespace(part.namespace)
         place = stack.enter_context(domain_lock([domain], namespace=namespace))
-        place.announce(f"part '{part.host}'", directory, {}, secret)
-    _check_address(part)
-    network = Network((part.own,), part.addresses, part.most_nodes)
+        settings = dds_settings(dds_environment(environment, directory, network))
+        place.announce(f"part '{part.host}'", directory, settings, secret)
     return loopback_environment(environment, directory, part.namespace, network)
 
 

@@ -14,11 +14,11 @@ import pytest
 from ros2_cosim.run import far_link
 from ros2_cosim.run.far_link import (
     Alive,
-    End,
+    EndPart,
+    FarLine,
     FarLink,
     FarMessage,
     Joined,
-    Line,
     LinkEnd,
     LinkError,
     greet,
@@ -83,10 +83,10 @@ def test_messages_are_told_from_what_a_shell_prints(pipe: tuple[int, int]) -> No
     os.write(writer, b"Welcome to lab2!\nLast login: ")
     link.send(Joined(version="1"))
     os.write(writer, b"\xff half\n")
-    link.send(Line(process="a", text="cosim-far {} \u00e4"))
+    link.send(FarLine(process="a", text="cosim-far {} \u00e4"))
     assert received(link, 2) == [
         Joined(version="1"),
-        Line(process="a", text="cosim-far {} \u00e4"),
+        FarLine(process="a", text="cosim-far {} \u00e4"),
     ]
     assert link.others() == ["Welcome to lab2!", "Last login: ", "\ufffd half"]
     assert link.others() == []
@@ -96,8 +96,8 @@ def test_a_message_larger_than_the_pipe_arrives(pipe: tuple[int, int]) -> None:
     reader, writer = pipe
     link = FarLink(reader, writer)
     text = "x" * (1 << 20)
-    sent = beside(lambda: link.send(Line(process="a", text=text)))
-    assert received(link) == [Line(process="a", text=text)]
+    sent = beside(lambda: link.send(FarLine(process="a", text=text)))
+    assert received(link) == [FarLine(process="a", text=text)]
     sent()
 
 
@@ -110,7 +110,7 @@ def test_the_end_of_the_other_side_is_told(pipe: tuple[int, int]) -> None:
     other_reader, other_writer = os.pipe()
     os.close(other_reader)
     with pytest.raises(LinkEnd, match="the connection broke"):
-        FarLink(reader, other_writer).send(End())
+        FarLink(reader, other_writer).send(EndPart())
     os.close(other_writer)
 
 
@@ -163,10 +163,10 @@ def test_two_sides_with_one_secret_understand_each_other(
     run, part = greeted(pair, ("s", "s"), ("lab", "lab"))
     part.send(Joined(version="1"))
     part.send(Alive())
-    part.send(Line(process="a", text="b"))
-    assert received(run, 2) == [Joined(version="1"), Line(process="a", text="b")]
-    run.send(End())
-    assert received(part) == [End()]
+    part.send(FarLine(process="a", text="b"))
+    assert received(run, 2) == [Joined(version="1"), FarLine(process="a", text="b")]
+    run.send(EndPart())
+    assert received(part) == [EndPart()]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_is_changed_on_the_way_is_refused(
     pair: tuple[socket.socket, socket.socket], change: str
 ) -> None:
     run, part = greeted(pair, ("s", "s"), ("lab", "lab"))
-    part.send(Line(process="a", text="b"))
+    part.send(FarLine(process="a", text="b"))
     line = pair[0].recv(1000)
     changed = {
         "twice": line + line,

@@ -18,14 +18,14 @@ from ros2_cosim import __version__
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.run.domain_lock import claim, domain_lock
 from ros2_cosim.run.far_link import (
-    End,
     Ended,
+    EndPart,
+    FarLine,
     FarLink,
     FarMessage,
     FarProcess,
     Joined,
     Left,
-    Line,
     LinkError,
     Part,
     PartFailed,
@@ -152,8 +152,8 @@ def joined(given: Part, on: Callable[[Run, FarMessage], None]) -> tuple[int, Run
 
 def end_when_it_runs(run: Run, message: FarMessage) -> None:
     """Ask the part to end when its program runs."""
-    if isinstance(message, Line):
-        run.link.send(End())
+    if isinstance(message, FarLine):
+        run.link.send(EndPart())
     ended(run, message)
 
 
@@ -168,7 +168,9 @@ def test_a_part_runs_until_the_run_ends_it(tmp_path: Path, domain: int) -> None:
     code, run, told = joined(part(tmp_path, domain, "a"), end_when_it_runs)
     assert (code, told) == (0, ["part 'lab' of a run: program"])
     assert run.of(Joined) == [Joined(version=__version__)]
-    assert run.of(Line) == [Line(process="program", text=f"runs a {tmp_path}/files/road.xodr")]
+    assert run.of(FarLine) == [
+        FarLine(process="program", text=f"runs a {tmp_path}/files/road.xodr")
+    ]
     assert run.of(PartFailed) == []
     assert run.of(Ended) == [Ended()]
 
@@ -179,7 +181,7 @@ def test_files_may_be_elsewhere_there(tmp_path: Path, domain: int) -> None:
     (tmp_path / "files").rename(tmp_path / "there")
     moved = given.model_copy(update={"there": str(tmp_path / "there")})
     _, run, _ = joined(moved, end_when_it_runs)
-    assert run.of(Line) == [Line(process="program", text=f"runs {tmp_path}/there/road.xodr")]
+    assert run.of(FarLine) == [FarLine(process="program", text=f"runs {tmp_path}/there/road.xodr")]
 
 
 @pytest.mark.parametrize(
@@ -237,8 +239,8 @@ def test_what_all_are_told_goes_both_ways(tmp_path: Path, domain: int) -> None:
     def on(run: Run, message: FarMessage) -> None:
         if message == Left(participant="extra", how="fell over"):
             run.link.send(Left(participant="other", how="of the run"))
-        if message == Line(process="program", text="told of the run"):
-            run.link.send(End())
+        if message == FarLine(process="program", text="told of the run"):
+            run.link.send(EndPart())
         ended(run, message)
 
     code, run, _ = joined(part(tmp_path, domain, "leave", "told"), on)
@@ -250,7 +252,7 @@ def test_what_all_are_told_goes_both_ways(tmp_path: Path, domain: int) -> None:
 @pytest.mark.usefixtures("nothing_left")
 def test_the_end_of_the_connection_ends_the_part(tmp_path: Path, domain: int) -> None:
     def leave(run: Run, message: FarMessage) -> None:
-        if isinstance(message, Line):
+        if isinstance(message, FarLine):
             run.leave()
 
     code, _, told = joined(part(tmp_path, domain), leave)
@@ -260,7 +262,7 @@ def test_the_end_of_the_connection_ends_the_part(tmp_path: Path, domain: int) ->
 @pytest.mark.usefixtures("nothing_left")
 def test_an_interrupt_there_ends_the_part_and_the_run_is_told(tmp_path: Path, domain: int) -> None:
     def interrupt(run: Run, message: FarMessage) -> None:
-        if isinstance(message, Line):
+        if isinstance(message, FarLine):
             os.kill(os.getpid(), signal.SIGINT)
         ended(run, message)
 

@@ -68,6 +68,8 @@ def test_a_part_in_another_network_is_started_by_the_run(
         result = cosim(environment, saved(data, tmp_path), "--out", tmp_path / "out")
     assert result.code == 0, result
     check_trace(tmp_path / "out", data, tmp_path)
+    # A profile with a mistake in it is refused as a whole, with a word on the console.
+    assert "XMLPARSER" not in result.stdout + result.stderr
     # What the part there needs and leaves is not among the results.
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert "host-lab.json" in written

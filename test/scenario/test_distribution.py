@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from support.grouped_models import grouped_chain
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import data_only
 from ros2_cosim.run.far_host import part_command
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.grouping import grouped
 from ros2_cosim.scenario.host_settings import HostSettings
 from ros2_cosim.scenario.plan import Process, RunOptions, hold_ports, make_plan
@@ -137,9 +139,12 @@ def test_those_of_one_process_are_on_one_host() -> None:
 )
 def test_processes_that_stay_are_refused(hosts: Any, fault: str) -> None:
     data = {**load_scenario(PLATOON).model_dump(by_alias=True), "hosts": hosts}
-    with pytest.raises(ConfigurationError) as caught:
-        planned(make_scenario(data, "platoon"))
-    assert fault in str(caught.value)
+    scenario = make_scenario(data, "platoon")
+    for find in (planned, partial(check_scenario, shape="ros")):
+        with pytest.raises(ConfigurationError) as caught:
+            find(scenario)
+        assert fault in str(caught.value)
+    check_scenario(scenario, "composed")
 
 
 @pytest.mark.parametrize(
