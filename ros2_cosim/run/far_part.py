@@ -108,7 +108,8 @@ def _join(link: FarLink, told: Callable[[str], None], signals: _Signals) -> int:
         told(str(error))
         link.send(PartFailed(reason=str(error)))
         code = 1
-    link.send(Ended())
+    with suppress(LinkEnd):  # it did not wait for the last processes
+        link.send(Ended())
     return code
 
 

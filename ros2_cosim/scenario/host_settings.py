@@ -50,8 +50,9 @@ class HostSettings(Section):
     @model_validator(mode="after")
     def _check(self) -> HostSettings:
         if self.start == "hand":
-            for key in ("user", "python", "through"):
-                if key in self.model_fields_set:
+            given = {"user": self.user, "python": self.python, "through": self.through}
+            for key, value in given.items():
+                if value is not None:
                     raise ValueError(f"found '{key}' with start: hand; allowed is it with ssh")
         elif self.port:
             raise ValueError("found 'port' with start: ssh; allowed is it with hand")
