@@ -93,6 +93,7 @@ SLOW_PLACES = (
     "vds/test_server.py",
     "web/test_driven_run.py",
     "web/test_page.py",
+    "web/test_world_page.py",
 )
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}

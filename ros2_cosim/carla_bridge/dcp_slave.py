@@ -56,7 +56,7 @@ class SceneSlave(SlaveModel):
         self._run: SceneRun | None = None
         #: What sent the slave to its error state.
         self.failure: str | None = None
-        #: Steps made, and wall time [ns] of all steps and of the simulator in them.
+        #: Of this run: steps made, and wall time [ns] of all steps and of the simulator in them.
         self.steps = 0
         self.step_ns = 0
         self._timed: TimedSimulator | None = None
@@ -68,6 +68,7 @@ class SceneSlave(SlaveModel):
             self._variables = SceneVariables(chosen)
             self._timed = TimedSimulator(self._simulator())
             self._run = SceneRun(Scene(self._timed, chosen), self._sizes)
+            self.steps = self.step_ns = 0
 
     def initialise(self) -> None:
         """Build the world and report state 0 and the static objects."""

@@ -38,10 +38,12 @@ def causality(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the study in the output directory.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
     from ros2_cosim.study.causality import run_study
     from ros2_cosim.study.plan import study_options
+    from ros2_cosim.study.record import STUDY_FILE
 
     with running():
         options = study_options(
@@ -53,7 +55,10 @@ def causality(
             together=together,
             resume=resume,
         )
-        found = run_study(options, tell=_tell, on_line=print_line)
+        found = run_study(options, tell=_quiet if as_json else _tell, on_line=print_line)
+    if as_json:
+        print((out / STUDY_FILE).read_text(encoding="utf-8"), end="")
+        return
     for mode, words in (("PRT", "without synchronisation"), ("HDE", "with synchronisation")):
         broke = found.broke_at(mode)
         if broke is not None:

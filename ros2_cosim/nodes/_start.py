@@ -118,7 +118,9 @@ def _run_once(
         with Session(node_name_of(default_name), sys.argv) as session:
             session.repetition = repetition
             code = _outcome(session, body, starters, awaits)
-            if code is not None:
+            if code is None:
+                session.begins_anew()
+            else:
                 ignore_interrupts()
                 session.ends_with(code)
             return code

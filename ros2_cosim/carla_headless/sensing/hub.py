@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.cameras import (
+    Camera,
     DepthCamera,
     FlowCamera,
     InstanceCamera,
@@ -104,6 +105,10 @@ class Sight:
         return self._views[key]
 
 
+def _no_record(actor: Actor) -> ActorRecord:
+    raise CallError(f"actor {actor.id}: a camera names no actor")
+
+
 class SensorHub:
     """The sensors of one world that clients have listened to."""
 
@@ -171,6 +176,21 @@ class SensorHub:
             lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
         )  # fmt: skip
         return device.measure(moment)
+
+    def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
+        """The payload of a camera at the present moment, for an onlooker: nothing changes by it.
+
+        :returns: None of a sensor that is no camera, or remembers its last picture
+        """
+        kind = DEVICES.get(sensor.blueprint.id)
+        if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:
+            return None
+        pose = world.pose(sensor)
+        moment = SensedFrame(
+            world, pose, world.step_s, weather,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
+        )  # fmt: skip
+        return kind(sensor).measure(moment)[0]
 
     def _follow(self, world: World) -> None:
         """Forget the sensors of an earlier episode, and those that are gone."""
