@@ -91,6 +91,26 @@ class RoadblockSettings(Section):
     spacing: _Positive = Field(default=1.25, description="from centre to centre [m]")
 
 
+class ConditionSettings(Section):
+    """Air and sun for object sensors; what is left out is that of the weather preset."""
+
+    rain: Annotated[Number, Field(ge=0, le=300)] | None = Field(
+        default=None, description="intensity [mm/h]"
+    )
+    visibility: Annotated[Number, Field(ge=5, le=100_000)] | None = Field(
+        default=None, description="in fog, meteorological optical range [m]"
+    )
+    sun_altitude: Annotated[Number, Field(ge=-1.5708, le=1.5708)] | None = Field(
+        default=None, description="above the horizon [rad]"
+    )
+    sun_azimuth: Number | None = Field(
+        default=None, description="direction of the sun in the map, from x to y [rad]"
+    )
+    cloudiness: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=None, description="share of the sky [1]"
+    )
+
+
 def _none_is_empty(value: object) -> object:
     return {} if value is None else value
 
@@ -107,6 +127,9 @@ class SceneSettings(Section):
         "there vehicles turn so; default: straight on",
     )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
+    conditions: Annotated[ConditionSettings, BeforeValidator(_none_is_empty)] = Field(
+        ConditionSettings(), description="rain, fog and sun, instead of those of the preset"
+    )
     vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="name: settings, numbered from 1 in this order"
     )

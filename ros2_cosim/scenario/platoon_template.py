@@ -32,6 +32,7 @@ MAX_VEHICLES: Final = 200
 MAX_TRAFFIC: Final = 500
 _LENGTH, _WIDTH, _ = DEFAULT_SIZE
 LEADER: Final = "leader"
+V2V_MODEL: Final = "v2v_channel"
 #: The sensor that each follower has; its participant and topic have no further name.
 FRONT: Final = "front"
 #: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
@@ -59,6 +60,17 @@ class V2VTemplate(Section):
     )
     loss: Any = Field(default=0.0, description="as of the model v2v_channel")
     triggering: Any = Field(default="periodic", description="as of the model v2v_channel")
+    radio: Any = Field(
+        default=None, description="as of the model v2v_channel: {} for the usual radio"
+    )
+    congestion_control: Any = Field(default=False, description="as of the model v2v_channel")
+    model: str = Field(
+        default=V2V_MODEL,
+        description="model with the ports of v2v_channel, as a network simulator has them",
+    )
+    parameters: _Mapping = Field(
+        default_factory=dict, description="of another model, besides links"
+    )
 
 
 class SensorTemplate(Section):
@@ -267,20 +279,29 @@ def _v2v(
     template: PlatoonTemplate, platoon: Sequence[str], links: Sequence[tuple[str, str]]
 ) -> _Mapping:
     senders = {sender for sender, _ in links}
+    own = template.v2v
     inputs: _Mapping = {}
+    parameters: _Mapping = {}
+    if own.model == V2V_MODEL:
+        parameters = {"loss": own.loss, "triggering": own.triggering}
+        if own.radio is not None:
+            parameters["radio"] = own.radio
+            parameters["congestion_control"] = own.congestion_control
     for number, name in enumerate(platoon):
+        if own.radio is not None or own.model != V2V_MODEL:
+            inputs[f"odometry/{name}"] = f"world.odometry/{name}"
         if name in senders:
             inputs[f"odometry/{name}"] = f"world.odometry/{name}"
             inputs[f"acceleration/{name}"] = f"world.acceleration/{name}"
             if name != LEADER:
                 inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
     return {
-        "model": "v2v_channel",
-        "period": template.v2v.period,
+        "model": own.model,
+        "period": own.period,
         "parameters": {
             "links": [list(link) for link in links],
-            "loss": template.v2v.loss,
-            "triggering": template.v2v.triggering,
+            **parameters,
+            **own.parameters,
         },
         "inputs": inputs,
         "outputs": {
@@ -288,7 +309,7 @@ def _v2v(
                 "V2VMessage",
                 f"/v2v/{sender}_to_{name}",
                 schedule="sparse",
-                latency=template.v2v.latency,
+                latency=own.latency,
             )
             for sender, name in links
         },

@@ -12,7 +12,7 @@ import yaml
 from support.sensor_scenario import sensor_scenario
 
 from ros2_cosim.documents.installed import share_file
-from ros2_cosim.scenario.plan import declared_outputs, drawing, drawn_vehicles, undrawable
+from ros2_cosim.scenario.plan import drawing, drawn_vehicles, undrawable, with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.views import (
     FOXGLOVE_LAYOUT,
@@ -41,8 +41,8 @@ def scenario(request: pytest.FixtureRequest) -> Scenario:
         found = sensor_scenario("lidar", "front", "imu")
         outputs = found.participants["world"].outputs
         outputs["odometry/ego"] = outputs["odometry/ego"].model_copy(update={"topic": OWN_TOPIC})
-        return declared_outputs(found)
-    return declared_outputs(load_scenario(share_file(f"config/{request.param}.yaml")))
+        return with_declared_outputs(found)
+    return with_declared_outputs(load_scenario(share_file(f"config/{request.param}.yaml")))
 
 
 def published(scenario: Scenario) -> dict[str, str]:
