@@ -105,8 +105,8 @@ def serve(
     """Serve vehicles until interrupted."""
     from ros2_cosim.vds.fleet_settings import read_vehicle
     from ros2_cosim.vds.free_run import FreeRunSettings
-    from ros2_cosim.vds.ports import read_address
     from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.sockets import read_address
 
     with clear_errors():
         if fleet is not None and vehicle_file is not None:

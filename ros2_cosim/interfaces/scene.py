@@ -8,7 +8,7 @@ no model of this project knows belongs into ``extra``, which is free.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -20,6 +20,11 @@ from ros2_cosim.kernel.participant import ModelContext
 
 #: Identities are unsigned 32-bit numbers in messages.
 _MAX_ID = 2**32 - 1
+#: Kind in CARLA, and dynamics, of a vehicle for which a scenario names none.
+DEFAULT_CAR: Final = "vehicle.tesla.model3"
+DEFAULT_DYNAMICS: Final = "sedan"
+#: Length, width and height of that kind [m].
+DEFAULT_SIZE: Final = (4.792, 2.163, 1.488)
 _Positive = Annotated[Number, Field(gt=0)]
 _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
 

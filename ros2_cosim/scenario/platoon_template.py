@@ -22,6 +22,7 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
+from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -29,9 +30,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 MAX_VEHICLES: Final = 200
 #: Most background vehicles, as of the world participant.
 MAX_TRAFFIC: Final = 500
-#: Size of the blueprint that vehicles have by default [m].
-_LENGTH: Final = 4.792
-_WIDTH: Final = 2.163
+_LENGTH, _WIDTH, _ = DEFAULT_SIZE
 LEADER: Final = "leader"
 V2V_MODEL: Final = "v2v_channel"
 #: The sensor that each follower has; its participant and topic have no further name.

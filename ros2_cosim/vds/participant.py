@@ -44,7 +44,7 @@ from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet import VehicleSession
 from ros2_cosim.vds.fleet_settings import VehicleSettings
-from ros2_cosim.vds.ports import read_address
+from ros2_cosim.vds.sockets import read_address
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
 

@@ -30,6 +30,7 @@ _GEAR_CHANGE_SPEED: Final = 1.0
 _HAND_BRAKE_SHARE: Final = 0.45
 # Lateral force that remains at full longitudinal slip, as a share of the friction circle.
 _LATERAL_RESERVE: Final = 0.2
+_LEAST_LOAD: Final = 0.05  # of the weight, on each axle
 # A vehicle whose wheels hardly touch the ground is beyond this model.
 _LEAST_PRESSED: Final = 0.1
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
@@ -160,10 +161,7 @@ class Vehicle:
         p = self.parameters
         sine, cosine = sincos(self.steer_angle)
         wheel = sine / cosine
-        base = p.front_axle + p.rear_axle
-        shift = p.mass * self.ax * p.cg_height / base
-        load_front = self._weight * p.rear_axle / base - shift
-        load_rear = self._weight * p.front_axle / base + shift
+        load_front, load_rear = self._axle_loads(self._weight)
         front, rear = self._axle_stiffness(vx, vy, rate, wheel, load_front, load_rear)
         speed = vx if vx >= 0.0 else -vx
         front *= 0.5 * (vx * wheel - vy - p.front_axle * rate) / speed
@@ -292,18 +290,8 @@ class Vehicle:
         """(vy, yaw rate, front axle force) after one implicit step of the tyre equations."""
         p = self.parameters
         lf, lr = p.front_axle, p.rear_axle
-        base = lf + lr
         mass, inertia = p.mass, p.yaw_inertia
-        # Wheel loads with the shift by the acceleration of the last step.
-        weight = grip / p.friction
-        shift = mass * self.ax * p.cg_height / base
-        load_front = weight * lr / base - shift
-        load_rear = weight * lf / base + shift
-        least = 0.05 * weight
-        if load_front < least:
-            load_front = least
-        if load_rear < least:
-            load_rear = least
+        load_front, load_rear = self._axle_loads(grip / p.friction)
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
         self._reserve = sqrt(lateral_share)
         front, rear = self._axle_stiffness(vx, vy, yaw_rate, wheel, load_front, load_rear)
@@ -324,6 +312,23 @@ class Vehicle:
         new_rate = (a11 * b2 - a21 * b1) / determinant
         front_force = -front * (new_vy + lf * new_rate - vx * wheel)
         return new_vy, new_rate, front_force
+
+    def _axle_loads(self, weight: float) -> tuple[float, float]:
+        """Wheel loads of both axles [N], with the shift by the acceleration of the last step.
+
+        Even where that would lift an axle, a twentieth of the weight rests on it.
+        """
+        p = self.parameters
+        base = p.front_axle + p.rear_axle
+        shift = p.mass * self.ax * p.cg_height / base
+        load_front = weight * p.rear_axle / base - shift
+        load_rear = weight * p.front_axle / base + shift
+        least = _LEAST_LOAD * weight
+        if load_front < least:
+            load_front = least
+        if load_rear < least:
+            load_rear = least
+        return load_front, load_rear
 
     def _axle_stiffness(
         self,
