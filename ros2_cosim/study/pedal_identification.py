@@ -43,7 +43,7 @@ _LEAST_GROWTH: Final = 1e-3
 _DIGITS: Final = 4
 
 
-class Point(NamedTuple):
+class DrivenPoint(NamedTuple):
     """One instant: time [s], speed [m/s], acceleration [m/s^2], pedal -1..1."""
 
     time: float
@@ -127,7 +127,7 @@ def _alone(base: Scenario, vehicle: str, top_speed: float) -> Scenario:
     return make_scenario(data, str(base.name))
 
 
-def _driven(scenario: Scenario, vehicle: str) -> list[Point]:
+def _driven(scenario: Scenario, vehicle: str) -> list[DrivenPoint]:
     """What the vehicle did, sample by sample."""
     world = next(n for n in scenario.participants if n != _PROBE)
     speeds: dict[int, float] = {}
@@ -156,11 +156,13 @@ def _driven(scenario: Scenario, vehicle: str) -> list[Point]:
     for stamp in sorted(set(speeds) & set(accelerations)):
         while held + 1 < len(pedals) and pedals[held + 1][0] < stamp:
             held += 1
-        points.append(Point(stamp * 1e-9, speeds[stamp], accelerations[stamp], pedals[held][1]))
+        points.append(
+            DrivenPoint(stamp * 1e-9, speeds[stamp], accelerations[stamp], pedals[held][1])
+        )
     return points
 
 
-def table_of(points: Sequence[Point], vehicle: str) -> PedalTable:
+def table_of(points: Sequence[DrivenPoint], vehicle: str) -> PedalTable:
     """The pedal map of a drive.
 
     :raises ConfigurationError: the vehicle did not reach what a map needs
@@ -211,7 +213,7 @@ def _at(found: Mapping[int, Sequence[float]], number: int) -> float:
     return low + (high - low) * min(1.0, max(0.0, (number - below) / (above - below)))
 
 
-def _lags(points: Sequence[Point]) -> tuple[float, float]:
+def _lags(points: Sequence[DrivenPoint]) -> tuple[float, float]:
     """The lags of throttle and brake [s]: the mean of all steps that are large enough.
 
     :raises ConfigurationError: there is none

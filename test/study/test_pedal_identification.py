@@ -18,7 +18,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle import SEDAN, max_acceleration, pedals_for
 from ros2_cosim.models.vehicle.pedal_table import PedalTable, read_pedal_table
 from ros2_cosim.scenario.library import library_file
-from ros2_cosim.study.pedal_identification import Point, table_of
+from ros2_cosim.study.pedal_identification import DrivenPoint, table_of
 
 
 def command(*words: str) -> Any:
@@ -49,7 +49,7 @@ def test_the_map_of_a_known_vehicle_and_a_platoon_that_uses_it(tmp_path: Path) -
     assert summary["collisions"] == 0 and summary["repeatable_scope"] == "everywhere"
 
 
-def drive(lag: float, phases: list[tuple[float, float]], gain: float = 3.0) -> list[Point]:
+def drive(lag: float, phases: list[tuple[float, float]], gain: float = 3.0) -> list[DrivenPoint]:
     """A vehicle whose acceleration follows ``gain`` times the pedal with a lag."""
     points, time, speed, acceleration = [], 0.0, 10.0, 0.0
     share = 1.0 - math.exp(-0.01 / lag)
@@ -58,7 +58,7 @@ def drive(lag: float, phases: list[tuple[float, float]], gain: float = 3.0) -> l
             acceleration += share * (gain * pedal - acceleration)
             speed += 0.01 * acceleration
             time += 0.01
-            points.append(Point(time, speed, acceleration, pedal))
+            points.append(DrivenPoint(time, speed, acceleration, pedal))
     return points
 
 
