@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vehicles against closed forms: acceleration, braking, coasting, top speed, bends, lane change.
+"""The vehicles against closed forms: acceleration, braking, coasting, top speed, bends, lanes.
 
 The solutions are those of the equations of motion, worked out here without the model: integrals
 over the speed, a balance of powers, the steady turn and the linear single-track model of Riekert
