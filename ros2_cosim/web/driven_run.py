@@ -153,8 +153,8 @@ def check_shown(shape: str, repeat: int) -> None:
     """
     if shape != "inproc":
         raise ConfigurationError(
-            f"--dashboard: found with shape {shape}; allowed is it with shape inproc. Others are "
-            "shown by cosim dashboard"
+            f"--dashboard: found with shape {shape}; allowed is shape inproc. cosim dashboard "
+            "shows runs of the other shapes"
         )
     if repeat > 1:
         raise ConfigurationError("--dashboard: found with --repeat; allowed is a single run")

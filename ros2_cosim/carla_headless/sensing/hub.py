@@ -27,12 +27,12 @@ from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
 from ros2_cosim.carla_headless.snapshot import pack_sensor_header
 from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
 from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.kernel.time import SECOND
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
     from ros2_cosim.carla_headless.world import World
 
-_NS = 1_000_000_000
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
 
@@ -56,7 +56,7 @@ DEVICES: dict[str, type[Device]] = {
 
 def nanoseconds(seconds: float) -> int:
     """A time in whole nanoseconds, as the world counts it."""
-    return int(seconds * _NS + 0.5)
+    return int(seconds * SECOND + 0.5)
 
 
 def is_due(age_ns: int, step_ns: int, period_ns: int) -> bool:
@@ -169,7 +169,7 @@ class SensorHub:
         since = now - self._measured.get(sensor.id, now - usual)
         self._measured[sensor.id] = now
         # A sensor that nothing has listened to for a while begins anew.
-        dt = (since if since < 2 * usual else usual) / _NS
+        dt = (since if since < 2 * usual else usual) / SECOND
         pose = world.pose(sensor)
         moment = SensedFrame(
             world, pose, dt, weather,
