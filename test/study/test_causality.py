@@ -30,9 +30,9 @@ from ros2_cosim.study.plan import (
 from ros2_cosim.study.progress import StudyBars, StudyProgress
 from ros2_cosim.study.prt import EgoTrack, FreeRun, make_free_plan, write_free_run
 from ros2_cosim.study.record import Study, StudyRun, read_study
-from ros2_cosim.study.report import company_text, deviation, render_study
+from ros2_cosim.study.report import company_text, render_study
 from ros2_cosim.study.schedule import Control, Job, expected_s
-from ros2_cosim.study.table import markdown_table, row_of, table_head
+from ros2_cosim.study.table import deviation, markdown_table, row_of, table_head, ways_table
 
 SECOND = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]
