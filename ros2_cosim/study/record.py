@@ -68,10 +68,10 @@ class StudyRun:
     real-time factor (None: as fast as possible), ``rtf`` the one reached. ``messages`` counts
     each message once per reader, as ``timing``, ``order`` and ``loss`` do; ``wrong`` of the
     ``activations`` of a PRT or TSS run were given other messages than in the synchronised run.
-    ``load`` is what the machine did when the run began (processes that want to run, mean of a minute),
-    ``beside`` the largest sum of the factors of other runs of the study at one time during this
-    one, ``starts`` how many of them came up meanwhile. ``track`` holds ``times`` [s] and ``way``
-    [m] of the ego vehicle.
+    ``load`` is what the machine did when the run began (processes that want to run, mean of a
+    minute), ``beside`` the largest sum of the factors of other runs of the study at one time
+    during this one, ``starts`` how many of them came up meanwhile. ``track`` holds ``times`` [s]
+    and ``way`` [m] of the ego vehicle.
     """
 
     mode: str

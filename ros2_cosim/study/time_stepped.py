@@ -14,6 +14,7 @@ are those of the synchronised run, and each message is judged where it arrives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
@@ -23,6 +24,17 @@ from ros2_cosim.study.free_running import FreeRunning
 
 #: Called for each message: (participant, output port, sample).
 Observer = Callable[[str, str, Sample], None]
+
+
+class _Waiting(NamedTuple):
+    """A message that waits for an exchange.
+
+    ``place`` is (stamp, connection, sequence number), ``there`` when it can be handed over [ns].
+    """
+
+    place: tuple[int, int, int]
+    there: int
+    sample: Sample
 
 
 class TimeStepped:
@@ -51,16 +63,15 @@ class TimeStepped:
         self.participants = {
             name: FreeRunning(graph, name, models[name], end_ns=end_ns) for name in graph.order
         }
-        #: Output port -> its readers, with the number of the connection there.
-        self._readers: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        #: Output port -> its readers, with the number of the connection there, and how long after
+        #: its stamp a message is there: a delayed port does not see one of the very time.
+        self._readers: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
         for name, free in self.participants.items():
             for index, connection in enumerate(free.runtime.channels):
                 key = connection.source, connection.source_port
-                self._readers.setdefault(key, []).append((name, index))
-        #: Reader -> what waits for an exchange: (stamp, connection, sequence number), sample.
-        self._waiting: dict[str, list[tuple[tuple[int, int, int], Sample]]] = {
-            name: [] for name in self.participants
-        }
+                delayed = graph.input(name, connection.target_port).delayed
+                self._readers.setdefault(key, []).append((name, index, int(delayed)))
+        self._waiting: dict[str, list[_Waiting]] = {name: [] for name in self.participants}
 
     def run(self, before: Callable[[int], object] = lambda time_ns: None) -> int:
         """Run all steps, then exchange until nothing is under way.
@@ -91,18 +102,18 @@ class TimeStepped:
         """
         sent = []
         for name, free in self.participants.items():
-            waiting = sorted(self._waiting[name], key=lambda entry: entry[0])
+            waiting = sorted(self._waiting[name], key=lambda entry: entry.place)
             # A latency is part of the stamp: before that time the message is not there.
-            self._waiting[name] = [entry for entry in waiting if entry[0][0] > time]
-            for (stamp, channel, _), sample in waiting:
-                if stamp <= time:
-                    sent.append((name, free.receive(channel, sample)))
+            self._waiting[name] = [entry for entry in waiting if entry.there > time]
+            for entry in waiting:
+                if entry.there <= time:
+                    sent.append((name, free.receive(entry.place[1], entry.sample)))
         return sent
 
     def _keep(self, name: str, outputs: list[Output]) -> None:
         ports = self.participants[name].runtime.spec.outputs
         for index, sample, _ in outputs:
             self._observer(name, ports[index].name, sample)
-            for reader, channel in self._readers.get((name, ports[index].name), ()):
-                entry = (sample.stamp, channel, sample.seq), sample
-                self._waiting[reader].append(entry)
+            for reader, channel, later in self._readers.get((name, ports[index].name), ()):
+                place = sample.stamp, channel, sample.seq
+                self._waiting[reader].append(_Waiting(place, sample.stamp + later, sample))
