@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -30,6 +30,8 @@ _PAGES = {
     "/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
     "/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
     "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
+    "/start.js": ("start.js", "text/javascript; charset=utf-8"),
+    "/scene3d.js": ("scene3d.js", "text/javascript; charset=utf-8"),
 }
 JSON_TYPE = "application/json"
 
@@ -61,6 +63,16 @@ def _split(path: str) -> SplitResult | None:
         return None
 
 
+class RequestApi(Protocol):
+    """Answers requests; called from the threads of the data port."""
+
+    def is_open(self, path: str) -> bool:
+        """Whether a path is a part of the page, which contains nothing about the run."""
+
+    def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:
+        """Answer a request; never raises for what is in it."""
+
+
 class DataPortApi:
     """Answers the requests about one run.
 
@@ -71,6 +83,8 @@ class DataPortApi:
     :param telemetry: sends states to receivers; None: this run does not
     :param lines: of the road, each a list of places (x, y) [m]; they do not change
     :param sectors: fields of view, which do not change
+    :param number: tells a page this run from others at the same address
+    :param starts: whether runs are started at the same address: ``/api/scenarios``
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -84,12 +98,14 @@ class DataPortApi:
         lines: Sequence[Sequence[tuple[float, float]]] = (),
         sectors: Sequence[Sector] = (),
         history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
+        number: int = 0,
+        starts: bool = False,
     ) -> None:
         self._name = name
+        self._number = number
         self._history = history
-        self._scene = json_answer(
-            200, {"lines": lines, "sectors": [sector._asdict() for sector in sectors]}
-        )
+        fields = [sector._asdict() for sector in sectors]
+        self._scene = json_answer(200, {"lines": lines, "sectors": fields, "starts": starts})
         self._control = control
         self._view = view
         self._target = target
@@ -107,7 +123,7 @@ class DataPortApi:
 
     @staticmethod
     def is_open(path: str) -> bool:
-        """Whether a path is the dashboard's page, which contains nothing about the run."""
+        """Whether a path is a part of the page, which contains nothing about the run."""
         parts = _split(path)
         return parts is not None and parts.path in _PAGES
 
@@ -139,7 +155,8 @@ class DataPortApi:
         return json_answer(200, {"status": "ok", "name": self._name, **status})
 
     def _run(self, query: str, body: bytes) -> HttpAnswer:
-        run = {"name": self._name, **plain_status(self._control.status())}
+        status = plain_status(self._control.status())
+        run = {"name": self._name, "number": self._number, **status}
         return json_answer(200, {"run": run, **self._view.picture()})
 
     def _past(self, query: str, body: bytes) -> HttpAnswer:

@@ -2,6 +2,8 @@
 // Asks the data port for the picture of the run again and again, shows it, and controls the run.
 
 import { LineChart, Scene, colourOf, drawHistogram } from "./drawing.js";
+import { Scene3D } from "./scene3d.js";
+import { Starter } from "./start.js";
 
 const INTERVAL_MS = 50;
 const RETRY_MS = 1000;
@@ -11,6 +13,7 @@ const FACTOR_MS = 2000; // the measured factor is that of the last two seconds
 
 const element = (id) => document.getElementById(id);
 const scene = new Scene(element("scene"), element("scale"));
+const solid = new Scene3D(element("solid"));
 const speeds = new LineChart(element("speeds"), "m/s", 5);
 const gaps = new LineChart(element("gaps"), "m", 5);
 const accelerations = new LineChart(element("accelerations"), "m/s²", 2);
@@ -18,6 +21,7 @@ const REMEMBERED = ["speed", "gap", "acceleration"];
 const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
 const passed = []; // [wall ms, simulated s, steps]
 let shownRun = null;
+let shownPicture = null;
 
 const token = takeToken();
 
@@ -58,6 +62,8 @@ async function change(request) {
   }
 }
 
+const starter = new Starter(ask, complain);
+
 function number(value, decimals, unit = "") {
   return value === null || value === undefined ? "–" : `${value.toFixed(decimals)}${unit}`;
 }
@@ -75,11 +81,12 @@ function showRun(run) {
   setText("time", `${run.time_s.toFixed(2)} s`);
   setText("steps", String(run.steps));
   setText("pause", run.state === "paused" ? "Resume" : "Pause");
-  const over = run.state === "ended";
+  const over = run.state === "ended" || run.state === "idle";
   element("pause").disabled = over;
   element("step").disabled = over;
   element("rate").disabled = over || !run.may_change_rate;
   showRate(run.rate);
+  starter.show(run.state);
   shownRun = run;
 }
 
@@ -121,7 +128,9 @@ function nothingYet() {
 async function recall() {
   const known = await ask("api/scene");
   scene.take(known);
+  solid.take(known);
   element("field-key").hidden = !known.sectors.length;
+  if (known.starts) await starter.offer();
   const { fields, vehicles } = await ask("api/history");
   for (const [name, rows] of Object.entries(vehicles)) {
     const known = nothingYet();
@@ -129,6 +138,14 @@ async function recall() {
       known[key] = rows.map((row) => [row[0], row[fields.indexOf(key)]]);
     if (rows.length) history.set(name, known);
   }
+}
+
+// Another run at the same address.
+async function renew() {
+  history.clear();
+  passed.length = 0;
+  scene.forget();
+  await recall();
 }
 
 function remember(run, vehicles) {
@@ -198,15 +215,33 @@ function showTable(vehicles) {
   });
 }
 
-function show({ run, vehicles, objects, links, timing }) {
+function show(picture) {
+  const { run, vehicles, objects, links, timing } = (shownPicture = picture);
   showRun(run);
   showFactor(run);
   showTiming(timing);
   remember(run, vehicles);
-  scene.draw(vehicles, objects, links);
-  element("link-key").hidden = !links.length;
+  if (isSolid()) solid.draw(vehicles, objects);
+  else scene.draw(vehicles, objects, links);
+  element("link-key").hidden = isSolid() || !links.length;
   showCharts(run, vehicles);
   showTable(vehicles);
+}
+
+function isSolid() {
+  return !element("solid").hidden;
+}
+
+// From above, or from behind: the one that is hidden is not drawn.
+function choose(view) {
+  const fromBehind = view === "solid";
+  element("solid").hidden = !fromBehind;
+  element("scene").hidden = fromBehind;
+  element("scale").hidden = element("field-key").hidden = fromBehind;
+  element("field-key").hidden ||= !scene.sectors.length;
+  element("solid-view").setAttribute("aria-pressed", String(fromBehind));
+  element("top-view").setAttribute("aria-pressed", String(!fromBehind));
+  if (shownPicture) show(shownPicture);
 }
 
 function showOffline(error) {
@@ -222,6 +257,7 @@ async function watch() {
   if (!document.hidden) {
     try {
       const picture = await ask("api/run");
+      if (shownRun && picture.run.number !== shownRun.number) await renew();
       if (element("state").textContent === "offline") complain("");
       show(picture);
       document.body.dataset.steps = picture.run.steps;
@@ -233,6 +269,8 @@ async function watch() {
   setTimeout(watch, wait);
 }
 
+element("top-view").addEventListener("click", () => choose("top"));
+element("solid-view").addEventListener("click", () => choose("solid"));
 element("pause").addEventListener("click", () =>
   change({ action: shownRun?.state === "paused" ? "resume" : "pause" }));
 element("step").addEventListener("click", () =>

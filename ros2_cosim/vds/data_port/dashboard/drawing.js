@@ -13,7 +13,7 @@ export function colourOf(index) {
 }
 
 // A canvas cleared and scaled to the pixels of the screen, in units of CSS pixels.
-function prepared(canvas) {
+export function prepared(canvas) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
@@ -51,6 +51,12 @@ export class Scene {
     this.trails = new Map();
     this.lines = [];
     this.sectors = [];
+  }
+
+  // Another run begins.
+  forget() {
+    this.trails.clear();
+    this.scale = 0;
   }
 
   // Lines of the road, each a list of places, and the box around each; fields of view.
