@@ -76,6 +76,7 @@ function setText(id, text) {
 function showRun(run) {
   setText("name", run.name);
   document.title = `${run.name} · ${run.state}`;
+  document.querySelector("main").classList.toggle("idle", run.state === "idle");
   setText("state", run.state);
   element("state").className = `badge ${run.state}`;
   setText("time", `${run.time_s.toFixed(2)} s`);

@@ -4,7 +4,8 @@
 import { colour, colourOf, prepared } from "./drawing.js";
 
 const NEAREST = 0.5; // what is nearer to the eye is cut off [m]
-const FIELD = 1.1; // opening of the view from side to side [rad]
+const WIDE = 1.6; // the view opens at most so far from side to side [rad],
+const HIGH = 0.9; // and from top to bottom
 const FAR = 400; // lines of the road are drawn as far as this from the middle [m]
 const LOWEST = 0.08; // the eye stays above the ground, and does not pass the zenith [rad]
 const HIGHEST = 1.5;
@@ -47,7 +48,7 @@ export class Scene3D {
     this.canvas = canvas;
     this.lines = [];
     this.turned = 0; // from straight behind the first vehicle [rad]
-    this.raised = 0.35;
+    this.raised = 0.3;
     this.zoom = 1;
     this.heading = null;
     this.#listen();
@@ -78,6 +79,7 @@ export class Scene3D {
     pen.fillStyle = colour("--sky");
     pen.fillRect(0, 0, width, height);
     pen.fillStyle = colour("--road");
+    // Straight ahead at the height of the eye; above the picture if that looks down steeply.
     const horizon = Math.max(0, height / 2 - Math.tan(this.raised) * this.focal);
     pen.fillRect(0, horizon, width, height - horizon);
     this.#road(pen);
@@ -99,8 +101,8 @@ export class Scene3D {
     const ys = vehicles.map((v) => v.y);
     const middle = (values) => (Math.max(...values) + Math.min(...values)) / 2;
     const span = Math.hypot(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys));
-    this.focal = width / 2 / Math.tan(FIELD / 2);
-    const away = Math.max(14, 0.75 * span + 8) * this.zoom;
+    this.focal = Math.max(width / 2 / Math.tan(WIDE / 2), height / 2 / Math.tan(HIGH / 2));
+    const away = Math.max(16, 0.9 * span + 6) * this.zoom; // the last one is in the picture, too
     const goal = vehicles[0].yaw;
     // The eye follows the road softly: a turn of the vehicle must not throw the picture about.
     const off = this.heading === null ? 0 : Math.atan2(
