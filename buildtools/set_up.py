@@ -139,6 +139,7 @@ def package_fingerprint() -> str:
     paths += [ROOT / "ros2_cosim" / "__init__.py"]
     paths += (ROOT / "ros2_cosim" / "interfaces").glob("compilation.py")
     paths += (ROOT / "ros2_cosim" / "interfaces").glob("*.cmake")
+    paths += (ROOT / "ros2_cosim" / "interfaces" / "message_generators").glob("*.py")
     paths += [*(ROOT / "msg").glob("*.msg"), *(ROOT / "srv").glob("*.srv")]
     paths += [
         path

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ros2_cosim.interfaces.message_generators.sitecustomize import DIRECTORY as PARSED_DEFINITIONS
 from ros2_cosim.kernel.errors import ConfigurationError
 
 # Where an installation keeps the Python packages, relative to its prefix.
@@ -24,6 +25,10 @@ PYTHON_DIRECTORY = Path(
 # What is generated from messages copies fields one by one: more optimisation costs half of the time
 # of the build and gains nothing that a benchmark shows.
 GENERATED_CODE_FLAGS = "-O1 -DNDEBUG"
+
+
+# Makes the generators share what they have parsed, see there.
+GENERATORS_PATH = Path(__file__).with_name("message_generators")
 
 
 class InterfaceBuildError(ConfigurationError):
@@ -65,9 +70,8 @@ def build_environment(prefixes: list[Path]) -> dict[str, str]:
     tools = [str(prefix / "bin") for prefix in prefixes]
     environment["PATH"] = os.pathsep.join([*tools, environment.get("PATH", os.defpath)])
     # The generators import the packages of all prefixes, those of an isolated build included.
-    environment["PYTHONPATH"] = os.pathsep.join(
-        str(prefix / PYTHON_DIRECTORY) for prefix in prefixes
-    )
+    python = [GENERATORS_PATH, *(prefix / PYTHON_DIRECTORY for prefix in prefixes)]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, python))
     return environment
 
 
@@ -125,6 +129,9 @@ def build_interface_package(
     :raises InterfaceBuildError: if a tool is missing or a step fails.
     """
     environment = build_environment(list(dict.fromkeys([stage, *prefixes, wheel_prefix()])))
+    parsed = build / "parsed_definitions"
+    parsed.mkdir(parents=True, exist_ok=True)
+    environment[PARSED_DEFINITIONS] = str(parsed)
     configure = ["cmake", "-G", "Ninja", "-S", str(source), "-B", str(build)]
     configure += [
         f"-DCMAKE_INSTALL_PREFIX={stage}",

@@ -32,12 +32,27 @@ endfunction()
 
 # The type supports in C++ are many small files that all read the same large headers. Compiled as a
 # few files they take a fifth of the time, and export the same symbols. Not so introspection_cpp,
-# whose specialisations need their order, nor generated C files, which define the same static names.
+# whose specialisations need their order, nor generated C files, which define the same static names:
+# the former read those headers in the compiler's own form.
 function(_compile_together)
   get_directory_property(own BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS own)
     if(target MATCHES "__rosidl_typesupport_(cpp|fastrtps_c|fastrtps_cpp)$")
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    elseif(target MATCHES "__rosidl_typesupport_introspection_cpp$")
+      target_precompile_headers(${target} PRIVATE
+        <algorithm> <array> <cstddef> <memory> <string> <vector>
+        <rosidl_runtime_c/message_type_support_struct.h>
+        <rosidl_runtime_cpp/bounded_vector.hpp>
+        <rosidl_runtime_cpp/message_initialization.hpp>
+        <rosidl_typesupport_cpp/message_type_support.hpp>
+        <rosidl_typesupport_cpp/service_type_support.hpp>
+        <rosidl_typesupport_interface/macros.h>
+        <rosidl_typesupport_introspection_cpp/field_types.hpp>
+        <rosidl_typesupport_introspection_cpp/identifier.hpp>
+        <rosidl_typesupport_introspection_cpp/message_introspection.hpp>
+        <rosidl_typesupport_introspection_cpp/message_type_support_decl.hpp>
+        <rosidl_typesupport_introspection_cpp/visibility_control.h>)
     endif()
   endforeach()
 endfunction()

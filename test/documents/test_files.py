@@ -68,6 +68,7 @@ _PLAIN_WRITES = {
     "dcp/slave/c_source.py",
     "dcp/tools/tester.py",
     "interfaces/building.py",
+    "interfaces/message_generators/sitecustomize.py",
     "record/unpacking.py",
     "sumo/installation.py",
     "sumo/world.py",

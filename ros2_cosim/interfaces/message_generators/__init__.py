@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First on the module path of ROS's message generators: makes them share what they have parsed."""
