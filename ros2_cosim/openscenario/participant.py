@@ -185,6 +185,8 @@ def _of_action(action: Action) -> list[str]:
         names.append(action.speed.relative.to)
     if action.keep_distance is not None:
         names.append(action.keep_distance.to)
+    if action.keep_aside is not None:
+        names.append(action.keep_aside.to)
     if action.synchronize is not None:
         names.append(action.synchronize.master)
     if action.trajectory is not None:

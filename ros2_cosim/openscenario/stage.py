@@ -8,8 +8,9 @@ the order of a file does not decide what a condition sees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from ros2_cosim.openscenario.beside import Beside
 from ros2_cosim.openscenario.conditions import Instant, TriggerRun
 from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal
 from ros2_cosim.openscenario.story import (
@@ -34,6 +35,8 @@ _SKIP: Final = "skipTransition"
 #: Directions in which an action moves a vehicle.
 _ALONG: Final = "along"
 _ASIDE: Final = "aside"
+#: What a vehicle obeys.
+Obeyed: TypeAlias = Longitudinal | Lateral | Beside | TrajectoryRun
 
 
 class Element:
@@ -68,7 +71,7 @@ class Cast:
         self.actors = dict(actors)
         self.traffic = traffic
         #: Vehicle and direction -> what it obeys.
-        self._obeyed: dict[tuple[str, str], Longitudinal | Lateral | TrajectoryRun] = {}
+        self._obeyed: dict[tuple[str, str], Obeyed] = {}
 
     def begin(self, action: Action, name: str) -> _Play | None:
         """Begin an action on a vehicle; None: it is complete at once.
@@ -89,6 +92,8 @@ class Cast:
             return self._obey(actor.change_lane(action.lane_change, traffic), name, (_ASIDE,))
         if action.lane_offset is not None:
             return self._obey(actor.change_offset(action.lane_offset, traffic), name, (_ASIDE,))
+        if action.keep_aside is not None:
+            return self._obey(actor.keep_aside(action.keep_aside, traffic), name, (_ASIDE,))
         along: Longitudinal
         if action.speed is not None:
             along = actor.set_speed(action.speed, traffic)
@@ -101,16 +106,12 @@ class Cast:
             along = actor.keep_distance(action.keep_distance, traffic)
         return self._obey(along, name, (_ALONG,))
 
-    def _obey(
-        self, action: Longitudinal | Lateral | TrajectoryRun, name: str, directions: Sequence[str]
-    ) -> _Play:
+    def _obey(self, action: Obeyed, name: str, directions: Sequence[str]) -> _Play:
         places = [(name, direction) for direction in directions]
         self._obeyed.update(dict.fromkeys(places, action))
         return _Play(action, places, self)
 
-    def obeys(
-        self, places: Sequence[tuple[str, str]], action: Longitudinal | Lateral | TrajectoryRun
-    ) -> bool:
+    def obeys(self, places: Sequence[tuple[str, str]], action: Obeyed) -> bool:
         """Whether a vehicle still obeys an action, in all directions that it is about."""
         return all(self._obeyed[place] is action for place in places)
 
@@ -120,7 +121,7 @@ class _Play:
 
     def __init__(
         self,
-        action: Longitudinal | Lateral | TrajectoryRun,
+        action: Obeyed,
         places: Sequence[tuple[str, str]],
         cast: Cast,
     ) -> None:

@@ -109,6 +109,21 @@ class KeepDistance(Section):
         return self
 
 
+class KeepAside(Section):
+    """A distance [m] to the side of another vehicle; without one, that of the action's begin.
+
+    ``left`` says whether on the left of that one; default: on the side where it is.
+    """
+
+    to: str
+    distance: _NotNegative | None = None
+    left: bool | None = None
+    freespace: bool = False
+    continuous: bool = False
+    max_acceleration: _Positive = 3.0
+    max_speed: _Positive = 3.0
+
+
 class LaneChange(Section):
     """To lane ``lane``, or to that so many lanes to the left of the lane of ``relative_to``."""
 
@@ -261,6 +276,7 @@ class Action(_OneOf):
     keep_distance: KeepDistance | None = None
     lane_change: LaneChange | None = None
     lane_offset: LaneOffset | None = None
+    keep_aside: KeepAside | None = None
     trajectory: Trajectory | None = None
     route: Route | None = None
     synchronize: Synchronize | None = None

@@ -17,6 +17,9 @@ _MAX_TIMES: Final = 1_000_000
 #: Without limits of its own a vehicle keeps its distance with these [m/s^2, m/s].
 _LIMITS: Final = {"max_acceleration": 5.0, "max_deceleration": 8.0, "max_speed": 100.0}
 
+#: Largest acceleration [m/s^2] and speed [m/s] to the side.
+_MOST_ASIDE: Final = 3.0
+
 _Plain = dict[str, Any]
 
 _RULES: Final = {
@@ -195,6 +198,7 @@ class Translator:
             "LongitudinalDistanceAction": self._keep_distance,
             "LaneChangeAction": self._lane_change,
             "LaneOffsetAction": self._lane_offset,
+            "LateralDistanceAction": self._keep_aside,
             "FollowTrajectoryAction": self._follow,
             "AssignRouteAction": self._assign_route,
             "AcquirePositionAction": self._acquire,
@@ -282,6 +286,25 @@ class Translator:
         if dynamics.number("maxLateralAcc", 0.0) > 0.0:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}
+
+    def _keep_aside(self, element: Element) -> _Plain:
+        action: _Plain = {
+            "to": self.entity(element),
+            "freespace": element.flag("freespace"),
+            "continuous": element.flag("continuous"),
+        }
+        sides = {"any": "", "leftToReferencedEntity": "left", "rightToReferencedEntity": "right"}
+        side = element.one_of("displacement", sides, "any")
+        action["left"] = side == "left" if side else None
+        if element.has("distance"):
+            action["distance"] = element.number("distance")
+        limits = element.find("DynamicConstraints")
+        for key, name in (("max_acceleration", "maxAcceleration"), ("max_speed", "maxSpeed")):
+            value = limits.number(name, 0.0) if limits is not None else 0.0
+            if value > 0.0:
+                # A vehicle gets aside by steering: no faster than its tyres and its place allow.
+                action[key] = min(value, _MOST_ASIDE)
+        return {"keep_aside": action}
 
     def _follow(self, element: Element) -> _Plain:
         return {"trajectory": self._lines.follow(element)}

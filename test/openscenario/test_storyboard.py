@@ -296,6 +296,69 @@ def test_an_offset_relative_to_another_vehicle(tmp_path: Path) -> None:
     assert set(begins(played(tmp_path, text))) == {"aside", "there"}
 
 
+def aside(settings: str, limits: str = "") -> str:
+    """A LateralDistanceAction relative to car B."""
+    return private(
+        f'<LateralAction><LateralDistanceAction entityRef="B" {settings}>{limits}'
+        "</LateralDistanceAction></LateralAction>"
+    )
+
+
+#: The lateral distance between the cars, which start 3.5 m apart and are 2 m wide.
+APART = (
+    '<RelativeDistanceCondition entityRef="B" relativeDistanceType="lateral" '
+    'coordinateSystem="road" freespace="false" rule="{}" value="{}"/>'
+)
+
+
+def test_a_distance_to_the_side_is_reached(tmp_path: Path) -> None:
+    limits = '<DynamicConstraints maxAcceleration="1" maxSpeed="0.5"/>'
+    keep = aside('distance="0.5" freespace="true" continuous="false"', limits)
+    ended = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="event" '
+        'storyboardElementRef="aside" state="completeState"/>'
+    )
+    marks = marker("there", by_entity(APART.format("lessThan", 2.6))) + marker("ended", ended)
+    marks += marker("too close", by_entity(APART.format("lessThan", 2.3)))
+    found = begins(played(tmp_path, document(group(event("aside", keep, at(1.0)) + marks))))
+    assert set(found) == {"aside", "there", "ended"}
+    # 1 m at 0.5 m/s, with half a second to begin and to end; the vehicle follows its line.
+    assert 2.5 < found["there"] < 6.0
+    # Complete within 0.1 m, then the vehicle comes to its line.
+    assert found["ended"] == pytest.approx(found["there"], abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("distance", "kept"), [('distance="3" freespace="false"', 3.0), ('freespace="true"', 3.5)]
+)
+def test_a_distance_to_the_side_is_kept_until_another_action(
+    tmp_path: Path, distance: str, kept: float
+) -> None:
+    keep = aside(f'{distance} continuous="true" displacement="rightToReferencedEntity"')
+    offset = private(
+        '<LateralAction><LaneOffsetAction continuous="false"><LaneOffsetActionDynamics '
+        'dynamicsShape="sinusoidal" maxLateralAcc="2"/><LaneOffsetTarget>'
+        '<AbsoluteTargetLaneOffset value="-1"/></LaneOffsetTarget></LaneOffsetAction>'
+        "</LateralAction>"
+    )
+    stopped = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="action" '
+        'storyboardElementRef="keep action" state="stopTransition"/>'
+    )
+    marks = (
+        marker("nearer", by_entity(APART.format("lessThan", kept - 0.3)))
+        + marker("again", by_entity(APART.format("greaterThan", kept - 0.1), edge="rising"))
+        + marker("stopped", stopped)
+        + event("away", lane_change('<AbsoluteTargetLane value="-3"/>'), at(10.0))
+    )
+    actions = group(event("keep", keep, at(0.5)) + marks) + group(event("b", offset, at(4.0)), "B")
+    found = begins(played(tmp_path, document(actions, at(12.0))))
+    # Car B comes a metre nearer; car A gives way.
+    assert 4.0 < found["nearer"] < found["again"] < 10.0
+    # Replaced in the first period, told in the second, seen in the third.
+    assert found["stopped"] == pytest.approx(10.0 + 2 * PERIOD)
+
+
 def test_a_distance_is_reached_and_kept(tmp_path: Path) -> None:
     keep = private(
         '<LongitudinalAction><LongitudinalDistanceAction entityRef="B" distance="30" '

@@ -183,7 +183,7 @@ export class Scene3D {
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
     vehicles.forEach((vehicle, index) => {
-      const high = vehicle.length > TALL_FROM ? 3.6 : 1.9;
+      const high = vehicle.length > TALL_FROM ? 3.9 : 2.2;
       const place = this.#seen([vehicle.x, vehicle.y, high]);
       if (place[2] < NEAREST) return;
       pen.fillStyle = colourOf(index);
