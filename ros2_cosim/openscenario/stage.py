@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.openscenario.beside import Beside
 from ros2_cosim.openscenario.conditions import Instant, TriggerRun
 from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal
@@ -21,6 +22,7 @@ from ros2_cosim.openscenario.story import (
     ManeuverGroup,
     Story,
     Storyboard,
+    ValueChange,
 )
 from ros2_cosim.openscenario.traffic import Traffic
 from ros2_cosim.openscenario.trajectories import TrajectoryRun
@@ -148,6 +150,9 @@ class Stage:
         self._stop = TriggerRun(storyboard.stop)
         self._stop_given = bool(storyboard.stop)
         self._begun = False
+        #: Parameters and variables as conditions see them, and as they will in the next period.
+        self._values = dict(storyboard.values)
+        self._next_values = dict(storyboard.values)
         #: Events in the order in which they began: (time [ns], name).
         self.begun: list[tuple[int, str]] = []
         #: Why the run is to end; None: it goes on.
@@ -182,10 +187,13 @@ class Stage:
             return
         for element in self._elements:
             element.publish()
-        instant = Instant(self._cast.traffic, self.shows)
+        self._values.update(self._next_values)
+        instant = Instant(self._cast.traffic, self.shows, self._values)
         if not self._begun:
             self._begun = True
             for action in self._init:
+                if action.change is not None:
+                    self.change(action.change)
                 for name in action.actors:
                     self._cast.begin(action, name)
         if self._stop_given and self._stop.fires(instant):
@@ -199,6 +207,21 @@ class Stage:
         complete = bool(self._stories) and _complete(story.element for story in self._stories)
         if complete and not self._stop_given:
             self.ended = "all stories of the storyboard are complete"
+
+    def change(self, asked: ValueChange) -> None:
+        """Change a value; conditions see it in the next period.
+
+        :raises ConfigurationError: a text is to be calculated with
+        """
+        old, value = self._next_values[asked.of], asked.value
+        if asked.how != "set":
+            if isinstance(old, str) or isinstance(value, str):
+                raise ConfigurationError(
+                    f"storyboard: {asked.of}: found {old!r} to {asked.how} {value!r}; allowed are "
+                    "numbers"
+                )
+            value = old + value if asked.how == "add" else old * value
+        self._next_values[asked.of] = value
 
     def new(self, kind: str, name: str) -> Element:
         """A new element."""
@@ -387,6 +410,9 @@ class _ActionRun:
 
     def start(self, actors: Sequence[str]) -> None:
         self.element.happen(_START, RUNNING)
+        if self._action.change is not None:
+            self._stage.change(self._action.change)
+            return
         begun = [self._stage.cast.begin(self._action, name) for name in actors]
         self._plays = [play for play in begun if play is not None]
 
