@@ -26,23 +26,24 @@ def add_dashboard_command(app: typer.Typer) -> None:
         domain: Domain = None,
         namespace: Namespace = None,
         folder: Annotated[
-            Path,
+            Path | None,
             typer.Option(
-                help="Without a run: folder whose scenarios can be started, beside the library's."
+                help="Offer the scenarios of this folder and of the library, to start them "
+                "(without a run: this folder)."
             ),
-        ] = Path(),
+        ] = None,
     ) -> None:
         """Show a run under way in the browser, and control it; without one, start one there."""
         from ros2_cosim.run.domain_lock import active_runs
 
         named = domain is not None or namespace is not None or os.environ.get("ROS_DOMAIN_ID")
         with clear_errors():
-            starts = not named and not active_runs()
+            starts = folder is not None or (not named and not active_runs())
         if starts:
             from ros2_cosim.web.starter_page import StarterPage
 
             with running():
-                StarterPage(folder, host=http_host, port=http_port, token=token).serve()
+                StarterPage(folder or Path(), host=http_host, port=http_port, token=token).serve()
             return
         with visiting() as visit:
             from ros2_cosim.web.dashboard import show

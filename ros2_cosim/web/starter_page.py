@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.vds.controllable import ENDED, ControlStatus
@@ -35,6 +36,8 @@ OUTPUT = Path("out/dashboard")
 #: State of a page whose run has not been chosen yet.
 IDLE = "idle"
 _SCENARIOS, _START, _STOP = "/api/scenarios", "/api/start", "/api/stop"
+#: Why a run ends that is under way then.
+_CLOSED = "the page is closed"
 _METHODS = {_SCENARIOS: ("GET",), _START: ("GET", "POST"), _STOP: ("POST",)}
 
 
@@ -45,7 +48,12 @@ class StartRequest(PortDocument):
     values: dict[str, StrictBool | StrictInt | StrictFloat] = Field(
         default_factory=dict, max_length=1000, description="Key -> value of those to be changed."
     )
-    rate: float | None = Field(1.0, gt=0.0, description="Real-time factor; null: any speed.")
+    rate: float | None = Field(
+        1.0,
+        ge=RATE_MINIMUM,
+        lt=RATE_LIMIT,
+        description="Real-time factor; null: as fast as possible.",
+    )
 
 
 class StopRequest(PortDocument):
@@ -87,6 +95,7 @@ class StarterApi:
         self._pending = False
         #: Whether the run of the newest start has shown itself.
         self._begun = False
+        self._ending = False
         self._failure = ""
         self._starts: queue.SimpleQueue[Start | None] = queue.SimpleQueue()
 
@@ -97,13 +106,15 @@ class StarterApi:
         start = self._starts.get()
         with self._lock:
             self._begun = False
-        return start
+            return None if self._ending else start
 
     def shows(self, api: DataPortApi, control: DrivenControl) -> None:
         """A run has begun."""
         with self._lock:
             self._shown, self._control = api, control
             self._begun, self._pending = True, False
+            if self._ending:
+                control.stop(_CLOSED)
 
     def over(self, failure: str) -> None:
         """The run is over, and what it has shown last stays.
@@ -119,10 +130,10 @@ class StarterApi:
     def end(self) -> None:
         """End the run under way, and start none any more; may be called from any thread."""
         with self._lock:
-            self._pending = True  # no other start is taken
+            self._ending = True
             self._starts.put(None)
             if self._control is not None:
-                self._control.stop("the page is closed")
+                self._control.stop(_CLOSED)
 
     # -- for the threads of the data port ---------------------------------------------------------
 
@@ -193,7 +204,8 @@ class StarterApi:
     def _busy(self) -> bool:
         """Whether a run is under way, or about to begin."""
         control = self._control
-        return self._pending or (control is not None and control.status().state != ENDED)
+        goes = control is not None and control.status().state != ENDED
+        return goes or self._pending or self._ending
 
     def _known(self, name: str) -> Startable:
         found = startable(self._folder)

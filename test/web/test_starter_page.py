@@ -213,6 +213,27 @@ def test_a_run_that_fails_is_told_and_the_next_one_goes(port: Port, tmp_path: Pa
     port.until("ended")
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_end_of_the_page_ends_what_was_asked_for(
+    folder: Path, tmp_path: Path, begun: bool
+) -> None:
+    """A run of ten minutes, under way or only asked for."""
+    lines: list[str] = []
+    page = StarterPage(folder, output=tmp_path / "out", tell=lines.append)
+    thread = threading.Thread(target=page.serve)
+    thread.start()
+    port = Port(page.url, lines)
+    port.ask("api/start", {"scenario": "mine.yaml"})
+    if begun:
+        port.until("running")
+    page.end()
+    thread.join(HANG_S)
+    assert not thread.is_alive()
+    # One that had begun has its files; one that came too late has none, or those of its begin.
+    if begun:
+        assert lines[-1].startswith("mine: stop: the page is closed; results in ")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
