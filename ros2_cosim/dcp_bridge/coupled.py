@@ -26,12 +26,22 @@ class MappedOutput(NamedTuple):
     """What an output port sends.
 
     With ``when`` (slave, variable) it is silent unless that variable has changed, with ``once``
-    it sends at the first activation only.
+    it sends at the first activation only. ``convert`` makes what is sent of what was read.
     """
 
     reader: RecordReader
     when: tuple[str, str] | None = None
     once: bool = False
+    convert: Callable[[Any], Any] | None = None
+
+
+class _BoundOutput(NamedTuple):
+    """An output of a run; ``read`` gives what it sends."""
+
+    port: str
+    read: Callable[[], Any]
+    when: tuple[str, str] | None
+    once: bool
 
 
 class PortMapping(NamedTuple):
@@ -77,7 +87,15 @@ class CoupledSlaves:
         self._running: AbstractContextManager[Master] | None = None
         self._master: Master | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
+        self._outputs: list[_BoundOutput] = []
+        self._begin_run()
+
+    def _begin_run(self) -> None:
+        #: Whether the slaves have their first outputs.
+        self._is_ready = False
         self._former: dict[tuple[str, str], Value] = {}
+        #: What each input port gave last; the slaves keep it.
+        self._given: dict[str, Any] = {}
         self._start_ns: int | None = None
         self._steps = 0
         self._transport_ns = 0
@@ -88,12 +106,8 @@ class CoupledSlaves:
         :param step: the first activation, whose inputs they get before
         :raises DcpError: a slave refused something, failed or is not there
         """
-        running = self._opened()
-        self._master = master = running.__enter__()
-        self._running = running
         try:
-            master.configure(self._parameters)
-            self._check_period(master.step_size)
+            master = self._master or self._connected()
             if step is not None:
                 self._give_inputs(step)
             master.initialise(self._initialise)
@@ -102,18 +116,56 @@ class CoupledSlaves:
         except BaseException:
             self.close()
             raise
+        self._is_ready = True
+
+    def _connected(self) -> Master:
+        """A master whose slaves are configured."""
+        running = self._opened()
+        self._master = master = running.__enter__()
+        self._running = running
+        master.configure(self._parameters)
+        self._check_period(master.step_size)
         self._at = {
             (slave.name, name): (slave, index)
             for slave in master.slaves.values()
             for index, name in enumerate(slave.output_names)
         }
+        self._outputs = [
+            _BoundOutput(port, self._bound(found), found.when, found.once)
+            for port, found in self._ports.outputs.items()
+        ]
+        return master
+
+    def reset(self, *, connected: bool = True) -> None:
+        """Be as before :meth:`begin`, for another run.
+
+        Slaves that can be reset stay connected, and are configured again; if there are others, all
+        are deregistered, which every slave allows, and connected to once more.
+
+        :param connected: whether they may stay so; those that are made with the master must not
+        :raises DcpError: a slave refused something, failed or was lost
+        """
+        self._begin_run()
+        if self._master is None:
+            return
+        slaves = self._master.slaves.values()
+        if connected and all(s.description.capabilities.can_handle_reset for s in slaves):
+            self._master.reset(self._parameters)
+        else:
+            self.close()
+            self._master = None
+
+    def _bound(self, output: MappedOutput) -> Callable[[], Any]:
+        read = output.reader.bound(self._output, lambda slave, name: self._at[slave, name])
+        convert = output.convert
+        return read if convert is None else lambda: convert(read())
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Bring all slaves to the activation time and report their outputs.
 
         :raises DcpError: a slave refused something, failed or was lost
         """
-        if self._master is None:
+        if not self._is_ready:
             self.begin(step)
         first = self._start_ns is None
         if self._start_ns is None:
@@ -123,17 +175,16 @@ class CoupledSlaves:
         else:
             self._advance(step, step.time - self._start_ns)
         outputs: dict[str, Any] = {}
-        read = self._output
-        for port, (reader, when, once) in self._ports.outputs.items():
+        for port, read, when, once in self._outputs:
             if once and not first:
                 continue
             if when is not None:
-                value = read(*when)
+                value = self._output(*when)
                 former = self._former.get(when, _start(value))
                 self._former[when] = value
                 if value == former:
                     continue
-            outputs[port] = reader.read(read)
+            outputs[port] = read()
         return outputs
 
     def report(self) -> Report:
@@ -188,7 +239,11 @@ class CoupledSlaves:
         inputs: dict[str, dict[str, Value]] = {}
         for port, writer in self._ports.inputs.items():
             sample = step.latest.get(port)
-            writer.write(None if sample is None else sample.value, inputs)
+            record = None if sample is None else sample.value
+            # Most steps come between two messages: nothing has changed then.
+            if port not in self._given or record is not self._given[port]:
+                writer.write(record, inputs)
+                self._given[port] = record
         for slave, values in inputs.items():
             self._master.slaves[slave].set_inputs(values)
 

@@ -7,12 +7,15 @@ slices of simulated time, so that neither page nor browser changes a result.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from ros2_cosim.carla_bridge.world import CarlaWorld
+from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.live.address import Address
@@ -26,6 +29,10 @@ from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, shown_ports
 from ros2_cosim.web.records_view import RecordsView
 from ros2_cosim.web.road_lines import road_lines, sectors
+from ros2_cosim.web.world_view import WithWorld
+
+#: While a run stands, its world is looked at so often [s].
+_LOOK_S = 0.05
 
 
 class DrivenControl(RequestQueue):
@@ -120,20 +127,25 @@ def drive(
 
     def between_slices(time_ns: int) -> None:
         progress(time_ns)
+        if onlooker is not None:
+            onlooker.serve()
         control.tell(run, RUNNING)
         for request in control.waiting():
             run.take(request, partial(refused, request.command.name.lower()))
 
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
+    onlooker = onlooker_of(run)
+    world = None if onlooker is None else WithWorld(view, onlooker)
     api = DataPortApi(
         scenario.name,
         control,
-        view,
+        world or view,
         lines=road_lines(scenario),
         sectors=sectors(scenario),
         history=view.history,
         number=number,
         starts=starts,
+        camera=world.camera if world is not None else lambda number: None,
     )
     with run:
         show(api, control)
@@ -145,10 +157,26 @@ def drive(
                 if run.finished:
                     break
                 control.tell(run, PAUSED)
-                request = control.requests.get()
+                request = _next(control.requests, onlooker)
             return run.finish()
         finally:
             control.tell(run, ENDED)
+
+
+def onlooker_of(run: InprocRun) -> Onlooker | None:
+    """Shows the headless world of a run; None: it has none."""
+    worlds = [model for model in run.models.values() if isinstance(model, CarlaWorld)]
+    return next((found for world in worlds if (found := world.onlooker()) is not None), None)
+
+
+def _next(requests: queue.SimpleQueue[Request], onlooker: Onlooker | None) -> Request:
+    """The next request; until then the cameras of a world that stands are shown."""
+    while True:
+        try:
+            return requests.get(timeout=None if onlooker is None else _LOOK_S)
+        except queue.Empty:
+            if onlooker is not None:
+                onlooker.serve()
 
 
 def check_shown(shape: str, repeat: int) -> None:
@@ -158,8 +186,8 @@ def check_shown(shape: str, repeat: int) -> None:
     """
     if shape != "inproc":
         raise ConfigurationError(
-            f"--dashboard: found with shape {shape}; allowed is it with shape inproc. Others are "
-            "shown by cosim dashboard"
+            f"--dashboard: found with shape {shape}; allowed is shape inproc. cosim dashboard "
+            "shows runs of the other shapes"
         )
     if repeat > 1:
         raise ConfigurationError("--dashboard: found with --repeat; allowed is a single run")

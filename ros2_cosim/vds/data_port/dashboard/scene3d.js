@@ -72,10 +72,12 @@ export class Scene3D {
     }, { passive: false });
   }
 
-  draw(vehicles, objects) {
+  // `followed`: the name of the vehicle that is looked at; else all of them.
+  draw(vehicles, objects, followed = "") {
     const { pen, width, height } = prepared(this.canvas);
     if (!vehicles.length) return;
-    this.#look(vehicles, width, height);
+    const one = vehicles.filter(({ name }) => name === followed);
+    this.#look(one.length ? one : vehicles, width, height);
     pen.fillStyle = colour("--sky");
     pen.fillRect(0, 0, width, height);
     pen.fillStyle = colour("--road");
