@@ -23,6 +23,10 @@ def causality(
     factors: Annotated[
         str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
     ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(help="Step widths of time-stepped synchronisation, as 1ms,2.5ms,10ms."),
+    ] = None,
     duration: Annotated[
         str | None, typer.Option(help="Simulated time of each run, as 100s.")
     ] = None,
@@ -52,6 +56,7 @@ def causality(
             quick=quick,
             duration=duration,
             factors=factors,
+            steps=steps,
             repetitions=repetitions,
             together=together,
             resume=resume,
