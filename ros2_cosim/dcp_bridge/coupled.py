@@ -93,6 +93,7 @@ class CoupledSlaves:
         self._given: dict[str, Any] = {}
         self._start_ns: int | None = None
         self._steps = 0
+        self._steps_per_ns = Fraction(0)
         self._transport_ns = 0
 
     def begin(self, step: Step | None = None) -> None:
@@ -108,6 +109,7 @@ class CoupledSlaves:
         try:
             master.configure(self._parameters)
             self._check_period(master.step_size)
+            self._steps_per_ns = 1 / (master.step_size * 10**9)
             if step is not None:
                 self._give_inputs(step)
             master.initialise(self._initialise)
@@ -198,8 +200,8 @@ class CoupledSlaves:
     def _advance(self, step: Step, elapsed_ns: int) -> None:
         assert self._master is not None
         self._give_inputs(step)
-        wanted = Fraction(elapsed_ns, 10**9) / self._master.step_size
-        count = int(wanted) - self._steps
+        count = elapsed_ns * self._steps_per_ns.numerator // self._steps_per_ns.denominator
+        count -= self._steps
         started = time.perf_counter_ns()
         self._master.do_step(count)
         self._transport_ns += time.perf_counter_ns() - started
