@@ -88,12 +88,17 @@ class CoupledSlaves:
         self._master: Master | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
         self._outputs: list[_BoundOutput] = []
+        self._steps_per_ns = Fraction(0)
+        self._begin_run()
+
+    def _begin_run(self) -> None:
+        #: Whether the slaves have their first outputs.
+        self._is_ready = False
         self._former: dict[tuple[str, str], Value] = {}
         #: What each input port gave last; the slaves keep it.
         self._given: dict[str, Any] = {}
         self._start_ns: int | None = None
         self._steps = 0
-        self._steps_per_ns = Fraction(0)
         self._transport_ns = 0
 
     def begin(self, step: Step | None = None) -> None:
@@ -102,14 +107,8 @@ class CoupledSlaves:
         :param step: the first activation, whose inputs they get before
         :raises DcpError: a slave refused something, failed or is not there
         """
-        running = self._opened()
-        self._master = master = running.__enter__()
-        self._running = running
-        self._given.clear()
         try:
-            master.configure(self._parameters)
-            self._check_period(master.step_size)
-            self._steps_per_ns = 1 / (master.step_size * 10**9)
+            master = self._master or self._connected()
             if step is not None:
                 self._give_inputs(step)
             master.initialise(self._initialise)
@@ -118,6 +117,16 @@ class CoupledSlaves:
         except BaseException:
             self.close()
             raise
+        self._is_ready = True
+
+    def _connected(self) -> Master:
+        """A master whose slaves are configured."""
+        running = self._opened()
+        self._master = master = running.__enter__()
+        self._running = running
+        master.configure(self._parameters)
+        self._check_period(master.step_size)
+        self._steps_per_ns = 1 / (master.step_size * 10**9)
         self._at = {
             (slave.name, name): (slave, index)
             for slave in master.slaves.values()
@@ -127,6 +136,26 @@ class CoupledSlaves:
             _BoundOutput(port, self._bound(found), found.when, found.once)
             for port, found in self._ports.outputs.items()
         ]
+        return master
+
+    def reset(self, *, connected: bool = True) -> None:
+        """Be as before :meth:`begin`, for another run.
+
+        Slaves that can be reset stay connected, and are configured again; if there are others, all
+        are deregistered, which every slave allows, and connected to once more.
+
+        :param connected: whether they may stay so; those that are made with the master must not
+        :raises DcpError: a slave refused something, failed or was lost
+        """
+        self._begin_run()
+        if self._master is None:
+            return
+        slaves = self._master.slaves.values()
+        if connected and all(s.description.capabilities.can_handle_reset for s in slaves):
+            self._master.reset(self._parameters)
+        else:
+            self.close()
+            self._master = None
 
     def _bound(self, output: MappedOutput) -> Callable[[], Any]:
         read = output.reader.bound(self._output, lambda slave, name: self._at[slave, name])
@@ -138,7 +167,7 @@ class CoupledSlaves:
 
         :raises DcpError: a slave refused something, failed or was lost
         """
-        if self._master is None:
+        if not self._is_ready:
             self.begin(step)
         first = self._start_ns is None
         if self._start_ns is None:
