@@ -24,7 +24,7 @@ from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.data_path import HEADER
 from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.scenario.ports import server_ports
+from ros2_cosim.scenario.server_ports import server_ports
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _FLOAT_BYTES = 8

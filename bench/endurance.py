@@ -81,8 +81,12 @@ def sample(mark: str, simulated_s: float, began: float, output: Path) -> Sample:
 
 
 def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Sample], str]:
-    """Run a command that tells its simulated time; samples, and an error if it failed."""
+    """Run a command that tells its simulated time; samples, and an error if it failed.
+
+    A run that begins anew adds to the time of those before it.
+    """
     mark = uuid.uuid4().hex
+    before = newest = 0.0
     began = time.monotonic()
     samples: list[Sample] = []
     with tempfile.TemporaryFile("w+") as errors:
@@ -98,8 +102,13 @@ def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Samp
             for line in run.stdout:
                 found = re.search(r": (\d+) s$", line.rstrip())
                 due = samples[-1].simulated_s + every_s if samples else 0.0
-                if found and float(found[1]) >= due:
-                    samples.append(sample(mark, float(found[1]), began, output))
+                if not found:
+                    continue
+                if float(found[1]) <= newest:
+                    before += newest
+                newest = float(found[1])
+                if before + newest >= due:
+                    samples.append(sample(mark, before + newest, began, output))
                     print(row(samples), flush=True)
             run.wait()
         finally:
@@ -164,21 +173,25 @@ def endure(options: argparse.Namespace, output: Path) -> list[str]:
 
 
 def repeat(options: argparse.Namespace, output: Path) -> list[str]:
-    """The platoon many times in one process; with the memory that it has at its end."""
+    """The platoon many times in the same processes: memory, files and threads, and the traces."""
     command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(PLATOON)]
     command += ["--shape", options.shape, "--repeat", str(options.repeat), "--out", str(output)]
     command += [] if options.bag else ["--no-bag"]
-    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if ended.returncode:
-        return [ended.stderr.strip()]
+    print(HEAD)
+    samples, error = watched(command, output, options.every)
+    if error:
+        return [error]
     found = Counter(
         json.loads(path.read_text())["trace_sha256"] for path in output.rglob("summary.json")
     )
     for trace, count in found.most_common():
         print(f"{count} runs with the trace {trace}")
-    if len(found) == 1 and found.total() == options.repeat:
-        return []
-    return [f"{found.total()} runs of {options.repeat}, {len(found)} traces; one is allowed"]
+    complaints = judge(samples, bag=options.bag, settled_s=options.settled)
+    if len(found) != 1 or found.total() != options.repeat:
+        complaints.append(
+            f"{found.total()} runs of {options.repeat}, {len(found)} traces; one is allowed"
+        )
+    return complaints
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -189,7 +202,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--bag", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--every", type=float, default=600.0, help="simulated seconds per line")
     parser.add_argument("--settled", type=float, default=SETTLED_S, help="from then on [s]")
-    parser.add_argument("--repeat", type=int, default=0, help="the platoon so often instead")
+    parser.add_argument(
+        "--repeat", type=int, default=0, help="the platoon so often instead, in any shape"
+    )
     parser.add_argument("--out", type=Path, help="output directory; else a temporary one")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:

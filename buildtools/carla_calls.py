@@ -35,8 +35,6 @@ class Call(NamedTuple):
     note: str
 
 
-_NO_LAMPS = "a map in OpenDRIVE has no street lights: there are none to switch"
-_NOT_DRAWN = "accepted; nothing is drawn"
 _LOGGED = "the client waits for no answer: the error stands in the server's log"
 
 #: (state, note, calls) of what does not simply work.
@@ -46,16 +44,14 @@ EXCEPTIONS: Final = (
     (PARTLY, "vehicles, walkers, props and lights; sensors are not replayed: an error",
      "Client.replay_file"),
     (PARTLY, "the spectator is never recorded", "Client.set_replayer_ignore_spectator"),
-    (PARTLY, "a map in OpenDRIVE has no layers", "World.load_map_layer World.unload_map_layer"),
-    (PARTLY, "kept; no effect on vehicles", "World.set_weather"),
-    (PARTLY, "roads and actors are all there is: empty", "World.get_level_bbs "
-     "World.get_environment_objects World.get_names_of_all_objects"),
-    (PARTLY, "there are no objects to switch", "World.enable_environment_objects "
+    (PARTLY, "things beside the roads; roads and land are not among them",
+     "World.get_environment_objects"),
+    (PARTLY, "things of the map take the mean colour of a diffuse texture; others have no effect",
+     "World.apply_color_texture_to_object World.apply_float_color_texture_to_object "
+     "World.apply_textures_to_object World.apply_color_texture_to_objects "
+     "World.apply_float_color_texture_to_objects World.apply_textures_to_objects"),
+    (PARTLY, "accepted; nothing here is translucent",
      "World.set_annotations_traverse_translucency"),
-    (REFUSED, "error: no such object", "World.apply_color_texture_to_object "
-     "World.apply_float_color_texture_to_object World.apply_textures_to_object "
-     "World.apply_color_texture_to_objects World.apply_float_color_texture_to_objects "
-     "World.apply_textures_to_objects"),
     (PARTLY, "an actor is one component, `Root`; other names are an error",
      "Actor.get_component_names Actor.get_component_world_transform "
      "Actor.get_component_relative_transform"),
@@ -65,10 +61,8 @@ EXCEPTIONS: Final = (
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (PARTLY, "no actor has sockets", "Actor.get_socket_names Actor.get_socket_world_transforms "
      "Actor.get_socket_relative_transforms"),
-    (PARTLY, "accepted; boxes have no doors", "Vehicle.open_door Vehicle.close_door"),
-    (PARTLY, _NOT_DRAWN, "Vehicle.set_wheel_steer_direction Vehicle.set_wheel_pitch_angle "
-     "Vehicle.get_wheel_pitch_angle Vehicle.show_debug_telemetry"),
-    (PARTLY, "mass, drag, drive, top speed and wheels take effect; the rest is kept",
+    (PARTLY, "mass and its centre, drag, engine, gears, steering curve and wheels take effect; "
+     "inertia of the engine, clutch, damping and stiffness along the wheel are kept",
      "Vehicle.apply_physics_control"),
     (PARTLY, "`speed_kp` takes effect; the rest is kept",
      "Vehicle.apply_ackermann_controller_settings"),
@@ -83,20 +77,6 @@ EXCEPTIONS: Final = (
      "ServerSideSensor.enable_for_ros ServerSideSensor.disable_for_ros "
      "ServerSideSensor.is_enabled_for_ros"),
     (REFUSED, f"no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
-    (PARTLY, _NOT_DRAWN, "DebugHelper.draw_point DebugHelper.draw_hud_point DebugHelper.draw_line "
-     "DebugHelper.draw_hud_line DebugHelper.draw_arrow DebugHelper.draw_hud_arrow "
-     "DebugHelper.draw_box DebugHelper.draw_hud_box DebugHelper.draw_string "
-     "DebugHelper.clear_debug_shape DebugHelper.clear_debug_string"),
-    (PARTLY, _NO_LAMPS, "LightManager.get_all_lights LightManager.turn_on LightManager.turn_off "
-     "LightManager.set_active LightManager.is_active LightManager.get_turned_on_lights "
-     "LightManager.get_turned_off_lights LightManager.set_color LightManager.set_colors "
-     "LightManager.get_color LightManager.set_intensity LightManager.set_intensities "
-     "LightManager.get_intensity LightManager.set_light_group LightManager.set_light_groups "
-     "LightManager.get_light_group LightManager.set_light_state LightManager.set_light_states "
-     "LightManager.get_light_state LightManager.set_day_night_cycle Light.color Light.id "
-     "Light.intensity Light.is_on Light.location Light.light_group Light.light_state "
-     "Light.set_color Light.set_intensity Light.set_light_group Light.set_light_state "
-     "Light.turn_on Light.turn_off"),
 )  # fmt: skip
 
 

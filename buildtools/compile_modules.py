@@ -45,15 +45,15 @@ HOT = {
     ),
     "models/controllers": "tracking",
     "models/road": "cubics lanes nearest network plan_view stations",
-    "models/vehicle": "bicycle levels on_road parameters pedals vehicle",
+    "models/vehicle": "levels on_road parameters pedals vehicle",
     "carla_headless": (
-        "actors body collisions contact signals skeleton snapshot walkers wire_types world"
+        "actors body collisions contact gearbox signals skeleton snapshot walkers wire_types world"
     ),
     "study": "free_running",  # a subclass of the runtime
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
     # What every step of a run in several processes passes through.
     "ros": "blocking courses lane participant_node progress short_forms",
-    "sockets": "frames",
+    "sockets": "framing",
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.

@@ -20,6 +20,7 @@ from ros2_cosim.scenario.reference import (
     scenario_schema,
     section_table,
 )
+from ros2_cosim.scenario.ros_bridge_template import RosBridgeTemplate
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
@@ -33,6 +34,7 @@ def generated() -> dict[Path, str]:
         "manoeuvres": section_table(Action),
         "platoon": section_table(PlatoonTemplate),
         "openscenario": section_table(ImportTemplate),
+        "ros_bridge": section_table(RosBridgeTemplate),
         "models": models_table(),
         "laws": laws_table(),
     }

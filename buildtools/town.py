@@ -45,6 +45,9 @@ _RING_SPREAD = 0.50  # half the angle that a junction of the roundabout takes of
 # Movements through a crossing by the change of heading [rad].
 _STRAIGHT = PI / 6.0
 
+# Street lamps: height, distance along a side, from ends of roads, size of the pole [m].
+_LAMP_HEIGHT, _LAMP_SPACING, _LAMP_MARGIN, _LAMP_POLE = 7.0, 36.0, 9.0, 0.18
+
 _LIGHT, _STOP, _YIELD, _MAX_SPEED = "1000001", "206", "205", "274"
 
 
@@ -124,6 +127,8 @@ class _Town:
         self._next_junction = 1000
         self._next_signal = 1
         self._signs: dict[int, list[str]] = {}
+        self._next_lamp = 1
+        self._lamps: dict[int, list[str]] = {}
 
     def road(
         self,
@@ -157,6 +162,20 @@ class _Town:
         self._signs.setdefault(road.id, []).extend(
             _signal(self._take_signal(), name, _MAX_SPEED, s, t, orientation, valid, speed)
         )
+
+    def lamps(self, road: _Road) -> None:
+        """Street lamps at the outer edges of the sidewalks, on both sides in turn."""
+        length = plan_view(road.pieces, road.start).length
+        count = int((length - 2.0 * _LAMP_MARGIN) / (0.5 * _LAMP_SPACING)) + 1
+        gap = (length - 2.0 * _LAMP_MARGIN) / max(count - 1, 1)
+        for number in range(count):
+            side = 1 if number % 2 else -1
+            lanes = road.kind.left if side > 0 else road.kind.right
+            t = side * (lanes * road.kind.lane + _SHOULDER + _SIDEWALK - _LAMP_POLE)
+            self._lamps.setdefault(road.id, []).append(
+                _lamp(self._next_lamp, _LAMP_MARGIN + number * gap, t)
+            )
+            self._next_lamp += 1
 
     def _take_signal(self) -> int:
         self._next_signal += 1
@@ -223,6 +242,7 @@ class _Town:
             speed_kmh=kind.speed_kmh,
             links=links,
             elevation=elevation(_profile(plan.length, *road.heights, road.hill)),
+            objects=self._lamps.get(road.id, ()),
             signals=self._signs.get(road.id, ()),
         )
 
@@ -387,6 +407,14 @@ def _signal(
     ]
 
 
+def _lamp(number: int, s: float, t: float) -> str:
+    return (
+        f'      <object id="{number}" name="StreetLight" type="pole" s="{s!r}" t="{t!r}" '
+        f'zOffset="0.0" hdg="0.0" orientation="none" length="{_LAMP_POLE}" width="{_LAMP_POLE}" '
+        f'height="{_LAMP_HEIGHT}"/>'
+    )
+
+
 def _reference(number: int) -> list[str]:
     return [
         f'      <signalReference s="0.1" t="0.0" id="{number}" orientation="+">',
@@ -419,6 +447,9 @@ def make_town() -> str:
     _streets(town, ends)
     _corners(town, ends)
     _motorway(town, ends)
+    for road in town.roads:
+        if road.kind.sidewalk:
+            town.lamps(road)
     for (column, row), around in sorted(ends.items()):
         if (column, row) == _ROUNDABOUT:
             _roundabout(town, column, row, around)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Former names of modules that models and slaves of users import: they still work, with a note."""
+"""Former names of modules that users and their FMUs import: they still work, with a note."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MOVED = {
     "ros2_cosim.dcp.model": "ros2_cosim.dcp.slave.slave_model",
     "ros2_cosim.dcp.slave.model": "ros2_cosim.dcp.slave.slave_model",
     "ros2_cosim.dcp.slave_server": "ros2_cosim.dcp.slave.server",
+    "ros2_cosim.run.fmu_law": "ros2_cosim.run.law_as_fmu",  # in FMUs written before
     "ros2_cosim.kernel.virtual_time": "ros2_cosim.realtime.virtual_time",
 }
 

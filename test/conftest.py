@@ -74,8 +74,8 @@ SLOW_PLACES = (
     "run/test_checkpoints.py",
     "run/test_console.py",
     "run/test_fmu_export.py",
-    "run/test_fmu_law.py",
     "run/test_fork_server.py",
+    "run/test_law_as_fmu.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "run/test_replay_into.py",
     "run/test_results.py",
@@ -93,6 +93,7 @@ SLOW_PLACES = (
     "vds/test_server.py",
     "web/test_driven_run.py",
     "web/test_page.py",
+    "web/test_world_page.py",
 )
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}

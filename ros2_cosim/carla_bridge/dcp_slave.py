@@ -25,8 +25,7 @@ from ros2_cosim.dcp.wire.errors import SlaveFault
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.participant import ModelContext
-
-_NS = 1_000_000_000
+from ros2_cosim.kernel.time import SECOND
 
 
 class SceneSlave(SlaveModel):
@@ -57,7 +56,7 @@ class SceneSlave(SlaveModel):
         self._run: SceneRun | None = None
         #: What sent the slave to its error state.
         self.failure: str | None = None
-        #: Steps made, and wall time [ns] of all steps and of the simulator in them.
+        #: Of this run: steps made, and wall time [ns] of all steps and of the simulator in them.
         self.steps = 0
         self.step_ns = 0
         self._timed: TimedSimulator | None = None
@@ -69,6 +68,7 @@ class SceneSlave(SlaveModel):
             self._variables = SceneVariables(chosen)
             self._timed = TimedSimulator(self._simulator())
             self._run = SceneRun(Scene(self._timed, chosen), self._sizes)
+            self.steps = self.step_ns = 0
 
     def initialise(self) -> None:
         """Build the world and report state 0 and the static objects."""
@@ -149,9 +149,9 @@ class SceneSlave(SlaveModel):
 
     def _step_ns(self, parameters: Mapping[str, Any]) -> int:
         """The step follows the time resolution; ``sample_time``, if set, must say the same."""
-        step = self.resolution * _NS
+        step = self.resolution * SECOND
         wanted = parameters["sample_time"]
-        if wanted and round(wanted * _NS) != step:
+        if wanted and round(wanted * SECOND) != step:
             raise self._fault(
                 ErrorCode.INVALID_TIME_RESOLUTION,
                 f"sample_time: found {wanted:g} s; allowed is the time resolution, "
@@ -162,7 +162,7 @@ class SceneSlave(SlaveModel):
             raise self._fault(
                 ErrorCode.INVALID_TIME_RESOLUTION,
                 f"time resolution: found {self.resolution} s; allowed are whole nanoseconds that "
-                f"divide the control period, {(period_ns or 0) / _NS:g} s",
+                f"divide the control period, {(period_ns or 0) / SECOND:g} s",
             )
         return int(step)
 

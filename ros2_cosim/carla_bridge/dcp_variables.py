@@ -49,6 +49,7 @@ from ros2_cosim.interfaces.records import (
     StaticObjects,
 )
 from ros2_cosim.interfaces.sensors import Fix, Inertia, SensorForm
+from ros2_cosim.kernel.time import SECOND
 
 _UNITS: Mapping[str, str] = {
     **dict.fromkeys(("x", "y", "z", "length", "width", "height"), "m"),
@@ -83,7 +84,6 @@ SENSOR_RECORDS: Mapping[SensorForm, type] = {
 
 #: Shortest step that the slave takes [ns].
 MIN_STEP_NS = 100_000
-_NS = 1_000_000_000
 
 
 class SceneVariables:
@@ -113,10 +113,10 @@ class SceneVariables:
             description="A CARLA scene: vehicle states out, pedals in.",
             op_modes=(OpMode.NRT, OpMode.SRT),
             resolutions=(
-                Resolution(step, _NS, fixed=False, recommended=True),
-                ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, _NS),
+                Resolution(step, SECOND, fixed=False, recommended=True),
+                ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, SECOND),
             ),
-            heartbeat=Fraction(heartbeat_ns, _NS) if heartbeat_ns else None,
+            heartbeat=Fraction(heartbeat_ns, SECOND) if heartbeat_ns else None,
             units=[Unit(unit) for unit in sorted({*self._units().values(), "s"})],
         )
 
@@ -124,7 +124,7 @@ class SceneVariables:
         """What a master sets so that the slave has the scene of ``parameters``."""
         parameters = self._parameters
         return {
-            "sample_time": parameters.step_ns / _NS,
+            "sample_time": parameters.step_ns / SECOND,
             "vehicles": len(parameters.present),
             "traffic": parameters.traffic,
             "traffic_seed": parameters.traffic_seed,
@@ -224,7 +224,7 @@ class SceneVariables:
     def _parameter_variables(self) -> list[tuple[str, DataType, Any, TypeAttributes]]:
         """Name, type, start and limits; starts that a scenario changes by itself are not told."""
         count = len(self._vehicles)
-        longest = MAX_STEP_NS / _NS
+        longest = MAX_STEP_NS / SECOND
         return [
             ("map", DataType.string, self._parameters.map.name, TypeAttributes()),
             ("weather", DataType.string, self._parameters.weather, TypeAttributes()),

@@ -17,6 +17,7 @@ from ros2_cosim.carla_bridge.weather import WEATHER
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.sensing.payloads import inertial, measured, satellite
 from ros2_cosim.carla_headless.wire_types import (
@@ -82,6 +83,8 @@ class InProcessWorld:
         self._felt: list[Contact] = []
         self._hub = SensorHub()
         self._weather = Weather()
+        #: For a page that shows the world; its pictures are made by the thread of the run.
+        self.onlooker = Onlooker(lambda: self.world, lambda: self._hub, lambda: self._weather)
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
         """Build the world; only pictures show the weather."""
@@ -89,6 +92,7 @@ class InProcessWorld:
         self._weather = WEATHER[weather]
         text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
         self._world = World(text, step_s)
+        self._world.lamps.follow_sun(self._weather.sun_altitude_angle)
         self._vehicles.clear()
         self._felt.clear()
         self._ticks = 0

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ros2_cosim.interfaces.scene import DEFAULT_CAR, DEFAULT_DYNAMICS
 from ros2_cosim.interfaces.sensors import SensorBlueprint, SensorForm, form_of
 from ros2_cosim.interfaces.simulator import WEATHER_PRESETS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -23,7 +24,6 @@ MAX_TRAFFIC = 500
 MAX_SEED = 2**63 - 1
 """Greatest seed of the background traffic, as of a run."""
 
-DEFAULT_CAR = "vehicle.tesla.model3"
 BARRIER = "static.prop.streetbarrier"
 
 
@@ -57,7 +57,7 @@ class VehicleSpec:
     blueprint: str = DEFAULT_CAR
     road: int = 1
     driver: DriverSpec | None = None
-    dynamics: str = "sedan"
+    dynamics: str = DEFAULT_DYNAMICS
     steering: str = "lane_keeping"
 
     def __post_init__(self) -> None:

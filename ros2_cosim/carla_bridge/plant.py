@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any, Final
 
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
+from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
@@ -41,6 +44,11 @@ class SceneRun:
         #: Collisions, and measurements of each sensor, reported so far.
         self.collisions = 0
         self.measured: Counter[str] = Counter()
+
+    @property
+    def simulator(self) -> Simulator:
+        """What moves the scene."""
+        return self._scene.simulator
 
     def initialise(self) -> None:
         """Reach the initial state.
@@ -120,6 +128,11 @@ class ScenePlant:
         if not first:
             self._run.step(latest_commands(step, self._vehicles))
         return self._run.outputs(static=first)
+
+    def onlooker(self) -> Onlooker | None:
+        """Shows the headless world; None of another simulator."""
+        simulator = self._run.simulator
+        return simulator.onlooker if isinstance(simulator, InProcessWorld) else None
 
     def finish(self) -> None:
         """See whether another client has moved the world."""

@@ -24,11 +24,15 @@ from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
+from ros2_cosim.carla_headless.debug_shapes import DebugShapes
 from ros2_cosim.carla_headless.flight import FreeBody
+from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.carla_headless.sensing.draws import Draws, Words
 from ros2_cosim.carla_headless.sensing.hub import DEVICES, SensorHub, Sight
 from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.carla_headless.street_lights import StreetLights
+from ros2_cosim.carla_headless.things import Things
 from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.documents.settings import Section
@@ -79,6 +83,11 @@ SCENE_STATE = SavedAttributes(
         Crossings,
         Blueprint,
         Signals,
+        # Only clients of a server change them; a page that looks changes nothing.
+        Things,
+        StreetLights,
+        DebugShapes,
+        Onlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig,
         SensorMessages,

@@ -101,6 +101,11 @@ class Scene:
         self._measured: Mapping[str, Measurement] = {}
         self._users: RoadUsers | None = None
 
+    @property
+    def simulator(self) -> Simulator:
+        """What moves the scene."""
+        return self._simulator
+
     def initialise(self) -> None:
         """Set up the world, spawn everything and reach state 0.
 

@@ -6,41 +6,15 @@ from __future__ import annotations
 from typing import Final
 
 from ros2_cosim.carla_headless.wire_types import Weather
-from ros2_cosim.interfaces.simulator import WEATHER_PRESETS
-
-#: Cloudiness, precipitation, deposits, wind; then fog and wetness at noon, sunset and night [%].
-_SKIES: Final = {
-    "Clear": ((5, 0, 0, 10), (2, 0), (2, 0), (60, 0)),
-    "Cloudy": ((60, 0, 0, 10), (3, 0), (3, 0), (60, 0)),
-    "Wet": ((5, 0, 50, 10), (3, 0), (2, 0), (60, 60)),
-    "WetCloudy": ((60, 0, 50, 10), (3, 0), (2, 0), (60, 60)),
-    "SoftRain": ((20, 30, 50, 30), (3, 0), (2, 0), (60, 60)),
-    "MidRainy": ((60, 60, 60, 60), (3, 0), (3, 0), (60, 80)),
-    "HardRain": ((100, 100, 90, 100), (7, 0), (7, 0), (100, 100)),
-}
-_SUN: Final = {"Noon": 45.0, "Sunset": 15.0, "Night": -90.0}  # height [deg]
-#: Rain at night has more clouds, clear nights fog of another kind.
-_NIGHT_CLOUDS: Final = {"SoftRain": 60, "MidRainy": 80}
-_THIN_FOG: Final = ("ClearNight", "WetNight")
+from ros2_cosim.interfaces.weather import PRESETS, SUN_AZIMUTH, WeatherPreset
 
 
-def _preset(name: str) -> Weather:
-    sky, time = next((name.removesuffix(time), time) for time in _SUN if name.endswith(time))
-    (clouds, rain, deposits, wind), *hours = _SKIES[sky]
-    fog, wetness = hours[list(_SUN).index(time)]
-    if time == "Night":
-        clouds = _NIGHT_CLOUDS.get(sky, clouds)
-    found = Weather(
-        cloudiness=float(clouds),
-        precipitation=float(rain),
-        precipitation_deposits=float(deposits),
-        wind_intensity=float(wind),
-        sun_altitude_angle=_SUN[time],
-        fog_density=float(fog),
-        wetness=float(wetness),
-    )
-    return found._replace(fog_distance=75.0, fog_falloff=1.0) if name in _THIN_FOG else found
+def _weather(preset: WeatherPreset) -> Weather:
+    *shares, has_thin_fog = preset
+    numbers = dict(zip(WeatherPreset._fields, shares, strict=False))
+    found = Weather(**numbers, sun_azimuth_angle=SUN_AZIMUTH)
+    return found._replace(fog_distance=75.0, fog_falloff=1.0) if has_thin_fog else found
 
 
-WEATHER: Final = {name: _preset(name) for name in WEATHER_PRESETS}
+WEATHER: Final = {name: _weather(preset) for name, preset in PRESETS.items()}
 """Weather by the name of its preset."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from ros2_cosim.carla_bridge.dcp_world import (
@@ -33,6 +34,8 @@ from ros2_cosim.carla_bridge.sensor_messages import (
     SensorMessages,
     messages_of,
 )
+from ros2_cosim.carla_headless.onlooker import Onlooker
+from ros2_cosim.dcp_bridge.coupled import CoupledSlaves
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.interfaces.sensors import sensor_frame
@@ -217,14 +220,14 @@ class CarlaWorld(Model):
         if elsewhere:
             # A simulator elsewhere cannot be put back.
             self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
+        self._coupled: CoupledSlaves | None = None
+        self._make_scene = partial(_plant_here, context, scene)
         if context.shape == "inproc":
-            run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
-            self._plant = ScenePlant(run, commanded_vehicles(scene))
+            self._plant = self._make_scene()
         else:
-            coupled = coupled_world(context, parameters, scene)
+            self._plant = self._coupled = coupled_world(context, parameters, scene)
             # Now, and not at the first activation: building the world may take its time.
-            coupled.begin()
-            self._plant = coupled
+            self._coupled.begin()
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
@@ -241,6 +244,10 @@ class CarlaWorld(Model):
                 sent[port] = value
         return sent
 
+    def onlooker(self) -> Onlooker | None:
+        """Shows the headless world of this process; None of a simulator elsewhere."""
+        return self._plant.onlooker() if isinstance(self._plant, ScenePlant) else None
+
     def save_state(self) -> Any:
         """The scene, its vehicles and what drives them."""
         return SCENE_STATE.save(self)
@@ -256,6 +263,18 @@ class CarlaWorld(Model):
     def report(self) -> Report:
         """What the network did to the data, on UDP."""
         return self._plant.report()
+
+    def reset(self) -> None:
+        """Build the scene again, for another run; the slave stays connected.
+
+        :raises DcpError: the slave refused something, failed or was lost
+        """
+        if self._coupled is None:
+            self._plant.close()
+            self._plant = self._make_scene()
+        else:
+            self._coupled.reset()
+            self._coupled.begin()
 
     def close(self) -> None:
         """Release the simulator, or the slave as far as it still answers."""
@@ -287,6 +306,11 @@ def _sensor_messages(context: ModelContext, scene: SceneParameters) -> dict[str,
 def _is_carla(context: ModelContext) -> bool:
     """Whether the simulator is CARLA itself; shape inproc has the headless world in its place."""
     return context.shape != "inproc" and context.simulator.get("kind") == "carla"
+
+
+def _plant_here(context: ModelContext, scene: SceneParameters) -> ScenePlant:
+    run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
+    return ScenePlant(run, commanded_vehicles(scene))
 
 
 def _simulator_here(context: ModelContext) -> Simulator:

@@ -6,14 +6,20 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import CosimError
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.server import Server
+
+    WorldPage = Callable[[Server, int], AbstractContextManager[str]]
 
 
 def _print_ready(text: str) -> None:
@@ -27,10 +33,14 @@ def _print_error(text: str) -> None:
 def make_command(
     on_ready: Callable[[str], None] = _print_ready,
     on_error: Callable[[str], None] = _print_error,
+    page: WorldPage | None = None,
 ) -> Callable[..., None]:
     """The command as a function for typer.
 
-    :param on_ready: called with one line when clients can connect
+    :param page: shows the world of the server at a port of the loopback address while its block
+        runs, and gives its address; None: there is no page
+
+    :param on_ready: called with one line when clients can connect, and one for the page
     :param on_error: called with one line when the server cannot start
     """
 
@@ -71,6 +81,16 @@ def make_command(
                 help="Steps per second while no client has set fixed_delta_seconds.",
             ),
         ] = DEFAULT_RATE_HZ,
+        view: Annotated[
+            int | None,
+            typer.Option(
+                min=0,
+                max=65535,
+                metavar="PORT",
+                help="Show the world in a browser at this port of the loopback address: roads, "
+                "lights, actors, fields of view, debug shapes, cameras (0: any free one).",
+            ),
+        ] = None,
         exit_with_parent: Annotated[
             bool,
             typer.Option(
@@ -87,15 +107,29 @@ def make_command(
         logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
         if exit_with_parent:
             end_with_parent()
+        if view is not None and page is None:
+            on_error(
+                "--view: found without a page to show; allowed is it with cosim carla-headless"
+            )
+            raise typer.Exit(1)
         try:
             server = Server(MapLibrary(maps or own_maps()), host, port, seed=seed, rate_hz=rate)
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None
         try:
-            with server.stopping_on_signals():
+            with ExitStack() as stack:
+                stack.enter_context(server.stopping_on_signals())
+                shown = None
+                if view is not None and page is not None:
+                    shown = stack.enter_context(page(server, view))
                 on_ready(f"listening on {host}:{server.port}")
+                if shown is not None:
+                    on_ready(f"world at {shown}")
                 server.run()
+        except CosimError as error:
+            on_error(str(error))
+            raise typer.Exit(1) from None
         finally:
             server.close()
 

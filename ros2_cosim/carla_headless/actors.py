@@ -36,6 +36,7 @@ from ros2_cosim.models import frames
 TRACK_SHARE: Final = 0.8
 AT_REST = (Vector(), Vector(), Vector())
 _NO_ROTATION = Rotation()
+_STEERED_WHEELS: Final = 2
 
 
 def box_at(pose: Transform, extent: Vector) -> OrientedBox:
@@ -167,6 +168,13 @@ class VehicleActor(Actor):
         #: Whether a control holds until the next one, or for one step only.
         self.sticky = self.attribute("sticky_control") != "false"
         self.lights = 0
+        #: The doors that are open, as bits by their numbers in the protocol.
+        self.open_doors = 0
+        #: Whether clients want to see its telemetry.
+        self.shows_telemetry = False
+        #: How clients want wheels to look [deg], by their numbers: steered, turned about the axle.
+        self.steered_looks: dict[int, float] = {}
+        self.turned_looks: dict[int, float] = {}
         #: The traffic light that the vehicle is at and its state, for the snapshot.
         self.at_light: tuple[int, int] | None = None
         self.take_state()
@@ -175,6 +183,14 @@ class VehicleActor(Actor):
     def steer_angle_degrees(self) -> float:
         """Angle of the front wheels, positive to the right."""
         return self.body.steer_angle_degrees()
+
+    def gear(self) -> int:
+        """The gear that is in: 1 the first, 0 neutral, -1 backwards."""
+        if self.body.gearbox is not None:
+            return self.body.gearbox.gear
+        if self.control.manual_gear_shift:
+            return self.control.gear
+        return -1 if self.control.reverse else 1
 
     def place(self, pose: Transform) -> None:
         """Teleport; the vehicle keeps its speed and settles on the road below, or falls.
@@ -195,6 +211,16 @@ class VehicleActor(Actor):
             for end, along in (("Front", p.front_axle), ("Rear", -p.rear_axle))
             for side, across in (("Left", -half), ("Right", half))
         ]
+
+    def wheel_rotation(self, wheel: int) -> Rotation:
+        """How a wheel is turned on the vehicle [deg]: as clients want it to look, else as it is."""
+        rolled = self.turned_looks.get(wheel)
+        if rolled is None:
+            rolled = self.body.wheel_turn_degrees()
+        steered = self.steered_looks.get(wheel)
+        if steered is None:
+            steered = self.steer_angle_degrees if wheel < _STEERED_WHEELS else 0.0
+        return Rotation(rolled, steered)
 
     def take_state(self) -> None:
         """Make the body's present state the one that is seen."""
@@ -219,7 +245,10 @@ class VehicleActor(Actor):
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with controls and speed limit."""
-        status = VehicleStatus(self.control, self.body.speed_limit_kmh())
+        control = self.control
+        if not control.manual_gear_shift:  # as in CARLA, clients read the gear that is in
+            control = control._replace(gear=self.gear())
+        status = VehicleStatus(control, self.body.speed_limit_kmh())
         if self.at_light is not None:
             light, state = self.at_light
             status = status._replace(light=light, light_state=state)

@@ -21,6 +21,7 @@ from ros2_cosim.carla_headless.flight import (
     box_shape,
     is_upright,
 )
+from ros2_cosim.carla_headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
@@ -29,7 +30,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
-from ros2_cosim.kernel.exactmath import atan, degrees, radians, sincos
+from ros2_cosim.kernel.exactmath import PI, atan, degrees, radians, sincos
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle import (
@@ -41,6 +42,7 @@ from ros2_cosim.models.vehicle import (
     pedals_for,
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY
+from ros2_cosim.models.vehicle.pedals import engine_drag
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _MS_TO_KMH: Final = 3.6
@@ -49,9 +51,28 @@ _MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
 _STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
-_LEAST_FRICTION: Final = 0.01  # a trigger can have 0
 _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
+
+
+_LEAST_FRICTION: Final = 1.0e-6
+"""Tyres without any friction: what the model computes as nothing, and can divide by."""
+
+
+def with_friction(p: VehicleParameters, friction: float) -> VehicleParameters:
+    """The vehicle on tyres of a friction (``tire_friction``).
+
+    Sideways they have it; along the vehicle it can only make less of what its class has. A tyre
+    that slides does not roll, so that without friction nothing holds it.
+    """
+    felt = max(friction, _LEAST_FRICTION)
+    along = min(p.friction, felt)
+    return replace(
+        p,
+        friction=along,
+        lateral_grip=felt / along,
+        rolling_resistance=min(p.rolling_resistance, along),
+    )
 
 
 class WheelForces(NamedTuple):
@@ -83,6 +104,10 @@ class VehicleBody:
         #: Friction of a trigger that the vehicle is in, and the parameters without it.
         self._slip: float | None = None
         self._dry: VehicleParameters | None = None
+        #: Engine and gears that a client has set; None: the ideal drive of the parameters.
+        self.gearbox: Gearbox | None = None
+        #: Share of the steering range over the speed [km/h] that a client has set; (): all of it.
+        self.steering_curve: Curve = ()
         #: While it is not on the road: in the air, on its side or on its roof.
         self._flight: FreeBody | None = None
         self._has_gravity = True
@@ -178,7 +203,13 @@ class VehicleBody:
             self._flight.has_gravity = enabled
 
     def equip(self, parameters: VehicleParameters) -> None:
-        """Go on with other parameters, from the present state."""
+        """Go on with other parameters, from the present state; a trigger's friction stays."""
+        slip = self._slip
+        self._slip = self._dry = None
+        self._put_on(parameters)
+        self.set_friction(slip)
+
+    def _put_on(self, parameters: VehicleParameters) -> None:
         old = self._vehicle
         new = Vehicle(parameters, old.x, old.y, old.yaw)
         new.vx, new.vy, new.yaw_rate = old.vx, old.vy, old.yaw_rate
@@ -200,12 +231,20 @@ class VehicleBody:
         self._slip = friction
         if friction is None:
             self._dry = None
-            self.equip(base)
+            self._put_on(base)
             return
-        along = min(base.friction, max(friction, _LEAST_FRICTION))
         self._dry = base
-        grip = max(friction, _LEAST_FRICTION) / along
-        self.equip(replace(base, friction=along, lateral_grip=grip))
+        self._put_on(with_friction(base, friction))
+
+    @property
+    def own_parameters(self) -> VehicleParameters:
+        """The parameters without a trigger's friction."""
+        return self._dry or self.parameters
+
+    @property
+    def felt_friction(self) -> float | None:
+        """Friction of the trigger that the vehicle is in, None outside."""
+        return self._slip
 
     def wheel_forces(self) -> tuple[WheelForces, WheelForces]:
         """What a front and a rear tyre do; nothing in the air."""
@@ -241,14 +280,18 @@ class VehicleBody:
         self._hold()
         reverse = control.reverse or (control.manual_gear_shift and control.gear < 0)
         neutral = control.manual_gear_shift and control.gear == 0
+        throttle, steer = 0.0 if neutral else control.throttle, control.steer
+        speed = self._vehicle.vx
+        if self.gearbox is not None:
+            wanted = control.gear if control.manual_gear_shift else None
+            self.gearbox.step(dt, speed, wanted, reverse)
+            throttle = self._geared(self.gearbox, throttle, speed)
+        if self.steering_curve:
+            steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
         self._on_road.step(
             dt,
             ActuatorCommand(
-                0.0 if neutral else control.throttle,
-                control.brake,
-                frames.steer_to_ros(control.steer),
-                reverse,
-                control.hand_brake,
+                throttle, control.brake, frames.steer_to_ros(steer), reverse, control.hand_brake
             ),
         )
         self._hold()
@@ -288,8 +331,29 @@ class VehicleBody:
         if abs(demand.speed) < _STOP_SPEED:
             wanted = -limit
         throttle, brake = pedals_for(self.parameters, wanted, speed)
+        if self.gearbox is not None:
+            throttle = self._ungeared(self.gearbox, throttle, vx)
         steer = min(1.0, max(-1.0, demand.steer / self.parameters.max_steer_angle))
         return VehicleControl(throttle, steer, brake, reverse=reverse)
+
+    def _geared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
+        """The throttle by which the ideal drive does what engine and gears do.
+
+        The ideal drive gives ``throttle (most + drag) - drag``: see ``pedals``.
+        """
+        drag = engine_drag(self.parameters, abs(speed))
+        most = self.parameters.max_drive_force + drag
+        if gearbox.is_open:
+            return drag / most
+        return throttle * (gearbox.force(speed) + drag) / most
+
+    def _ungeared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
+        """The inverse of ``_geared``, at most full throttle."""
+        drag = engine_drag(self.parameters, abs(speed))
+        force = gearbox.force(speed) + drag
+        if force <= 0.0:
+            return throttle
+        return min(1.0, throttle * (self.parameters.max_drive_force + drag) / force)
 
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""
@@ -340,6 +404,11 @@ class VehicleBody:
     def steer_angle_degrees(self) -> float:
         """Angle of the front wheels, positive to the right."""
         return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
+
+    def wheel_turn_degrees(self) -> float:
+        """How far the wheels have rolled, within a turn; forwards is a pitch downwards."""
+        turns = self._vehicle.distance / (2.0 * PI * self.parameters.wheel_radius)
+        return (turns // 1.0 - turns) * 360.0
 
     def place_on_road(self) -> RoadPosition:
         """Where on the road the vehicle is."""

@@ -128,6 +128,11 @@ def structure(build: Callable[..., T], *fields: Reader[Any]) -> Reader[T]:
     return read
 
 
+def _rgb(red: int, green: int, blue: int) -> tuple[int, int, int]:
+    return red, green, blue
+
+
+color = structure(_rgb, u8, u8, u8)
 vector = structure(Vector, real, real, real)
 rotation = structure(Rotation, real, real, real)
 transform = structure(Transform, vector, rotation)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle's physics in the protocol: parameters and telemetry of four wheels.
 
-The vehicle model has no gearbox, clutch or suspension; where the protocol has a field for
-such a thing, a value is given that describes the model's behaviour best (one gear, the torque
-curve of a constant-power drive). What a client sets takes effect where the model has the quantity:
-mass, drag, drive force, power and top speed (from torque curve, gears and engine speed), wheels
-(radius, friction, steering range, brakes). The rest is kept and given back.
+The vehicle model has no clutch or suspension, and a gearbox only where a client sets one; where
+the protocol has a field for such a thing, a value is given that describes the model's behaviour
+best (one gear, the torque curve of a constant-power drive). What a client sets takes effect where
+the model has the quantity: mass and its centre, drag, engine and gears (see ``gearbox``), steering
+curve, wheels (radius, friction, cornering stiffness, steering range, brakes). The rest is kept and
+given back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ros2_cosim.carla_headless.actors import TRACK_SHARE, VehicleActor
+from ros2_cosim.carla_headless.body import with_friction
 from ros2_cosim.carla_headless.decoding import boolean, listing, pair, real, structure, vector
+from ros2_cosim.carla_headless.gearbox import Engine, Gear, Gearbox
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.carla_headless.world import CallError
 from ros2_cosim.kernel.errors import CosimError
@@ -28,12 +31,21 @@ _GEAR_SIZE = 3
 # Numbers travel as float32: what differs by less has not been changed.
 _ROUNDING = 1e-5
 _CURVE_POINTS = 5
+# The tyres' friction, which is several parameters of the model.
+_FRICTION = "friction"
+# No drag at all, as the model computes it [m^2]; the most power that it takes [W].
+_NO_DRAG = 1.0e-9
+_MOST_POWER = 9.0e8
 
 
 def physics_control(vehicle: VehicleActor) -> list[Any]:
     """VehiclePhysicsControl of the protocol: as the client has set it, else the model's."""
+    felt = vehicle.body.felt_friction
     if vehicle.own_physics is not None:
-        return vehicle.own_physics
+        if felt is None:
+            return vehicle.own_physics
+        own = _of_wire(vehicle.own_physics)
+        return [*own._replace(wheels=[w._replace(tire_friction=felt) for w in own.wheels])]
     p = vehicle.body.parameters
     max_rpm = _rpm(p, p.max_speed)
     return [
@@ -117,37 +129,75 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
 
     :raises CallError: naming what the model cannot take
     """
-    old = vehicle.body.parameters
+    old = vehicle.body.own_parameters
     wheels, curve = control.wheels, control.torque_curve
     if len(wheels) != _WHEELS:
         raise CallError(f"physics control has {len(wheels)} wheels: {_WHEELS} are needed")
     if not curve or not control.forward_gears or min(map(len, control.forward_gears)) != _GEAR_SIZE:
         raise CallError("physics control needs a torque curve and forward gears")
-    ratios = [gear[0] * control.final_ratio for gear in control.forward_gears]
-    if min(ratios) <= 0.0 or min(wheel.radius for wheel in wheels) <= 0.0:
-        raise CallError("physics control: gear ratios and wheel radii must be above 0")
+    if min(gear[0] * control.final_ratio for gear in control.forward_gears) <= 0.0:
+        raise CallError("physics control: gear ratios and final ratio must be above 0")
+    if min(wheel.radius for wheel in wheels) <= 0.0 or control.max_rpm <= 0.0:
+        raise CallError("physics control: wheel radii and max_rpm must be above 0")
+    if min(wheel.tire_friction for wheel in wheels) < 0.0 or control.drag_coefficient < 0.0:
+        raise CallError("physics control: tire_friction and drag_coefficient must be at least 0")
     radius = 0.01 * sum(wheel.radius for wheel in wheels) / _WHEELS
-    to_rad_s = 2.0 * PI / 60.0
+    engine = _engine(control, radius)
+    force, top = engine.largest_force(), engine.top_speed()
+    now = _of_wire(physics_control(vehicle))
+    forwards = control.center_of_mass.x - now.center_of_mass.x
     changes: dict[str, Any] = {
         "mass": control.mass,
-        "drag_area": control.drag_coefficient,
+        "yaw_inertia": old.yaw_inertia * control.mass / old.mass,
+        "drag_area": max(control.drag_coefficient, _NO_DRAG),
+        "cg_height": control.center_of_mass.z,
+        "front_axle": old.front_axle - forwards,
+        "rear_axle": old.rear_axle + forwards,
         "wheel_radius": radius,
-        "max_drive_force": max(torque for _, torque in curve) * max(ratios) / radius,
-        "max_power": max(rpm * torque for rpm, torque in curve) * to_rad_s,
-        "max_speed": control.max_rpm * to_rad_s / min(ratios) * radius,
+        # The torque curve alone limits the power, through the gearbox.
+        "max_drive_force": force,
+        "max_power": min(force * top, _MOST_POWER),
+        "max_speed": top,
         "max_steer_angle": radians(max(wheel.max_steer_angle for wheel in wheels)),
         "max_brake_force": sum(wheel.max_brake_torque for wheel in wheels) / radius,
-        "lateral_grip": sum(w.tire_friction for w in wheels) / _WHEELS / old.friction,
-        "yaw_inertia": old.yaw_inertia * control.mass / old.mass,
+        "front_stiffness": 0.5 * sum(wheel.lat_stiff_value for wheel in wheels[:_FRONT]),
+        "rear_stiffness": 0.5 * sum(wheel.lat_stiff_value for wheel in wheels[_FRONT:]),
     }
-    now = _of_wire(physics_control(vehicle))
-    unchanged = {name for name, same in _same(now, control).items() if same}
+    same = _same(now, control)
+    unchanged = {name for name, is_same in same.items() if is_same}
     try:
         parameters = replace(old, **{n: v for n, v in changes.items() if n not in unchanged})
+        if _FRICTION not in unchanged:
+            friction = sum(wheel.tire_friction for wheel in wheels) / _WHEELS
+            parameters = with_friction(_on_usual_tyres(vehicle, parameters), friction)
     except CosimError as error:
         raise CallError(f"physics control: {error}") from None
-    vehicle.body.equip(parameters)
+    body = vehicle.body
+    body.equip(parameters)
+    if not same["max_drive_force"] or body.gearbox is not None:
+        gear = 1 if body.gearbox is None else body.gearbox.gear
+        body.gearbox = Gearbox(engine)
+        body.gearbox.gear = min(gear, len(engine.gears))
+    if control.steering_curve != [tuple(point) for point in now.steering_curve]:
+        body.steering_curve = tuple(sorted(control.steering_curve))
     vehicle.own_physics = list(control)
+
+
+def _engine(control: PhysicsControl, radius: float) -> Engine:
+    """Engine and gears that a client has set."""
+    gears = tuple(
+        Gear(ratio * control.final_ratio, down, up) for ratio, down, up in control.forward_gears
+    )
+    return Engine(
+        tuple(sorted(control.torque_curve)), control.max_rpm, gears,
+        max(control.gear_switch_time, 0.0), control.use_gear_autobox, radius,
+    )  # fmt: skip
+
+
+def _on_usual_tyres(vehicle: VehicleActor, changed: VehicleParameters) -> VehicleParameters:
+    """Parameters with the friction and the rolling resistance of the vehicle's class."""
+    usual = vehicle.blueprint.dynamics or changed
+    return replace(changed, friction=usual.friction, rolling_resistance=usual.rolling_resistance)
 
 
 def _of_wire(wire: list[Any]) -> PhysicsControl:
@@ -170,21 +220,38 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
         for a, b in zip(now.torque_curve, wanted.torque_curve, strict=True)
         for p, q in zip(a, b, strict=True)
     )
-    gears = near(now.final_ratio, wanted.final_ratio) and [g[0] for g in now.forward_gears] == [
-        g[0] for g in wanted.forward_gears
-    ]
+    gears = (
+        near(now.final_ratio, wanted.final_ratio)
+        and near(now.max_rpm, wanted.max_rpm)
+        and near(now.gear_switch_time, wanted.gear_switch_time)
+        and now.use_gear_autobox == wanted.use_gear_autobox
+        and len(now.forward_gears) == len(wanted.forward_gears)
+        and all(
+            near(a, b)
+            for old, new in zip(now.forward_gears, wanted.forward_gears, strict=True)
+            for a, b in zip(old, new, strict=True)
+        )
+    )
     radius = wheels(lambda wheel: wheel.radius)
+    drive = curves and gears and radius
+    axles = near(now.center_of_mass.x, wanted.center_of_mass.x)
+    stiffness = wheels(lambda wheel: wheel.lat_stiff_value)
     return {
         "mass": near(now.mass, wanted.mass),
         "yaw_inertia": near(now.mass, wanted.mass),
         "drag_area": near(now.drag_coefficient, wanted.drag_coefficient),
+        "cg_height": near(now.center_of_mass.z, wanted.center_of_mass.z),
+        "front_axle": axles,
+        "rear_axle": axles,
         "wheel_radius": radius,
-        "max_drive_force": curves and gears and radius,
-        "max_power": curves,
-        "max_speed": gears and radius and near(now.max_rpm, wanted.max_rpm),
+        "max_drive_force": drive,
+        "max_power": drive,
+        "max_speed": drive,
         "max_steer_angle": wheels(lambda wheel: wheel.max_steer_angle),
         "max_brake_force": radius and wheels(lambda wheel: wheel.max_brake_torque),
-        "lateral_grip": wheels(lambda wheel: wheel.tire_friction),
+        "front_stiffness": stiffness,
+        "rear_stiffness": stiffness,
+        _FRICTION: wheels(lambda wheel: wheel.tire_friction),
     }
 
 
@@ -208,15 +275,14 @@ def telemetry(vehicle: VehicleActor) -> list[Any]:
         wheels.append([friction, 0.0 - tyre.slip, 0.0, omega, tyre.load, tyre.load / rest, torque,
                        tyre.longitudinal, 0.0 - tyre.lateral, tyre.longitudinal / most,
                        0.0 - tyre.lateral / most])  # fmt: skip
-    gear = control.gear if control.manual_gear_shift else -1 if control.reverse else 1
     drag = p.drag_area
     return [
         speed,
         control.steer,
         control.throttle,
         control.brake,
-        _rpm(p, abs(speed)),
-        gear,
+        _rpm(p, abs(speed)) if body.gearbox is None else body.gearbox.rpm(speed),
+        vehicle.gear(),
         drag,
         [list(wheels[index // _FRONT]) for index in range(_WHEELS)],
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from time import monotonic_ns
 
@@ -151,6 +152,15 @@ class Server:
         self.simulation.on_settings = self._start_free_run
         self._start_free_run()
         self._reactor.call_later(_STUCK_CHECK_NS, self._check_streams)
+
+    def every(self, period_ns: int, callback: Callable[[], None]) -> None:
+        """Call something again and again in the thread of the server, from now on."""
+
+        def call() -> None:
+            callback()
+            self._reactor.call_later(period_ns, call)
+
+        self._reactor.call_later(0, call)
 
     def run(self) -> None:
         """Serve until ``stop``."""

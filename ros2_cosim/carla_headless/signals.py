@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.blueprints import Blueprint, traffic_blueprint
@@ -35,6 +36,10 @@ _TRIGGER_HALF = 1.5
 # A vehicle is at a light over the way that it needs to stop from the speed limit [m/s^2, m].
 _BRAKING, _LEAST_REACH = 5.0, 10.0
 _USUAL_SPEED = 14.0  # m/s, where a road names no limit
+SIGN_SIZE: Final = 0.7
+"""Width and height of signs whose map gives none [m]."""
+PLATE: Final = 0.04
+"""Half the depth of a sign [m]."""
 # Where a map puts a sign on the ground, its pole belongs to it: height of the plate or lamps [m].
 _SIGN_STAND, _LIGHT_STAND = 2.0, 2.6
 
@@ -54,6 +59,20 @@ class SignActor(Actor):
     def stand(self) -> float:
         """Height of the plate's lower edge above the actor's place [m]."""
         return 0.0 if self.signal.z_offset > 0.0 else _SIGN_STAND
+
+    def size(self) -> tuple[float, float]:
+        """Width and height of the plate [m]."""
+        return self.signal.width or SIGN_SIZE, self.signal.height or SIGN_SIZE
+
+    def head(self) -> BoundingBox:
+        """The box of the plate, in the world."""
+        x, y, z = self.state.transform.location
+        width, height = self.size()
+        return BoundingBox(
+            Vector(x, y, z + self.stand() + 0.5 * height),
+            Vector(PLATE, 0.5 * width, 0.5 * height),
+            self.state.transform.rotation,
+        )
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the id of the signal in the map; made once for each place."""

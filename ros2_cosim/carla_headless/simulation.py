@@ -16,12 +16,14 @@ from ros2_cosim.carla_headless.replayer import Replayer
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
+    STATE_LIGHTS_CHANGE,
     STATE_MAP_CHANGE,
     STATE_NONE,
     WORLD_STREAM,
     pack_world,
     stream_token,
 )
+from ros2_cosim.carla_headless.things import ALL_LAYERS
 from ros2_cosim.carla_headless.walkable import navigation_file
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
@@ -167,8 +169,9 @@ class Simulation:
             self.recorder.frame(world)
         if self._wanted(WORLD_STREAM):
             self._publish(WORLD_STREAM, self._snapshot())
-            # Clients that listen have seen the flag: show it in one frame only.
+            # Clients that listen have seen the flags: show them in one frame only.
             self._map_changed = False
+            world.lamps.is_told = True
         for sensor in world.sensors():
             stream = sensor.id + _STREAM_OFFSET
             if self._wanted(stream):
@@ -222,10 +225,17 @@ class Simulation:
         """Keep an OpenDRIVE text for the next load of the generated map."""
         self._staged_opendrive = text
 
-    def load_map(self, name: str, reset_settings: bool) -> None:
+    def set_weather(self, weather: Weather) -> None:
+        """Take over the weather; street lights follow the sun."""
+        self.weather = weather
+        self.world.lamps.follow_sun(weather.sun_altitude_angle)
+
+    def load_map(self, name: str, reset_settings: bool, layers: int = ALL_LAYERS) -> None:
         """Start a new episode on another map (empty name: the same map).
 
         The running episode goes on if the map is not usable.
+
+        :param layers: bits of the map layers that are shown
 
         :raises CallError: if there is no such map or its road description is wrong
         """
@@ -244,6 +254,8 @@ class Simulation:
             raise CallError(str(error)) from None
         self.map_name = map_name
         self._map_changed = True
+        self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
+        self.world.lamps.follow_sun(self.weather.sun_altitude_angle)
         self._tell_notes()
         if reset_settings:
             self.apply_settings(EpisodeSettings())
@@ -255,12 +267,15 @@ class Simulation:
 
     def _snapshot(self) -> bytes:
         world = self.world
+        changes = STATE_MAP_CHANGE if self._map_changed else STATE_NONE
+        if not world.lamps.is_told:
+            changes |= STATE_LIGHTS_CHANGE
         return pack_world(
             world.frame,
             world.elapsed_s,
             world.episode,
             time.time(),  # shown to users, never used by the simulation
             world.step_s,
-            STATE_MAP_CHANGE if self._map_changed else STATE_NONE,
+            changes,
             world.records(),
         )

@@ -74,7 +74,6 @@ _BONES: Final = (
     *_leg("R", 1.0),
     *_leg("L", -1.0),
 )
-BONE_NAMES: Final = tuple(bone.name for bone in _BONES)
 
 
 class Skeleton:

@@ -26,6 +26,7 @@ WORLD_STREAM: Final = 1
 
 STATE_NONE: Final = 0
 STATE_MAP_CHANGE: Final = 1
+STATE_LIGHTS_CHANGE: Final = 2
 
 # stream id, port, protocol (1 = TCP), address kind (0 = the host the client already uses), address
 _TOKEN = struct.Struct("<IHBB16s")

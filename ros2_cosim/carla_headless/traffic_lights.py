@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ros2_cosim.kernel.time import SECOND
+
 # States of the protocol (TrafficLightState).
 RED, YELLOW, GREEN, OFF, UNKNOWN = range(5)
 
 # CARLA's own times [s].
 _GREEN_TIME, _YELLOW_TIME, _RED_TIME = 10.0, 3.0, 2.0
-_NS = 1_000_000_000
 _FOLLOWING = {GREEN: YELLOW, YELLOW: RED}
 
 
@@ -68,7 +69,7 @@ class LightGroup:
     @property
     def elapsed_s(self) -> float:
         """Seconds since the state of the present controller changed."""
-        return self._elapsed_ns / _NS
+        return self._elapsed_ns / SECOND
 
     def reset(self) -> None:
         """Begin again: the first controller is green, all others are red."""
@@ -81,7 +82,7 @@ class LightGroup:
             return
         self._elapsed_ns += step_ns
         times = self.controllers[self._index].times
-        if self._elapsed_ns >= int(times[self._state] * _NS + 0.5):
+        if self._elapsed_ns >= int(times[self._state] * SECOND + 0.5):
             self._elapsed_ns = 0
             if self._state == RED:
                 self._index = (self._index + 1) % len(self.controllers)

@@ -16,9 +16,12 @@ from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_a
 from ros2_cosim.carla_headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import contact
+from ros2_cosim.carla_headless.debug_shapes import DebugShapes
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
+from ros2_cosim.carla_headless.street_lights import StreetLights
+from ros2_cosim.carla_headless.things import Things
 from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
@@ -106,6 +109,9 @@ class World:
         self._gone: dict[int, BoundingBox] = {}  # of the last actors that were destroyed
         self.collisions: list[FeltContact] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
+        self.things = Things(network)
+        self.lamps = StreetLights(self.things)
+        self.shapes = DebugShapes()
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
             self.actors[sign.id] = sign
@@ -293,8 +299,8 @@ class World:
         if not isinstance(actor, VehicleActor):
             return []
         found = [BonePose("Vehicle_Base", pose, ORIGIN, ORIGIN)]
-        for name, place in actor.wheels():
-            on_body = Transform(place)
+        for wheel, (name, place) in enumerate(actor.wheels()):
+            on_body = Transform(place, actor.wheel_rotation(wheel))
             found.append(BonePose(name, compose(pose, on_body), on_body, on_body))
         return found
 

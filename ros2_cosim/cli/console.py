@@ -186,7 +186,6 @@ def show_notes() -> None:
     warnings.showwarning = show
     warnings.simplefilter("always", OutdatedWarning)
     warnings.simplefilter("always", WithoutEffectWarning)
-    warnings.simplefilter("always", WithoutEffectWarning)
 
 
 @contextlib.contextmanager
@@ -246,3 +245,8 @@ def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(), transient=True) as bar:
         task = bar.add_task(name, total=duration_ns / 1e9)
         yield lambda time_ns: bar.update(task, completed=time_ns / 1e9)
+
+
+def print_line(name: str, line: str) -> None:
+    """Show a line that a process of a run has printed."""
+    print(f"[{name}] {line}", file=sys.stderr)

@@ -13,9 +13,9 @@ import typer
 
 from ros2_cosim.cli.console import visiting
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.run_control import Command, Request
+from ros2_cosim.run.options import read_time
 
 _UNSIGNED = 2**32
 
@@ -63,7 +63,7 @@ def make_request(word: str, values: Sequence[str], by: str | None, reason: str) 
         raise ConfigurationError(f"control {word}: found '{value}'; it takes no value")
     request = Request(command, reason=reason)
     if command is Command.UNTIL:
-        return request._replace(time_ns=parse_duration(value, "control until"))
+        return request._replace(time_ns=read_time("control until", str(value), minimum=0))
     if command is Command.RATE:
         return request._replace(rate=parse_rate(str(value)) or 0.0)
     if counted and value is not None:
@@ -71,7 +71,7 @@ def make_request(word: str, values: Sequence[str], by: str | None, reason: str) 
             raise ConfigurationError(f"control {word}: found '{value}'; allowed is a count from 1")
         request = request._replace(steps=int(value))
     if by is not None:
-        request = request._replace(time_ns=parse_duration(by, "control step --by", minimum=1))
+        request = request._replace(time_ns=read_time("control step --by", by))
     return request
 
 
@@ -113,11 +113,15 @@ def add_control_commands(app: typer.Typer) -> None:
     @app.command()
     def monitor(
         once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="Print the state as one JSON document, and end.")
+        ] = False,
         domain: Domain = None,
         namespace: Namespace = None,
     ) -> None:
         """Show how far each participant of a run under way is, and what it waits for."""
         with visiting() as visit:
-            from ros2_cosim.run.monitor import watch
+            from ros2_cosim.run.monitor import Form, watch
 
-            watch(visit, domain, namespace, once=once)
+            form: Form = "json" if as_json else "table" if once else "live"
+            watch(visit, domain, namespace, form=form)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -293,28 +294,39 @@ def _ports(text: str) -> tuple[int, int]:
 
 def validate(
     files: Annotated[list[Path], typer.Argument(help=".dcpx files and .dcp packages.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check slave descriptions against the schema and the rules of the standard."""
     from ros2_cosim.dcp.description.read import read_description
     from ros2_cosim.dcp.wire.errors import DescriptionError
 
-    failed = False
+    answers: list[dict[str, Any]] = []
     for file in files:
+        answer: dict[str, Any] = {"file": str(file), "valid": False}
+        answers.append(answer)
         try:
             found = read_description(file)
         except DescriptionError as error:
-            failed = True
-            print(f"cosim: {error}", file=sys.stderr)
+            answer["fault"] = str(error)
+            if not as_json:
+                print(f"cosim: {error}", file=sys.stderr)
             continue
-        modes = ", ".join(mode.name for mode in sorted(found.op_modes))
-        transports = ", ".join(
-            name for name, there in (("TCP", found.tcp), ("UDP", found.udp)) if there is not None
-        )
-        print(
-            f"{file}: valid: {found.name} {found.uuid}, {len(found.variables)} variables, "
-            f"modes {modes}, transports {transports or 'none that can be driven'}"
-        )
-    if failed:
+        modes = [mode.name for mode in sorted(found.op_modes)]
+        both = (("TCP", found.tcp), ("UDP", found.udp))
+        transports = [name for name, there in both if there is not None]
+        answer.update(
+            valid=True, name=found.name, uuid=str(found.uuid), variables=len(found.variables),
+            modes=modes, transports=transports,
+        )  # fmt: skip
+        if not as_json:
+            print(
+                f"{file}: valid: {found.name} {found.uuid}, {len(found.variables)} variables, "
+                f"modes {', '.join(modes)}, "
+                f"transports {', '.join(transports) or 'none that can be driven'}"
+            )
+    if as_json:
+        print(json.dumps(answers, indent=1))
+    if not all(answer["valid"] for answer in answers):
         raise typer.Exit(EXIT_ERROR)
 
 
@@ -331,6 +343,7 @@ def test(
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
     timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
     from ros2_cosim.dcp.description.read import read_description
@@ -347,7 +360,7 @@ def test(
             hostile=hostile,
             timeout_s=timeout,
         )
-        print(found.text())
+        print(found.json() if as_json else found.text())
         if report is not None:
             write_atomically(report, found.json())
         if not found.passed:

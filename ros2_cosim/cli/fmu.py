@@ -59,7 +59,7 @@ def build(
     ] = None,
 ) -> None:
     """Write a control law as an FMU (2.0, co-simulation) for this platform."""
-    from ros2_cosim.run.fmu_law import build_law
+    from ros2_cosim.run.law_as_fmu import build_law
 
     given = {}
     for text in settings or ():

@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ros2_cosim import __version__, compiled
-from ros2_cosim.carla_headless.__main__ import carla_headless
+from ros2_cosim.carla_headless.__main__ import make_command as make_headless_command
 from ros2_cosim.cli import completion
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    print_line,
     progress_of,
     running,
     safe_output,
@@ -46,6 +48,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.server import Server
     from ros2_cosim.dcp.description.slave_description import SlaveDescription
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
@@ -71,7 +74,8 @@ Simulator = Annotated[
     str | None,
     typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
 ]
-Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
+ShapeName = Literal["ros", "composed", "inproc"]
+Shape = Annotated[ShapeName, typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
@@ -106,7 +110,7 @@ def run(
             autocompletion=completion.scenario_files,
         ),
     ] = None,
-    shape: Shape = "ros",
+    shape: Annotated[ShapeName | None, typer.Option(help=OPTIONS["shape"].help)] = None,
     simulator: Simulator = None,
     host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
     port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
@@ -147,12 +151,16 @@ def run(
     ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
+    ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     from ros2_cosim.realtime.pacing import parse_rate
     from ros2_cosim.record.summary import print_repetitions, print_summary
     from ros2_cosim.run.bringup import RunRequest, bring_up
-    from ros2_cosim.run.checkpoints import read_time
+    from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
 
     if branch is not None:
@@ -162,11 +170,11 @@ def run(
         raise typer.BadParameter(
             "missing; allowed is to leave it out with --branch", param_hint="SCENARIO"
         )
-    with running():
+    with running(), redirect_stdout(sys.stderr) if as_json else nullcontext():
         request = RunRequest(
             described,
             set=tuple(settings or ()),
-            shape=shape,
+            shape=shape or ("inproc" if dashboard else ""),
             simulator=simulator,
             host=host,
             port=port,
@@ -192,7 +200,7 @@ def run(
             paused=paused and not dashboard,
             repeat=repeat,
         )
-        page = _page(dashboard, shape, repeat)
+        page = _page(dashboard, request.shape, repeat)
         with bring_up(request) as prepared:
             for note in prepared.notes():
                 print(f"cosim: note: {note}", file=sys.stderr)
@@ -203,7 +211,20 @@ def run(
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
             _print_checkpoints(prepared, summary)
+    if as_json:
+        print(json.dumps(_as_data(prepared.output, repetitions(prepared.output)), indent=1))
     _exit_by_verdicts(summary)
+
+
+def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
+    """The summary of a run, with its output directory, and those of its repetitions."""
+    from ros2_cosim.record.summary import SUMMARY_FILE
+
+    def content(directory: Path) -> dict[str, object]:
+        text = (directory / SUMMARY_FILE).read_text(encoding="utf-8")
+        return {"output": str(directory), **json.loads(text)}
+
+    return {**content(output), "repetitions": [content(directory) for directory in repeated]}
 
 
 def _start(prepared: PreparedRun) -> Summary:
@@ -211,7 +232,7 @@ def _start(prepared: PreparedRun) -> Summary:
     from ros2_cosim.run.start import start
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
-        return start(prepared, progress=progress, on_line=_print_line)
+        return start(prepared, progress=progress, on_line=print_line)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
@@ -230,7 +251,7 @@ def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
     from ros2_cosim.web.driven_run import run_shown
 
     def tell(line: str) -> None:
-        _print_line("inproc", line)
+        print_line("inproc", line)
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
@@ -391,7 +412,14 @@ def report(
             print(render_report(directories[0]))
 
 
-app.command("carla-headless")(carla_headless)
+def _world_page(server: Server, port: int) -> AbstractContextManager[str]:
+    """The page of a headless server's world."""
+    from ros2_cosim.web.world_view import world_page
+
+    return world_page(server, port)
+
+
+app.command("carla-headless")(make_headless_command(page=_world_page))
 
 
 def _describe_world(scenario: Path) -> SlaveDescription:
@@ -438,10 +466,6 @@ def _with_ros_arguments(arguments: list[str]) -> list[str]:
     # A single value may be quoted already, as that of the launch argument is.
     value = given[0] if len(given) == 1 else shlex.join(given)
     return [*arguments[: start - 1], f"{ROS_ARGS}={value}", *arguments[end + 1 :]]
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import EXIT_VERDICT, progress_of, running
+from ros2_cosim.cli.console import EXIT_VERDICT, print_line, progress_of, running
 from ros2_cosim.kernel.errors import ConfigurationError
 
 
@@ -116,7 +116,7 @@ def _repeat(
             bring_up(request) as prepared,
             progress_of(scenario.name, scenario.duration) as progress,
         ):
-            summary = start(prepared, progress=progress, on_line=_print_line)
+            summary = start(prepared, progress=progress, on_line=print_line)
         print_summary(summary)
         try:
             compare(former, summary)
@@ -165,8 +165,8 @@ def _replay_into(
 def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_json: bool) -> None:
     """Run again with another model from a time on; compare."""
     from ros2_cosim.cli.diff_text import print_comparison
-    from ros2_cosim.kernel.time import parse_duration
     from ros2_cosim.record.summary import print_summary
+    from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import shown
     from ros2_cosim.run.start import run_request
     from ros2_cosim.run.what_if import compare_what_if, prepare_what_if, run_of
@@ -176,7 +176,7 @@ def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_
         output = (out or run.with_name(f"{run.absolute().name}-replay")).absolute()
         if output.resolve() == run.resolve():
             raise ConfigurationError(f"--out {out}: it holds the run that is repeated")
-        from_ns = parse_duration(from_)
+        from_ns = read_time("--from", from_)
         summary = run_request(prepare_what_if(run, substitute, from_ns, output))
         found = compare_what_if(run, output, from_ns)
         if as_json:
@@ -185,7 +185,3 @@ def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_
         print_summary(summary)
         print_comparison(found)
         print(f"results in {shown(output)}")
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import running
+from ros2_cosim.cli.console import print_line, running
 
 app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
 
@@ -39,10 +38,12 @@ def causality(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the study in the output directory.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
     from ros2_cosim.study.causality import run_study
     from ros2_cosim.study.plan import study_options
+    from ros2_cosim.study.record import STUDY_FILE
 
     with running():
         options = study_options(
@@ -54,7 +55,10 @@ def causality(
             together=together,
             resume=resume,
         )
-        found = run_study(options, tell=_tell, on_line=_print_line)
+        found = run_study(options, tell=_quiet if as_json else _tell, on_line=print_line)
+    if as_json:
+        print((out / STUDY_FILE).read_text(encoding="utf-8"), end="")
+        return
     for mode, words in (("PRT", "without synchronisation"), ("HDE", "with synchronisation")):
         broke = found.broke_at(mode)
         if broke is not None:
@@ -132,7 +136,3 @@ def _quiet(line: str) -> None:
 
 def _tell(line: str) -> None:
     print(line, flush=True)
-
-
-def _print_line(name: str, line: str) -> None:
-    print(f"[{name}] {line}", file=sys.stderr)

@@ -9,7 +9,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
@@ -70,6 +70,21 @@ def serve(
     vehicle: Annotated[Literal["sedan", "van", "truck"], typer.Option(help="Type.")] = "sedan",
     vehicles: Annotated[int, typer.Option(help="Number of vehicles, in a row.")] = 1,
     spacing: Annotated[float, typer.Option(help="Distance of their centres [m].")] = 30.0,
+    road: Annotated[
+        Path | None, typer.Option(help="OpenDRIVE file: the ground below each wheel.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Place of the first vehicle on it: ROAD,LANE,S [m].")
+    ] = None,
+    solver_step: Annotated[
+        str, typer.Option(help="Longest step of the integration, at most 10ms.")
+    ] = "10ms",
+    actuator_delay: Annotated[
+        str, typer.Option(help="From a command to the actuators, as 20ms.")
+    ] = "0s",
+    sensor_delay: Annotated[
+        str, typer.Option(help="Age of the states that are sent, as 20ms.")
+    ] = "0s",
     fleet: Annotated[
         Path | None, typer.Option(help="YAML file with step and vehicles, used instead.")
     ] = None,
@@ -90,8 +105,8 @@ def serve(
     """Serve vehicles until interrupted."""
     from ros2_cosim.vds.fleet_settings import read_vehicle
     from ros2_cosim.vds.free_run import FreeRunSettings
-    from ros2_cosim.vds.ports import read_address
     from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.sockets import read_address
 
     with clear_errors():
         if fleet is not None and vehicle_file is not None:
@@ -103,11 +118,17 @@ def serve(
                 _read_fleet(fleet)
                 if fleet
                 else _row(
-                    {**read_vehicle(vehicle, vehicle_file, tyre_file), "level": level},
-                    vehicles,
-                    spacing,
+                    {
+                        **read_vehicle(vehicle, vehicle_file, tyre_file),
+                        "level": level,
+                        "speed": vx0,
+                        "solver_step": solver_step,
+                        "actuator_delay": actuator_delay,
+                        "sensor_delay": sensor_delay,
+                    },
+                    _places(vehicles, spacing, start),
                     rate,
-                    vx0,
+                    road,
                 )
             ),
             host=host,
@@ -164,24 +185,45 @@ def _read_fleet(path: Path) -> FleetSettings:
     from ros2_cosim.documents.plain_data import read_mapping
     from ros2_cosim.vds.fleet_settings import read_settings
 
-    return read_settings(read_mapping(path, "--fleet"), str(path))
+    settings = read_settings(read_mapping(path, "--fleet"), str(path))
+    if settings.road is None:
+        return settings
+    return settings.model_copy(update={"road": str(path.parent / settings.road)})
+
+
+def _places(count: int, spacing: float, start: str | None) -> list[dict[str, Any]]:
+    """Where vehicles in a row begin, the first one in front."""
+    from ros2_cosim.vds.fleet_settings import MAX_VEHICLES
+
+    if not 1 <= count <= MAX_VEHICLES:
+        raise ConfigurationError(f"--vehicles: found {count}; allowed is 1 to {MAX_VEHICLES}")
+    if start is None:
+        return [{"x": 0.0 - i * spacing} for i in range(count)]
+    try:
+        road, lane, s = start.split(",")
+        place = {"road": int(road), "lane": int(lane)}
+        station = float(s)
+    except ValueError:
+        raise ConfigurationError(
+            f"--start: found {start!r}; allowed is ROAD,LANE,S as 1,-2,100"
+        ) from None
+    # Lanes of positive number run against the stations.
+    step = -spacing if place["lane"] < 0 else spacing
+    return [{"start": {**place, "s": station + i * step}} for i in range(count)]
 
 
 def _row(
-    kind: Mapping[str, Any], count: int, spacing: float, rate: int, speed: float
+    kind: Mapping[str, Any], places: Sequence[Mapping[str, Any]], rate: int, road: Path | None
 ) -> FleetSettings:
-    """Vehicles in a row along x, the first one at 0."""
-    from ros2_cosim.vds.fleet_settings import MAX_VEHICLES, read_settings
+    """Vehicles of one kind at some places."""
+    from ros2_cosim.vds.fleet_settings import read_settings
 
     if not 1 <= rate <= 10_000 or SECOND % rate:
         raise ConfigurationError(f"--rate: found {rate}; allowed is 1 to 10000, a divisor of 1e9")
-    if not 1 <= count <= MAX_VEHICLES:
-        raise ConfigurationError(f"--vehicles: found {count}; allowed is 1 to {MAX_VEHICLES}")
-    digits = len(str(count - 1))
-    row = {
-        f"v{i:0{digits}d}": {**kind, "x": 0.0 - i * spacing, "speed": speed} for i in range(count)
-    }
-    return read_settings({"dt": SECOND // rate, "vehicles": row}, "--vehicles")
+    digits = len(str(len(places) - 1))
+    row = {f"v{i:0{digits}d}": {**kind, **place} for i, place in enumerate(places)}
+    ground = {} if road is None else {"road": str(road)}
+    return read_settings({"dt": SECOND // rate, **ground, "vehicles": row}, "--vehicles")
 
 
 def _seconds(value: float, option: str) -> int:

@@ -77,6 +77,11 @@ class CoupledSlaves:
         self._running: AbstractContextManager[Master] | None = None
         self._master: Master | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
+        self._begin_run()
+
+    def _begin_run(self) -> None:
+        #: Whether the slaves have their first outputs.
+        self._is_ready = False
         self._former: dict[tuple[str, str], Value] = {}
         self._start_ns: int | None = None
         self._steps = 0
@@ -88,12 +93,8 @@ class CoupledSlaves:
         :param step: the first activation, whose inputs they get before
         :raises DcpError: a slave refused something, failed or is not there
         """
-        running = self._opened()
-        self._master = master = running.__enter__()
-        self._running = running
         try:
-            master.configure(self._parameters)
-            self._check_period(master.step_size)
+            master = self._master or self._connected()
             if step is not None:
                 self._give_inputs(step)
             master.initialise(self._initialise)
@@ -102,18 +103,47 @@ class CoupledSlaves:
         except BaseException:
             self.close()
             raise
+        self._is_ready = True
+
+    def _connected(self) -> Master:
+        """A master whose slaves are configured."""
+        running = self._opened()
+        self._master = master = running.__enter__()
+        self._running = running
+        master.configure(self._parameters)
+        self._check_period(master.step_size)
         self._at = {
             (slave.name, name): (slave, index)
             for slave in master.slaves.values()
             for index, name in enumerate(slave.output_names)
         }
+        return master
+
+    def reset(self, *, connected: bool = True) -> None:
+        """Be as before :meth:`begin`, for another run.
+
+        Slaves that can be reset stay connected, and are configured again; if there are others, all
+        are deregistered, which every slave allows, and connected to once more.
+
+        :param connected: whether they may stay so; those that are made with the master must not
+        :raises DcpError: a slave refused something, failed or was lost
+        """
+        self._begin_run()
+        if self._master is None:
+            return
+        slaves = self._master.slaves.values()
+        if connected and all(s.description.capabilities.can_handle_reset for s in slaves):
+            self._master.reset(self._parameters)
+        else:
+            self.close()
+            self._master = None
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Bring all slaves to the activation time and report their outputs.
 
         :raises DcpError: a slave refused something, failed or was lost
         """
-        if self._master is None:
+        if not self._is_ready:
             self.begin(step)
         first = self._start_ns is None
         if self._start_ns is None:

@@ -46,10 +46,10 @@ from ros2_cosim.interfaces.field_paths import (
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.models.controllers.file_law import FileLaw
 from ros2_cosim.models.controllers.measurement import UNITS, Measurement
+from ros2_cosim.models.controllers.registry import PEERS
 
 #: The output that is taken if there are several and none is named.
 OUTPUT: Final = "demanded_acceleration"
-_PEERS: Final = ("predecessor", "leader")
 #: Steps that differ by less than this share are equal: they are differences of times.
 _STEP_TOLERANCE: Final = 1e-6
 
@@ -292,7 +292,7 @@ class FmuLaw(FileLaw):
         names = [item.source.name for item in inputs if item.path is not None]
         return tuple(
             peer
-            for peer in _PEERS
+            for peer in PEERS
             if any(name.startswith(f"{peer}.") for name in names) and f"{peer}.{VALID}" not in names
         )
 

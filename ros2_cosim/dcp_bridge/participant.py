@@ -268,6 +268,8 @@ class DcpMaster(Model):
         settings = parameters.cosimulation(context.base_directory, inproc=inproc)
         self._context = context
         self._parameters = parameters
+        #: Whether no slave is served by this process.
+        self._elsewhere = not any(slave.is_local for slave in settings.slaves.values())
         self._slaves = CoupledSlaves(
             context.name,
             port_mapping(context, parameters, settings),
@@ -294,6 +296,13 @@ class DcpMaster(Model):
     def report(self) -> Report:
         """What the network did to the data, on UDP."""
         return self._slaves.report()
+
+    def reset(self) -> None:
+        """Another run begins: slaves of this process are made anew, others configured again.
+
+        :raises DcpError: a slave refused something, failed or was lost
+        """
+        self._slaves.reset(connected=self._elsewhere)
 
     def close(self) -> None:
         """Deregister the slaves as far as they still answer; end those of this process."""

@@ -132,14 +132,14 @@ class _Binder:
         names = _record_fields(record, self._root)
         mapping = {path: n for n, path in (paths or {n: field_name(n) for n in names}).items()}
         if sorted(mapping.values()) != sorted(names):
-            self._fail(f"the mapping names {sorted(mapping.values())}, {record} has {names}")
+            self.fail(f"the mapping names {sorted(mapping.values())}, {record} has {names}")
         hints = get_type_hints(record, include_extras=True)
         scope = _Scope(record, mapping, hints, strict=paths is None)
         walk = _Walk(self, scope)
         walk.message(self._lookup(type_name)[skip:], "")
         missing = [path for path in mapping if mapping[path] not in walk.getters]
         if missing:
-            self._fail(f"{record.__name__} has {missing}, the message {type_name} has not")
+            self.fail(f"{record.__name__} has {missing}, the message {type_name} has not")
         return walk.finish(names)
 
     def sub_structure(self, wire: Field, hint: Any, path: str) -> Structure:
@@ -163,16 +163,14 @@ class _Binder:
             fields = self._lookup(wire.type)
             once = [item for f in fields for item in self.unbound(f, f"{path}.{f.name}")]
         if wire.length > MAX_FIXED_ARRAY:
-            self._fail(f"{path}: fixed array of {wire.length}, at most {MAX_FIXED_ARRAY}")
+            self.fail(f"{path}: fixed array of {wire.length}, at most {MAX_FIXED_ARRAY}")
         return once * (wire.length or 1)
 
     def fields(self, type_name: str) -> tuple[Field, ...]:
         return self._lookup(type_name)
 
-    def _fail(self, text: str) -> None:
+    def fail(self, text: str) -> None:
         raise ConfigurationError(f"message type {self._root}: {text}")
-
-    fail = _fail
 
 
 class _Walk:

@@ -22,7 +22,7 @@ from functools import cache, partial
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces import protocol, records
-from ros2_cosim.interfaces.binding import bind
+from ros2_cosim.interfaces.binding import Text, bind
 from ros2_cosim.interfaces.cdr import CdrCodec, WireCodec
 from ros2_cosim.interfaces.definitions import (
     EMPTY,
@@ -198,7 +198,7 @@ class Catalogue:
         paths = self._paths.get(type_name)
         structure = bind(type_name, record, self.fields, paths=paths, skip=skip)
         given = {name.replace("__", "."): value for name, value in constants.items()}
-        texts = {getattr(item, "path", None) for item in structure.items if not item.bound}
+        texts = {i.path for i in structure.items if isinstance(i, Text) and not i.bound}
         for path in given:
             if path not in texts:
                 raise ConfigurationError(f"message type {type_name} has no free text {path!r}")

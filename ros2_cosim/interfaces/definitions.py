@@ -115,12 +115,7 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     :param text: the definition as it stands in a ``.msg`` file
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
-    check_type_name(type_name)
-    try:
-        _, described = get_types_from_msg(text, type_name)[type_name]
-    except TypesysError:
-        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
-    fields = tuple(read_field(name, description) for name, description in described)
+    fields = _fields_in(type_name, text)
     names = [field.name for field in fields]
     for field in fields:
         if names.count(field.name) > 1:
@@ -140,13 +135,16 @@ def used_types(type_name: str, text: str) -> set[str]:
 
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
+    return {field.type for field in _fields_in(type_name, text) if "/" in field.type}
+
+
+def _fields_in(type_name: str, text: str) -> tuple[Field, ...]:
     check_type_name(type_name)
     try:
         _, described = get_types_from_msg(text, type_name)[type_name]
     except TypesysError:
         raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
-    kinds = {read_field(name, description).type for name, description in described}
-    return {kind for kind in kinds if "/" in kind}
+    return tuple(read_field(name, description) for name, description in described)
 
 
 def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:

@@ -148,9 +148,10 @@ class Action(Section):
     multisine: Multisine | None = Field(default=None, description="several sines at once")
     stop_and_go: StopAndGo | None = Field(default=None, description="stops")
     csv: SpeedFile | None = Field(default=None, description="speed from a file")
-    cycle: Literal["nedc", "ece15", "eudc", "udds", "ftp75", "hwfet"] | None = Field(
+    cycle: Literal["nedc", "ece15", "eudc", "udds", "ftp75", "hwfet", "wltc_3b"] | None = Field(
         default=None,
-        description="a standard drive cycle (UN R83, Annex 4a; US 40 CFR parts 86 and 600)",
+        description="a standard drive cycle (UN R83, Annex 4a; US 40 CFR parts 86 and 600; UN GTR "
+        "No. 15, whose table comes with the package wltp)",
     )
     lane_change: LaneChange | None = Field(default=None, description="to another lane")
 

@@ -11,6 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+#: Exit codes of processes of a run: of one that ended because another one failed, and of one that
+#: its middleware kept from going on.
+EXIT_ABORTED = 3
+EXIT_HUNG = 4
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37

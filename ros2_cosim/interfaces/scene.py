@@ -8,7 +8,7 @@ no model of this project knows belongs into ``extra``, which is free.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -20,6 +20,11 @@ from ros2_cosim.kernel.participant import ModelContext
 
 #: Identities are unsigned 32-bit numbers in messages.
 _MAX_ID = 2**32 - 1
+#: Kind in CARLA, and dynamics, of a vehicle for which a scenario names none.
+DEFAULT_CAR: Final = "vehicle.tesla.model3"
+DEFAULT_DYNAMICS: Final = "sedan"
+#: Length, width and height of that kind [m].
+DEFAULT_SIZE: Final = (4.792, 2.163, 1.488)
 _Positive = Annotated[Number, Field(gt=0)]
 _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
 
@@ -86,6 +91,26 @@ class RoadblockSettings(Section):
     spacing: _Positive = Field(default=1.25, description="from centre to centre [m]")
 
 
+class ConditionSettings(Section):
+    """Air and sun for object sensors; what is left out is that of the weather preset."""
+
+    rain: Annotated[Number, Field(ge=0, le=300)] | None = Field(
+        default=None, description="intensity [mm/h]"
+    )
+    visibility: Annotated[Number, Field(ge=5, le=100_000)] | None = Field(
+        default=None, description="in fog, meteorological optical range [m]"
+    )
+    sun_altitude: Annotated[Number, Field(ge=-1.5708, le=1.5708)] | None = Field(
+        default=None, description="above the horizon [rad]"
+    )
+    sun_azimuth: Number | None = Field(
+        default=None, description="direction of the sun in the map, from x to y [rad]"
+    )
+    cloudiness: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=None, description="share of the sky [1]"
+    )
+
+
 def _none_is_empty(value: object) -> object:
     return {} if value is None else value
 
@@ -102,6 +127,9 @@ class SceneSettings(Section):
         "there vehicles turn so; default: straight on",
     )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
+    conditions: Annotated[ConditionSettings, BeforeValidator(_none_is_empty)] = Field(
+        ConditionSettings(), description="rain, fog and sun, instead of those of the preset"
+    )
     vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="name: settings, numbered from 1 in this order"
     )

@@ -187,11 +187,6 @@ class SequenceNumbers:
         self._separation = lookahead.separation(graph, participant, port)
         self._first = lookahead.first_stamp(graph, participant, port)
 
-    @property
-    def follow_from_stamps(self) -> bool:
-        """Whether the stamp of a message gives its number."""
-        return self._separation is not None
-
     def entered(self, graph: Graph) -> None:
         """Learn when the writer, whose entry was not known, sends first."""
         self._first = lookahead.first_stamp(graph, *self._port)

@@ -33,14 +33,23 @@ def as_model(made: Any, where: str) -> Model:
             f"{where}: found a {type(made).__name__}, which has no method activate(step); allowed "
             "is a Model, or any object with that method"
         )
+    check_members(type(made), where)
+    return DuckTyped(made)
+
+
+def check_members(kind: type, where: str) -> None:
+    """Refuse a class of such objects with a member that looks like a misspelt one.
+
+    :param where: how messages call the place that names the class
+    :raises ConfigurationError: it has one
+    """
     names = [
         name
-        for kind in type(made).__mro__
-        if kind.__module__ not in ("builtins", "typing", "abc")
-        for name in public_names(kind)
+        for base in kind.__mro__
+        if base.__module__ not in ("builtins", "typing", "abc")
+        for name in public_names(base)
     ]
-    check_names(f"{where}: {type(made).__name__}", names, {*DECLARED, *_REPORT})
-    return DuckTyped(made)
+    check_names(f"{where}: {kind.__name__}", names, {*DECLARED, *_REPORT})
 
 
 class DuckTyped(Model):

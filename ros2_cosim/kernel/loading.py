@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import sys
 import sysconfig
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +24,9 @@ from typing import Any
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _OWN = "ros2_cosim"
+_PACKAGE = str(Path(__file__).parents[1])
+#: Where code is that is installed, and so no file that the user works on.
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib"))
 _data_only: ContextVar[bool] = ContextVar("data_only", default=False)
 
 
@@ -83,7 +87,7 @@ def load_module(place: str, directory: Path | None = None) -> ModuleType:
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"loading {place} failed: {type(error).__name__}: {error}"
+            f"loading {place} failed: {type(error).__name__}: {error}{line_of(error)}"
         ) from error
 
 
@@ -122,6 +126,11 @@ def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, 
             f"{where}: found '{name}'; {guess}allowed are "
             f"{', '.join(targets) or f'no installed {noun}s'}, and {form}"
         )
+    if "/" in module_name or module_name.endswith(".py"):
+        raise ConfigurationError(
+            f"{where}: found '{name}'; allowed is {form} with a module that can be imported, not a "
+            "file"
+        )
     if module_name.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigurationError(
             f"{where}: found '{name}'; the Python standard library has no {noun}s, allowed is a "
@@ -136,5 +145,23 @@ def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, 
     except Exception as error:
         raise ConfigurationError(
             f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
+            f"{line_of(error)}"
         ) from error
     return found
+
+
+def line_of(error: BaseException) -> str:
+    """Where an exception of named code comes from, for the end of a message.
+
+    :returns: `` (FILE, line N)``: the last line that is neither this project's nor installed, else
+        the last that is not this project's, else the last; empty if nothing was run
+    """
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<frozen ", __file__, importlib.__file__))
+    ]
+    others = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    users = [frame for frame in others if not frame.filename.startswith(_INSTALLED)]
+    found = (users or others or frames)[-1:]
+    return "".join(f" ({frame.filename}, line {frame.lineno})" for frame in found)

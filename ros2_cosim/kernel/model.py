@@ -254,6 +254,8 @@ class Model(ABC):
     #: Whether a scenario may have further ports, of any type: the model decides about them when
     #: it is made.
     other_ports: ClassVar[bool] = True
+    #: The services that it answers, by :meth:`answer_service`.
+    offered_services: ClassVar[tuple[Service, ...]] = ()
     traits: ClassVar[Traits] = Traits()
     stop_reason: str | None = None
     next_time: int | None = None
@@ -271,9 +273,6 @@ class Model(ABC):
         :param context: what is known of it
         :param parameters: an instance of ``Parameters``
         """
-
-    #: The services that it answers, by :meth:`answer_service`.
-    offered_services: ClassVar[tuple[Service, ...]] = ()
 
     @classmethod
     def port_names(cls, context: ModelContext, parameters: Any) -> Mapping[str, Sequence[str]]:

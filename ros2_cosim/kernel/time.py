@@ -124,8 +124,3 @@ def to_seconds(time: int) -> float:
 def split_stamp(time: int) -> tuple[int, int]:
     """Return (sec, nanosec) as a ROS stamp holds them, with 0 <= nanosec < 1e9."""
     return divmod(time, SECOND)
-
-
-def join_stamp(sec: int, nanosec: int) -> int:
-    """Return the time [ns] of a ROS stamp; the inverse of :func:`split_stamp`."""
-    return sec * SECOND + nanosec

@@ -206,11 +206,6 @@ class WatchedSink:
         self._sink.close()
 
 
-def tell_now(line: str) -> None:
-    """Print a line without delay."""
-    print(line, flush=True)
-
-
 def with_viewers(
     sink: Sink,
     address: str,

@@ -2,7 +2,8 @@
 """When a vehicle sends its next CAM: the triggering conditions of ETSI EN 302 637-2, 6.1.3.
 
 Names in capitals are those of the standard. T_GenCam_Dcc, the shortest interval that congestion
-control allows, is T_GenCamMin: the channel is never congested.
+control allows, is T_GenCamMin where the channel is not congested, else that of the reactive
+approach of ETSI TS 102 687 (V1.2.1, table A.1, frames of at most 1 ms).
 """
 
 from __future__ import annotations
@@ -25,6 +26,20 @@ POSITION_M: Final = 4.0
 """A CAM is triggered by a larger change of position, in the plane [m]."""
 SPEED_MPS: Final = 0.5
 """A CAM is triggered by a larger change of speed [m/s]."""
+
+
+#: Channel busy ratio below which, and interval [ns]: relaxed and active 1 to 3.
+_DCC: Final = (
+    (0.30, T_GEN_CAM_MIN_NS),
+    (0.40, 200_000_000),
+    (0.50, 400_000_000),
+    (0.60, 500_000_000),
+)
+
+
+def dcc_interval(busy: float) -> int:
+    """The shortest interval between two CAMs [ns] at a channel busy ratio [1]."""
+    return next((interval for limit, interval in _DCC if busy < limit), T_GEN_CAM_MAX_NS)
 
 
 class _Sent(NamedTuple):
@@ -51,10 +66,11 @@ class CamTriggering:
         self._interval = T_GEN_CAM_MAX_NS
         self._repeated = 0
 
-    def is_due(self, time: int, odometry: Odometry) -> bool:
+    def is_due(self, time: int, odometry: Odometry, least: int = T_GEN_CAM_MIN_NS) -> bool:
         """Whether a CAM is sent now; it then counts as sent, also if the channel loses it.
 
         :param time: of the look [ns], later than that of the look before
+        :param least: T_GenCam_Dcc [ns]
         """
         o = odometry
         heading = yaw_from_quaternion(o.qx, o.qy, o.qz, o.qw)
@@ -64,7 +80,7 @@ class CamTriggering:
             self._last = now
             return True
         elapsed = time - last.time
-        if elapsed < T_GEN_CAM_MIN_NS:
+        if elapsed < least:
             return False
         if _differs(last, now):
             self._interval = min(elapsed, T_GEN_CAM_MAX_NS)

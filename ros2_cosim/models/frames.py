@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ros2_cosim.kernel.exactmath import PI, asin, atan2, degrees, radians, sincos, sqrt
+from ros2_cosim.kernel.exactmath import PI, asin, atan2, degrees, radians, sincos
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -181,15 +181,3 @@ def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
         aw * bz + ax * by - ay * bx + az * bw,
         aw * bw - ax * bx - ay * by - az * bz,
     )
-
-
-def normalise(q: Quaternion) -> Quaternion:
-    """The quaternion scaled to length 1 (float32 on the wire leaves 1e-7 of error).
-
-    :raises ValueError: for a quaternion of length zero or with an infinite part
-    """
-    square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
-    if not 1e-200 < square < 1e200:
-        raise ValueError(f"cannot normalise quaternion {q!r}: length must be finite and not zero")
-    length = sqrt(square)
-    return q[0] / length, q[1] / length, q[2] / length, q[3] / length

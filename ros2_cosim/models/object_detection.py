@@ -16,6 +16,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.sample import Sample
+from ros2_cosim.models.atmosphere import Atmosphere
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import (
     LaneBox,
@@ -39,7 +40,8 @@ class Detector:
     :param mounting: of the sensor ahead of and left of the vehicle's centre [m], sine and cosine
         of the direction in which it looks
     :param max_lateral: objects further to the side are not reported [m]
-    :param probability: of a visible object to be reported [1]
+    :param probability: of a visible object to be reported, in clear air [1]
+    :param atmosphere: between sensor and objects; None: it takes nothing
     :param noise: standard deviations of distance [m], speed [m/s] and lateral offset [m]
     :param stream: gives the random stream of a name
     """
@@ -54,6 +56,7 @@ class Detector:
         mounting: tuple[float, float, float, float],
         max_lateral: float,
         probability: float,
+        atmosphere: Atmosphere | None,
         noise: tuple[float, float, float],
         stream: Callable[[str], RandomStream],
     ) -> None:
@@ -69,6 +72,7 @@ class Detector:
         self._ahead, self._left, self._sin, self._cos = mounting
         self._max_lateral = max_lateral
         self._probability = probability
+        self._atmosphere = atmosphere
         self._distance_noise, self._speed_noise, self._lateral_noise = noise
         self._stream = stream
         self._streams: dict[int, RandomStream] = {}
@@ -109,7 +113,11 @@ class Detector:
         found: list[DetectedObject] = []
         for index in self._view.visible(x, y, c, s, boxes):
             number, classification = identities[index]
-            item = self._measure(ego, boxes[index], number, classification)
+            box = boxes[index]
+            probability = self._probability
+            if self._atmosphere is not None:
+                probability *= self._atmosphere.share(box.x - x, box.y - y)
+            item = self._measure(ego, box, number, classification, probability)
             if item is not None:
                 found.append(item)
         found.sort(key=_distance_then_id)
@@ -162,7 +170,12 @@ class Detector:
         self._static_ids = [(o.id, o.classification) for o in static.objects]
 
     def _measure(
-        self, ego: LaneBox, box: LaneBox, identity: int, classification: int
+        self,
+        ego: LaneBox,
+        box: LaneBox,
+        identity: int,
+        classification: int,
+        probability: float,
     ) -> DetectedObject | None:
         """Return what is reported of a visible object, or None if it is missed or not ahead."""
         gap, relative, offset = seen_ahead(self._boxes.road, ego, box)
@@ -173,7 +186,7 @@ class Detector:
         stream = self._streams.get(identity)
         if stream is None:
             stream = self._streams[identity] = self._stream(f"object/{identity}")
-        detected = stream.bernoulli(self._probability)
+        detected = stream.bernoulli(probability)
         distance = gap + self._distance_noise * stream.normal()
         relative += self._speed_noise * stream.normal()
         offset += self._lateral_noise * stream.normal()
@@ -181,7 +194,7 @@ class Detector:
             return None
         return DetectedObject(
             identity, classification, distance, relative, offset, box.length, box.width,
-            self._probability,
+            probability,
         )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 """An object sensor: from the true state of the world to an object list.
 
 Each activation takes the true state through visibility (range, opening angle, occlusion),
-detection (a probability) and noise. Latency, if any, is declared on the output port and
-applied by the kernel; the cycle time is the period of the participant.
+detection (a probability, less in rain, fog and a low sun) and noise. Latency, if any, is declared
+on the output port and applied by the kernel; the cycle time is the period of the participant.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ros2_cosim.kernel.model import Model, Port, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.models.atmosphere import Atmosphere, Principle, conditions_of
 from ros2_cosim.models.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
@@ -57,6 +58,11 @@ class SensorParameters(Section):
     )
     detection_probability: Number = Field(
         default=1.0, ge=0, le=1, description="of a visible object at one activation [1]"
+    )
+    principle: Principle | None = Field(
+        default=None,
+        description="how it measures, which decides what rain, fog and sun of the scene take from "
+        "the detection probability; default: nothing",
     )
     distance_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
     speed_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m/s]")
@@ -142,6 +148,7 @@ class ObjectSensor(Model):
         scene_settings(context).require_vehicle(parameters.ego, f"{context.where}.ego")
         scene_vehicles(context)
         scene_boxes(context)
+        conditions_of(scene_settings(context))
 
     @classmethod
     def drawn_sectors(
@@ -177,6 +184,13 @@ class ObjectSensor(Model):
             ),
             max_lateral=parameters.max_lateral_offset,
             probability=parameters.detection_probability,
+            atmosphere=None
+            if parameters.principle is None
+            else Atmosphere(
+                parameters.principle,
+                parameters.detection_range,
+                conditions_of(scene_settings(context)),
+            ),
             noise=(parameters.distance_noise, parameters.speed_noise, parameters.lateral_noise),
             stream=stream,
         )
@@ -211,5 +225,7 @@ class ObjectSensor(Model):
 
 
 _STATE = SavedAttributes(
-    parts=(Detector, FalseDetections), values=(LaneBox,), constants=(LaneBoxes, FieldOfView)
+    parts=(Detector, FalseDetections),
+    values=(LaneBox,),
+    constants=(Atmosphere, LaneBoxes, FieldOfView),
 )

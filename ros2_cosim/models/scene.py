@@ -32,6 +32,14 @@ def scene_boxes(context: ModelContext) -> LaneBoxes:
     return _boxes_on(_road_file(context), scene_settings(context).route)
 
 
+def scene_road_text(context: ModelContext) -> str:
+    """The OpenDRIVE text of the scene's map.
+
+    :raises ConfigurationError: no map is named, or it cannot be read
+    """
+    return _road_text(_road_file(context))
+
+
 def _road_file(context: ModelContext) -> Path:
     name = scene_settings(context).map
     if not name.endswith(".xodr"):
@@ -47,13 +55,16 @@ def _boxes_on(path: Path, route: tuple[int, ...]) -> LaneBoxes:
 @lru_cache(maxsize=4)
 def _read_road(path: Path, route: tuple[int, ...]) -> RoadNetwork:
     # A network does not change once it is read.
+    return RoadNetwork.from_xodr(_road_text(path), f"scene.map: {path}").along(route)
+
+
+def _road_text(path: Path) -> str:
     try:
-        text = read_bounded(path, MAX_BYTES).decode("utf-8")
+        return read_bounded(path, MAX_BYTES).decode("utf-8")
     except OSError as error:
         raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"scene.map: {path}: {error}") from None
-    return RoadNetwork.from_xodr(text, f"scene.map: {path}").along(route)
 
 
 def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin
 from ros2_cosim.models.drive_cycle_tables import speeds_of
+from ros2_cosim.models.wltc import wltc_speeds
 
 
 class SpeedPoint(NamedTuple):
@@ -169,9 +170,17 @@ _OPERATIONS = {"ece15": _ECE15, "eudc": _EUDC, "nedc": 4 * _ECE15 + _EUDC}
 
 
 def drive_cycle(name: str) -> Table:
-    """A standard drive cycle of Europe (``ece15``, 195 s, ``eudc``, 400 s, ``nedc``, 1180 s) or of
-    the United States (``udds``, 1369 s, ``ftp75``, 1874 s, ``hwfet``, 765 s).
+    """A standard drive cycle of Europe (``ece15``, 195 s, ``eudc``, 400 s, ``nedc``, 1180 s), of
+    the United States (``udds``, 1369 s, ``ftp75``, 1874 s, ``hwfet``, 765 s) or of both and others
+    (``wltc_3b``, 1800 s).
+
+    :raises ConfigurationError: the table of ``wltc_3b`` is not installed
     """
+    if name == "wltc_3b":
+        found = wltc_speeds()
+        table = Table(range(len(found)), [speed / 3.6 for speed in found])
+        check_cycle(table, name, "cycle")
+        return table
     operations = _OPERATIONS.get(name)
     if operations is None:
         speeds = speeds_of(name)

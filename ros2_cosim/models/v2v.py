@@ -9,6 +9,7 @@ is lost. A lost beacon is silence on the port.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -17,12 +18,12 @@ from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.records import V2VMessage
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Port, Traits
+from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.models.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering
+from ros2_cosim.models.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering, dcc_interval
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
 from ros2_cosim.models.packet_loss import (
     NO_LOSS,
@@ -32,6 +33,7 @@ from ros2_cosim.models.packet_loss import (
     PacketLoss,
     make_loss,
 )
+from ros2_cosim.models.radio import Radio, RadioFrame, RadioSettings, SharedChannel
 from ros2_cosim.models.scene import scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -60,6 +62,16 @@ class ChannelParameters(Section):
         description="when a vehicle sends: at each activation, or at those that ETSI EN 302 637-2 "
         "asks for (motion, at most every 0.1 s, at least every second)",
     )
+    radio: RadioSettings | None = Field(
+        default=None,
+        description="range, fading and a channel that all share; default: only loss decides",
+    )
+    congestion_control: bool = Field(
+        default=False,
+        strict=True,
+        description="whether a busy channel stretches the interval of CAMs (ETSI TS 102 687, "
+        "reactive); needs radio and triggering cam",
+    )
 
 
 class V2VChannel(Model):
@@ -71,6 +83,9 @@ class V2VChannel(Model):
     the sender's odometry is missing and when the beacon is lost.
 
     Without a control command the measured acceleration stands for the commanded one.
+
+    With ``radio`` a beacon also has to get through the air: the distance to the receiver decides,
+    fading, and what others send at the same time. The odometry of all receivers is needed then.
 
     With ``triggering: cam`` a vehicle sends, on all its links at once, when its motion asks for it;
     it is activated at least every 100 ms for that.
@@ -85,7 +100,7 @@ class V2VChannel(Model):
         Port("odometry/{sender}", ODOMETRY),
         Port("acceleration/{sender}", ACCELERATION),
         Port("control/{sender}", CONTROL, required=False, description="delayed"),
-        Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
+        Port("odometry/{other}", ODOMETRY, required=False, description="with radio: of a receiver"),
         Port("acceleration/{other}", ACCELERATION, required=False, description="not used"),
         Port("control/{other}", CONTROL, required=False, description="not used"),
     )
@@ -115,6 +130,17 @@ class V2VChannel(Model):
                 f"{context.where}.triggering: found 'cam' with period {format_ns(period)}; allowed "
                 f"are periods up to {format_ns(T_GEN_CAM_MIN_NS)}"
             )
+        if parameters.congestion_control and (
+            parameters.radio is None or parameters.triggering != "cam"
+        ):
+            raise ConfigurationError(
+                f"{context.where}.congestion_control: found without radio or triggering cam; "
+                "allowed is to give both"
+            )
+        if parameters.radio is not None and period is None:
+            raise ConfigurationError(
+                f"{context.where}.radio: found without a period of the participant; allowed is one"
+            )
         scene = scene_settings(context)
         scene_vehicles(context)
         ports: set[str] = set()
@@ -131,6 +157,12 @@ class V2VChannel(Model):
                     " vehicles once"
                 )
             ports.add(port)
+            heard_at = f"odometry/{receiver}"
+            if parameters.radio and context.input_types and heard_at not in context.input_types:
+                raise ConfigurationError(
+                    f"{where}: found no input {heard_at}; allowed is to connect it: the radio "
+                    "needs the place of the receiver"
+                )
 
     def __init__(self, context: ModelContext, parameters: ChannelParameters) -> None:
         self.check_settings(context, parameters)
@@ -144,24 +176,42 @@ class V2VChannel(Model):
         self._triggering: dict[str, CamTriggering] = {}
         if parameters.triggering == "cam":
             self._triggering = {sender: CamTriggering() for sender in self._senders}
-        #: Beacons that never arrive, so far.
-        self.lost = 0
+        self._congestion_control = parameters.congestion_control
+        self._vehicles = tuple(vehicles)
+        self._air: _Air | None = None
+        if parameters.radio is not None:
+            self._air = _Air(context, parameters.radio, parameters.links)
+        #: Beacons that never arrive, so far, and those that do.
+        self.lost = self.received = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Send one beacon on each link whose sender is due."""
         messages: dict[str, V2VMessage | None] = {
             sender: self._beacon(step, sender, info) for sender, info in self._senders.items()
         }
+        if self._air is not None:
+            self._air.begin(step, self._vehicles, [n for n, m in messages.items() if m is not None])
         outputs: dict[str, Any] = {}
-        for sender, port, loss in self._links:
+        for index, (sender, port, loss) in enumerate(self._links):
             message = messages[sender]
             if message is None:
                 continue
-            if loss.next_is_lost():
+            lost = loss.next_is_lost()
+            if self._air is not None and not self._air.carries(index):
+                lost = True
+            if lost:
                 self.lost += 1
             else:
+                self.received += 1
                 outputs[port] = message
         return outputs
+
+    def report(self) -> Report:
+        """With a radio: beacons that arrived and that did not, and how busy the channel was."""
+        if self._air is None:
+            return Report()
+        figures = {"received": self.received, "lost": self.lost, "busy_ratio": self._air.mean_busy}
+        return Report(figures=figures)
 
     def save_state(self) -> Any:
         """Beacons that were lost, and the state of each link."""
@@ -177,8 +227,12 @@ class V2VChannel(Model):
         if odometry is None:
             return None
         triggering = self._triggering.get(sender)
-        if triggering is not None and not triggering.is_due(step.time, odometry.value):
-            return None
+        if triggering is not None:
+            least = T_GEN_CAM_MIN_NS
+            if self._congestion_control and self._air is not None:
+                least = dcc_interval(self._air.channel.busy[sender])
+            if not triggering.is_due(step.time, odometry.value, least):
+                return None
         sample: Sample | None = latest[f"acceleration/{sender}"]
         acceleration: float = 0.0 if sample is None else sample.value.ax
         control = latest.get(f"control/{sender}")
@@ -197,4 +251,45 @@ class V2VChannel(Model):
         )  # fmt: skip
 
 
-_STATE = SavedAttributes(parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering))
+class _Air:
+    """The radio channel below the links."""
+
+    def __init__(
+        self, context: ModelContext, radio: RadioSettings, links: Sequence[tuple[str, str]]
+    ) -> None:
+        assert context.period_ns is not None
+        self._links = tuple(links)
+        senders = tuple(dict.fromkeys(sender for sender, _ in links))
+        stream = partial(RandomStream, context.run_seed, context.name)
+        self.channel = SharedChannel(radio, senders, context.period_ns, stream)
+        self._draws = [stream(f"radio/{sender}/{receiver}") for sender, receiver in links]
+        self._busy_sum = 0.0
+        self._periods = 0
+
+    def begin(self, step: Step, vehicles: Sequence[str], senders: Sequence[str]) -> None:
+        """Let all that have a beacon send it."""
+        places = {}
+        for name in vehicles:
+            sample = step.latest.get(f"odometry/{name}")
+            if sample is not None:
+                places[name] = (sample.value.x, sample.value.y)
+        self.channel.begin(places, senders)
+        busy = self.channel.busy.values()
+        self._busy_sum += sum(busy) / len(busy) if busy else 0.0
+        self._periods += 1
+
+    def carries(self, index: int) -> bool:
+        """Whether a beacon of this period gets through to the receiver of a link."""
+        return self._draws[index].bernoulli(self.channel.reception(*self._links[index]))
+
+    @property
+    def mean_busy(self) -> float:
+        """Channel busy ratio, the mean of all vehicles that send and of all periods [1]."""
+        return self._busy_sum / self._periods if self._periods else 0.0
+
+
+_STATE = SavedAttributes(
+    parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering, SharedChannel, _Air),
+    values=(RadioFrame,),
+    constants=(Radio, Section),
+)

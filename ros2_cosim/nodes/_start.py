@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of, process_name_of
-from ros2_cosim.interfaces.processes import ignore_interrupts
+from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.wiring import Wiring
@@ -45,9 +45,8 @@ from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 
-#: Exit codes: an own failure, and the end of a run that another process caused.
+#: Exit code of a failure of its own.
 EXIT_FAILED = 1
-EXIT_ABORTED = 3
 #: Of an interrupt of all processes: from the first one that it reaches to the last one [s]. The
 #: end of a failed run takes this much longer.
 INTERRUPT_WAIT_S = 0.3
@@ -119,7 +118,9 @@ def _run_once(
         with Session(node_name_of(default_name), sys.argv) as session:
             session.repetition = repetition
             code = _outcome(session, body, starters, awaits)
-            if code is not None:
+            if code is None:
+                session.begins_anew()
+            else:
                 ignore_interrupts()
                 session.ends_with(code)
             return code

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CARLA as a DCP slave: the bridge between a DCP master and a CARLA server."""
 
+import itertools
 import json
 import logging
 import socket
@@ -18,6 +19,7 @@ from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.repetition import run_id_of
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.writers import data_qos
 from ros2_cosim.scenario.declaration import declare
@@ -53,7 +55,7 @@ def _serve(started: Started) -> None:
         context,
         parameters,
         made,
-        stopped=_reporter(session, name),
+        stopped=_reporter(started, name),
         on_ready=lambda server: _answer_tools(session, server),
     )
 
@@ -77,14 +79,21 @@ def _client(simulator: SimulatorSettings) -> ClientWorld:
     return ClientWorld(simulator.host, simulator.port, simulator.timeout_s)
 
 
-def _reporter(session: Session, participant: str) -> Callable[[int, int, int], None]:
-    """Report the times of the slave's steps, for the step-time breakdown of the run."""
-    writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
+def _reporter(started: Started, participant: str) -> Callable[[int, int, int], None]:
+    """Report the times of the slave's steps, for the step-time breakdown of the run.
 
-    name, details = session.node.get_name(), json.dumps({"beside": participant})
+    This process outlasts a run that begins anew, and its reports stay readable: they say of which
+    run they are.
+    """
+    session, scenario = started.session, started.scenario
+    writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
+    name = session.node.get_name()
+    repetitions = itertools.count()
 
     def report(steps: int, step_ns: int, simulator_ns: int) -> None:
         compute_ns = step_ns - simulator_ns
+        run_id = run_id_of(scenario.name, scenario.seed, next(repetitions))
+        details = json.dumps({"beside": participant, "run": run_id})
         writer.send(
             ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, details)
         )

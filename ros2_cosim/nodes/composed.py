@@ -15,7 +15,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model, Repeatability
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.live.foxglove_view import tell_now, with_viewers
+from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
@@ -59,7 +59,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     created = time.perf_counter_ns()
     sink = with_viewers(
         open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
-        *(session.parameter("foxglove", ""), scenario, graph, tell_now),
+        *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
     models: dict[str, Model] = {}
     again = False

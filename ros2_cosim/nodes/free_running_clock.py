@@ -24,7 +24,7 @@ def _coordinate(started: Started) -> None:
     clock = FreeRunningClock(
         session,
         graph.order,
-        run_id=f"{scenario.name}-{scenario.seed}",
+        run_id=started.run_id(),
         factor=factor,
         end_ns=scenario.duration,
         startup_s=scenario.startup_s,

@@ -80,11 +80,10 @@ def _members(
 ) -> list[list[Member]]:
     """Make the participants one after the other, without those that fail and can be spared.
 
+    :param models: those of the run before; then those of this one
     :param together: those that share a thread
     :param spans: take what that thread spends its time on
     :returns: those of each thread
-
-    :param models: those of the run before; then those of this one
     :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
     scenario = started.scenario

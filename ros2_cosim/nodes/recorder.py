@@ -3,10 +3,11 @@
 
 import json
 import sys
+from functools import partial
 
 from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.live.foxglove_view import tell_now, with_viewers
+from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
@@ -23,7 +24,7 @@ def _record(started: Started) -> bool:
     output = started.output()
     sink = with_viewers(
         open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
-        *(session.parameter("foxglove", ""), scenario, graph, tell_now),
+        *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
     try:
         recorder = RecorderNode(

@@ -20,7 +20,7 @@ from ros2_cosim.openscenario.places import OFF_CENTRE, Places, Spot
 from ros2_cosim.openscenario.translate import Translator, is_constant
 from ros2_cosim.openscenario.vehicles import (
     STANDING,
-    Standing,
+    StandingKind,
     Vehicle,
     read_standing,
     read_vehicle,
@@ -71,7 +71,7 @@ class _Import:
         self._vehicles: dict[str, Vehicle] = {}
         #: Entity that stands still -> object of the scene.
         self._objects: dict[str, str] = {}
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, StandingKind] = {}
         self._speeds: dict[str, float] = {}
         self._init: list[_Plain] = []
         self._translator = Translator(

@@ -36,7 +36,7 @@ _ALONG: Final = "along"
 _ASIDE: Final = "aside"
 
 
-class Element:
+class StagedElement:
     """An element of the storyboard: state, and what happened to it in this period."""
 
     def __init__(self, kind: str, name: str) -> None:
@@ -139,8 +139,8 @@ class Stage:
     """Plays a storyboard, asked once in each period."""
 
     def __init__(self, storyboard: Storyboard, cast: Cast) -> None:
-        self._elements: list[Element] = []
-        self._by_name: dict[tuple[str, str], list[Element]] = {}
+        self._elements: list[StagedElement] = []
+        self._by_name: dict[tuple[str, str], list[StagedElement]] = {}
         self._cast = cast
         self._init = storyboard.init
         self._stories = [_StoryRun(story, self) for story in storyboard.stories]
@@ -159,7 +159,7 @@ class Stage:
         """The vehicles."""
         return self._cast
 
-    def add(self, element: Element) -> None:
+    def add(self, element: StagedElement) -> None:
         """Let an element be found by conditions."""
         self._elements.append(element)
         self._by_name.setdefault((element.kind, element.name), []).append(element)
@@ -199,9 +199,9 @@ class Stage:
         if complete and not self._stop_given:
             self.ended = "all stories of the storyboard are complete"
 
-    def new(self, kind: str, name: str) -> Element:
+    def new(self, kind: str, name: str) -> StagedElement:
         """A new element."""
-        element = Element(kind, name)
+        element = StagedElement(kind, name)
         self.add(element)
         return element
 
@@ -403,11 +403,11 @@ class _ActionRun:
             self.element.happen(_STOP, COMPLETE)
 
 
-def _complete(elements: Iterable[Element]) -> bool:
+def _complete(elements: Iterable[StagedElement]) -> bool:
     return all(element.state == COMPLETE for element in elements)
 
 
-def _stop(element: Element, below: Iterable[Any]) -> None:
+def _stop(element: StagedElement, below: Iterable[Any]) -> None:
     if element.state == COMPLETE:
         return
     for each in below:

@@ -40,7 +40,7 @@ class Vehicle(NamedTuple):
         return {"length": self.length, "width": self.width, "centre": self.centre}
 
 
-class Standing(NamedTuple):
+class StandingKind(NamedTuple):
     """What stands still: size [m], and the simulator's kind of it."""
 
     length: float
@@ -60,7 +60,7 @@ STANDING: Final = {
 }
 
 
-def read_standing(element: Element) -> Standing:
+def read_standing(element: Element) -> StandingKind:
     """An element ``MiscObject`` or ``Pedestrian``; its size is that of the kind, if it has none.
 
     :raises ConfigurationError: its size is out of bounds
@@ -68,8 +68,8 @@ def read_standing(element: Element) -> Standing:
     blueprint = STANDING[element.tag]
     if element.find("BoundingBox") is None:
         extent = LIBRARY[blueprint].extent
-        return Standing(2.0 * extent.x, 2.0 * extent.y, 0.0, blueprint)
-    return Standing(*_size(element), blueprint)
+        return StandingKind(2.0 * extent.x, 2.0 * extent.y, 0.0, blueprint)
+    return StandingKind(*_size(element), blueprint)
 
 
 def _size(element: Element) -> tuple[float, float, float]:

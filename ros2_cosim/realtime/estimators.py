@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import ConfigurationError
-
-_SECOND = 1_000_000_000
+from ros2_cosim.kernel.time import SECOND
 
 
 class Point(NamedTuple):
@@ -56,14 +55,14 @@ class Extrapolation:
         if order == 0:
             return v0
         (t1, v1) = history[1]
-        ahead = (time - t0) / _SECOND
-        slope = (v0 - v1) / ((t0 - t1) / _SECOND)
+        ahead = (time - t0) / SECOND
+        slope = (v0 - v1) / ((t0 - t1) / SECOND)
         if order == 1:
             return v0 + ahead * slope
         (t2, v2) = history[2]
-        former = (v1 - v2) / ((t1 - t2) / _SECOND)
-        curvature = (slope - former) / ((t0 - t2) / _SECOND)
-        return v0 + ahead * slope + ahead * ((time - t1) / _SECOND) * curvature
+        former = (v1 - v2) / ((t1 - t2) / SECOND)
+        curvature = (slope - former) / ((t0 - t2) / SECOND)
+        return v0 + ahead * slope + ahead * ((time - t1) / SECOND) * curvature
 
 
 class Rate:
@@ -84,7 +83,7 @@ class Rate:
         if not history:
             return None
         rate = self._gain * state.get(self._of, 0.0)
-        return history[0].value + rate * ((time - history[0].time) / _SECOND)
+        return history[0].value + rate * ((time - history[0].time) / SECOND)
 
 
 class Curve:
@@ -189,7 +188,7 @@ class Limits(NamedTuple):
         The bound on the value wins where both cannot be met.
         """
         if self.rate is not None and last is not None:
-            step = self.rate * ((time - last.time) / _SECOND)
+            step = self.rate * ((time - last.time) / SECOND)
             value = min(max(value, last.value - step), last.value + step)
         if self.minimum is not None:
             value = max(value, self.minimum)

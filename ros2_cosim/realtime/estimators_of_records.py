@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.coupling import Data, Errors
 from ros2_cosim.realtime.estimators import Extrapolation, Limits, Method, Point
 from ros2_cosim.realtime.record_fields import difference, numbers_of, with_numbers
 
-_SECOND = 1_000_000_000
 #: So many calculated values are kept: as many as a parabola needs.
 _KEPT = 3
 
@@ -62,7 +62,7 @@ class _Number:
             return None
         last = self.history[0] if self.history else None
         if last is not None:
-            value += self.correction * ((time - last.time) / _SECOND)
+            value += self.correction * ((time - last.time) / SECOND)
         return self.limits.apply(value, last, time)
 
     def learn(self, ahead: float, error: float) -> None:
@@ -118,7 +118,7 @@ class RecordEstimator:
     def learn(self, time: int, estimated: Data, calculated: Data) -> Errors:
         """See :class:`~ros2_cosim.realtime.coupling.Estimator`."""
         errors: dict[tuple[str, str], float] = {}
-        ahead = (time - self._made.get(time, time)) / _SECOND
+        ahead = (time - self._made.get(time, time)) / SECOND
         for port, record in estimated.items():
             truth = calculated.get(port)
             if truth is None:

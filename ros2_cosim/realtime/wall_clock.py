@@ -8,9 +8,9 @@ import sys
 import time
 from typing import Any, Protocol
 
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.histogram import Histogram
 
-_SECOND = 1_000_000_000
 _CLOCK_MONOTONIC = 1
 _TIMER_ABSTIME = 1
 
@@ -57,7 +57,7 @@ class MonotonicClock:
             if self._nanosleep is None:
                 time.sleep(rest / 1e9)
                 continue
-            until = _Timespec(*divmod(deadline, _SECOND))
+            until = _Timespec(*divmod(deadline, SECOND))
             # Interrupted by a signal: Python handles it, and the loop goes on.
             self._nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
 

@@ -14,12 +14,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.documents.plain_data import read_record
+from ros2_cosim.documents.settings import read_section
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.registry import available_models, find_model
 
 #: [s]
 JERK_STEP: Final = 0.1
@@ -31,7 +35,6 @@ _DRIVES: Final = 2.0
 _CLOSES: Final = 0.1
 #: Smaller decelerations of the vehicle ahead give no ratio [m/s^2].
 _BRAKES: Final = 0.2
-_SCENARIO: Final = "scenario.json"
 
 
 @dataclass
@@ -94,27 +97,36 @@ class Intended:
 def intended(run_dir: Path) -> Intended:
     """Read the resolved scenario of a run, as far as there is one."""
     try:
-        data = read_record(run_dir / _SCENARIO)
+        data = read_record(run_dir / RESOLVED_SCENARIO)
         platoon = tuple(str(name) for name in data["scene"].get("platoon") or ())
-        participants = list(data["participants"].values())
+        policies = dict(_policies(data["participants"].values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Intended()
-    policies = {}
-    for participant in participants:
-        policy = _policy(participant)
-        if policy is not None:
-            topic = participant["outputs"]["control"]["topic"]
-            policies[str(topic).strip("/").split("/")[0]] = policy
     return Intended(platoon, policies)
 
 
-def _policy(participant: Mapping[str, Any]) -> Policy | None:
-    if participant.get("model") != "cacc_controller":
+def _policies(participants: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Policy]]:
+    """Vehicle, and what its controller is to keep."""
+    installed = available_models().keys()
+    for participant in participants:
+        # A report imports no code that the directory of a run names.
+        if participant["model"] in installed and "control" in participant["outputs"]:
+            policy = _policy(participant["model"], participant.get("parameters") or {})
+            if policy is not None:
+                topic = str(participant["outputs"]["control"]["topic"])
+                yield topic.strip("/").split("/")[0], policy
+
+
+def _policy(model: str, given: Mapping[str, Any]) -> Policy | None:
+    """That of a model which declares both parameters; None for any other."""
+    try:
+        declared = find_model(model, "model").kind.Parameters
+        if declared is None or not declared.model_fields.keys() >= set(Policy._fields):
+            return None
+        parameters = read_section(declared, given)
+    except ConfigurationError:
         return None
-    parameters = participant.get("parameters") or {}
-    r, h = parameters.get("standstill_gap", 2.0), parameters.get("time_gap", 0.6)
-    known = isinstance(r, (int, float)) and isinstance(h, (int, float))
-    return Policy(float(r), float(h)) if known else None
+    return Policy(parameters.standstill_gap, parameters.time_gap)
 
 
 def time_to_collision(gap: float, speed_ahead: float, speed: float) -> float:

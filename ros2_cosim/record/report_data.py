@@ -36,10 +36,8 @@ from ros2_cosim.record.driving_measures import (
     time_gap_error,
     time_to_collision,
 )
+from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
 from ros2_cosim.record.series import Events, Series
-
-ACTIVATIONS_FILE = "activations.json"
-"""Optional file of a run: participant name -> activation times in nanoseconds."""
 
 NS = 1e-9
 
@@ -145,7 +143,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     """
     data = RunData(intended=intended(Path(run_dir)))
     handlers: dict[str, tuple[CdrCodec, _Handler] | None] = {}
-    for message in read_bag(Path(run_dir) / "bag"):
+    for message in read_bag(Path(run_dir) / BAG):
         topic = message.topic
         if topic not in handlers:
             handlers[topic] = _handler(message, catalogue)
@@ -166,7 +164,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
 def stamps_between(run_dir: Path, start: float, end: float) -> dict[str, list[float]]:
     """The stamps [s] of all messages of a run in a stretch of time, by topic."""
     found: dict[str, list[float]] = {}
-    for message in read_bag(Path(run_dir) / "bag", int(start / NS), int(end / NS) + 1):
+    for message in read_bag(Path(run_dir) / BAG, int(start / NS), int(end / NS) + 1):
         found.setdefault(message.topic, []).append(message.stamp * NS)
     return found
 

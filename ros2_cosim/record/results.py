@@ -36,6 +36,7 @@ from ros2_cosim.record.summary import (
 from ros2_cosim.scenario.schema import Scenario
 
 BAG = "bag"
+#: Participant -> its activation times [ns], as far as they were recorded.
 ACTIVATIONS_FILE = "activations.json"
 _NS = 1e9
 

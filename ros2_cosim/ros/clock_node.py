@@ -30,7 +30,7 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State, known_state
 from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.kernel.time import NEVER, SECOND, format_ns
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
@@ -46,10 +46,9 @@ from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005
-_SECOND = 1_000_000_000
 #: No node shows progress while the results of a long run are written: the watchdog waits at
 #: least this long then.
-_END_NS = 60 * _SECOND
+_END_NS = 60 * SECOND
 
 
 class ClockSettings(NamedTuple):
@@ -137,7 +136,7 @@ class ClockNode:
             run_id=settings.run_id,
             warn_ns=int(settings.warn_s * 1e9),
             timer=timer,
-            warn=_print_line,
+            warn=partial(print, flush=True),
         )
         self._departures = Departures(session, self._readiness.states, timer)
         self._failure: ParticipantState | None = None
@@ -420,7 +419,7 @@ class ClockNode:
         else:
             text += f"'{self._coordinator.slowest()}' is behind"
         now = self._timer()
-        name, why = self._table.blocking(self._time.horizon, now, _SECOND)
+        name, why = self._table.blocking(self._time.horizon, now, SECOND)
         blame = f"; all wait for '{name}': {why}" if name else ""
         places = f"; {self._table.explain(self._time.horizon, now)}"
         return text + blame + (f" ({'; '.join(reasons)}{places})" if reasons else places)
@@ -500,10 +499,6 @@ class ClockNode:
         """Take a completion that tells nothing else."""
         self._table.on_progress(name, bound_ns, activations, self._timer())
         self._unchanged += not self._coordinator.completed(name, bound_ns)
-
-
-def _print_line(line: str) -> None:
-    print(line, flush=True)
 
 
 def _quoted(names: list[str]) -> str:

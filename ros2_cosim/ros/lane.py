@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.ros.lane_interface import NodeServer, Receive, Take, Watch
-from ros2_cosim.sockets.frames import FrameLink, head_of
+from ros2_cosim.sockets.framing import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
 from ros2_cosim.sockets.switchboard import CallerEnd
 
@@ -207,8 +207,6 @@ class SocketLane:
         self.watch: Watch | None = None
         self._preferred = ""
         self._polls: dict[str, select.poll] = {}
-        #: Why no further connections come; empty: they do.
-        self.cut_off = ""
         #: Serves nodes, which may wait for more than this lane; None: there are none.
         self.nodes: NodeServer | None = None
 
@@ -532,8 +530,8 @@ class SocketLane:
         if self._line is not None:
             try:
                 self._line.tell(writes, reads)
-            except OSError as error:
-                self._cut(error)
+            except OSError:
+                self._cut()
 
     def _connect(self) -> None:
         """Take the connections that have come."""
@@ -547,13 +545,12 @@ class SocketLane:
                 writes = [(w.number, w.topic, w.owner) for w in self._writers]
                 reads = [(topic, *how) for topic, how in self._reads.items()]
                 self._announce(writes, reads, to=peer)
-        except OSError as error:
-            self._cut(error)
+        except OSError:
+            self._cut()
 
-    def _cut(self, error: OSError) -> None:
+    def _cut(self) -> None:
         """No further connections come: the starter has ended, which ends this process, too."""
         assert self._line is not None
-        self.cut_off = error.strerror or str(error)
         self._poll.unregister(self._line.fileno())
         self._line.close()
         self._line = None

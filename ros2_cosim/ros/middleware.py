@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from types import FrameType
@@ -18,10 +18,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from ros2_cosim.interfaces.processes import ExitTimer
+from ros2_cosim.interfaces.processes import EXIT_HUNG, ExitTimer
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.ros.lane import SocketLane
 from ros2_cosim.ros.lane_interface import Lane
+from ros2_cosim.ros.lasting_node import LastingNode, asked_for
 from ros2_cosim.ros.ros_events import RosEvents
 from ros2_cosim.sockets.switchboard import CallerEnd
 
@@ -38,8 +39,6 @@ LAST_TEARDOWN_LIMIT_S = 2.0
 #: Interrupts that come within this time [s] are one: ``ros2 launch`` passes on what the terminal
 #: has sent to all processes already, and is itself as slow as the machine is busy.
 SAME_INTERRUPT_S = 5.0
-#: Exit code of a process that hung while it had to go on.
-EXIT_HUNG = 4
 
 
 class Executor(Protocol):
@@ -96,6 +95,14 @@ class Middleware(Protocol):
         :raises RunError: the switchboard cannot be reached
         """
 
+    def set_aside(self, nodes: Sequence[Node], executor: Executor | None) -> None:
+        """Take nodes from a session that ends, for those of their names that follow.
+
+        What :meth:`make_node` gives then has nothing to do with the session before.
+
+        :param executor: what served them, and serves them again; None: it has been shut down
+        """
+
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Surrounds the giving up of nodes.
 
@@ -112,37 +119,61 @@ class Ros:
     #: Monotonic wall time [ns]; the function itself, for it is called several times in a step.
     now = staticmethod(time.perf_counter_ns)
 
+    def __init__(self) -> None:
+        #: The signal that has asked the process to end, and when the first interrupt came.
+        self._signal: int | None = None
+        self._interrupted_at: float | None = None
+        #: Nodes that the run before has left, by what they were asked for with.
+        self._aside: dict[str, LastingNode] = {}
+        self._executors: dict[Node, Executor] = {}
+
     def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
         """Begin in this process.
 
         A SIGINT some seconds after the first one ends it as usual: one key in a terminal may send
         two, its own and that of the launcher. A second SIGTERM does not, for Linux may send it
-        several times when the process dies that started this one.
+        several times when the process dies that started this one. One that comes while the process
+        begins anew, and has no session, reaches the next one.
         """
-        asked_at: float | None = None
 
         def handle(number: int, frame: FrameType | None) -> None:
-            nonlocal asked_at
+            self._signal = number
             if number == signal.SIGINT:
                 now = time.monotonic()
-                asked_at = now if asked_at is None else asked_at
-                if now - asked_at > SAME_INTERRUPT_S:
+                if self._interrupted_at is None:
+                    self._interrupted_at = now
+                elif now - self._interrupted_at > SAME_INTERRUPT_S:
                     signal.signal(number, signal.SIG_DFL)
                     signal.raise_signal(number)
             on_signal(number)
 
-        # rclpy's own handlers would tear the context down under a node that is closing.
-        rclpy.init(args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO)
+        if not self._aside:
+            self._signal = self._interrupted_at = None
+            # rclpy's own handlers would tear the context down under a node that is closing.
+            rclpy.init(
+                args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO
+            )
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, handle)
+        if self._signal is not None:
+            on_signal(self._signal)
 
     def make_node(self, name: str, **options: Any) -> Node:
-        """Make a node."""
-        return Node(name, **options)
+        """Make a node, or take over the one that was set aside."""
+        return self._aside.pop(asked_for(name, options), None) or LastingNode(name, **options)
 
     def make_executor(self, node: Node) -> Executor:
         """Make an executor that serves a node."""
-        return _make_executor(node)
+        return self._executors.pop(node, None) or _make_executor(node)
+
+    def set_aside(self, nodes: Sequence[Node], executor: Executor | None) -> None:
+        """Keep nodes, and what they have in the middleware, for sessions that follow."""
+        for node in nodes:
+            assert isinstance(node, LastingNode)
+            node.leave()
+            self._aside[node.asked] = node
+            if executor is not None:
+                self._executors[node] = executor
 
     def make_lane(
         self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
@@ -170,6 +201,10 @@ class Ros:
 
     def end(self) -> None:
         """Give ROS up."""
+        for node in self._aside.values():
+            node.destroy_node()
+        self._aside.clear()
+        self._executors.clear()
         rclpy.try_shutdown()
 
 
@@ -194,7 +229,7 @@ class _Teardown:
     each other; see its issues 6502 and 6513), with Python's lock held: then nothing of Python runs
     any more. The locks are its own, in an order that no caller chooses: leaving without giving up
     the nodes would avoid it, but then other processes keep the dead readers for the time of a
-    lease, 20 s, and wait for their answers.
+    lease, 20 s, and wait for their answers. A process that goes on sets its nodes aside instead.
     """
 
     def __init__(self) -> None:

@@ -197,6 +197,7 @@ class ParticipantNode:
             flush_onlookers(self._outputs.writers, self._timer)
             if self._system.repeats:
                 self._begins_anew = True
+                self._session.begins_anew()
                 return True
             life.shut_down("the run is complete")
             # The clock waits for this state.

@@ -217,6 +217,8 @@ class RecorderNode:
         if report.participant not in self._reporting:
             raise ForeignMessageError(f"report of '{report.participant}', which takes no part")
         details = details_of(report)
+        if details.get("run", self._run_id) != self._run_id:
+            return  # of a process that was there in the run before
         if report.participant == CLOCK:
             # A participant that never took part, or is gone, has nothing to report.
             absent = details.get("absent")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run that begins anew in the same processes.
 
-Every process gives up all it has on ROS and comes back with nothing but a reader of the system
-state, so nothing of the former run can reach the new one. The clock goes last: it waits until all
-others have gone, and only when it is there again, under the new identity of the run, they make
-their topics. From then on everything is as at the first start.
+Every process leaves the lane and comes back with nothing but a reader of the system state, so
+nothing of the former run can reach the new one. The clock goes last: it waits until all others have
+gone, and only when it is there again, under the new identity of the run, they make their topics.
+From then on everything is as at the first start. What onlookers see stays, for the middleware may
+hang when a process gives it up and goes on: nodes, their topics and services are the same in each
+run (:mod:`~ros2_cosim.ros.lasting_node`). Without a lane the topics of the run are in the
+middleware; there nodes are given up, and made again.
 """
 
 from __future__ import annotations

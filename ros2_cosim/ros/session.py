@@ -112,15 +112,20 @@ class Session:
         self._failure: Exception | None = None
         self._is_hosted = host is not None
         self._exit_code: int | None = None
+        #: Whether the run begins anew, with a further session.
+        self._begins_anew = False
+        #: Whether others of the run may know this session by what it has in the middleware.
+        self._shows = False
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
         self._secret = secret_of()
         self._refused: dict[str, int] = {}
+        #: Made before a signal can come.
+        self._lane: LaneExecutor | None = None
         if host is None:
             self._middleware.begin(arguments, self.stop)
         self.node = self._middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._lane: LaneExecutor | None = None
         space = self.node.get_namespace().rstrip("/")
         self._full_name = f"{space}/{self.node.get_name()}"
         #: The session that waits for this one.
@@ -172,6 +177,8 @@ class Session:
 
         It cannot be changed later: all of a process depends on it from its start.
         """
+        if self.node.has_parameter(name):
+            return self.node.get_parameter(name).value
         descriptor = ParameterDescriptor(description=DESCRIPTIONS.get(name, ""), read_only=True)
         value: Parameter = self.node.declare_parameter(name, default, descriptor)
         return value.value
@@ -251,6 +258,7 @@ class Session:
         :param alone: a wait ends after each of these messages, at the latest
         """
         if self._lane is None:
+            self._shows = True
             self.outside_reader(topic, type_name, qos, receive)
             return
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
@@ -442,6 +450,8 @@ class Session:
         """
         if self._lane is not None:
             deadline = self.timer() + FLUSH.nanoseconds
+            # Readers of a run before this one have gone, which is known after a wait only.
+            self.wait(0.0)
             while writer.readers < readers and self.timer() < deadline:
                 self.wait(_POLL_S)
         writer.flush()
@@ -484,18 +494,35 @@ class Session:
         """Give up the node, and ROS itself unless another session of the process uses it.
 
         Has :meth:`ends_with` been called, the process ends within seconds, with that exit code,
-        whatever the middleware does.
+        whatever the middleware does. Has :meth:`begins_anew` been called, the node stays for the
+        session that follows, and only what the run has on its lane is given up.
         """
         if self._waiter is not None:
             return  # its node ends with the session that waits for it
+        nodes = (*self._further, self.node)
+        stays = self._begins_anew and not self._shows
+        if stays and self._lane is None:
+            self._middleware.set_aside(nodes, self._executor)
+            return
         with self._middleware.giving_up(self._exit_code):
             waiting = self._executor_made or self._lane
             if waiting is not None:
                 waiting.shutdown(timeout_sec=0.5)
-            for node in (*self._further, self.node):
+            if stays:
+                self._middleware.set_aside(nodes, None)
+                return
+            for node in nodes:
                 node.destroy_node()
             if not self._is_hosted:
                 self._middleware.end()
+
+    def begins_anew(self) -> None:
+        """Say that the run begins anew, with a session of the same name in this process.
+
+        Without a lane others of the run take the node's end for that of the former run: there it is
+        given up all the same.
+        """
+        self._begins_anew = True
 
     def ends_with(self, code: int) -> None:
         """Say that the process has nothing to do any more but give up its nodes and end.

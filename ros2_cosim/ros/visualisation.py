@@ -107,7 +107,7 @@ class Visualisation:
         self._node = node
         self._vehicles = self._names("vehicles", ["leader", "follower1", "follower2"])
         if not self._vehicles or len(set(self._vehicles)) != len(self._vehicles):
-            raise ConfigurationError(f"visualisation: vehicles {self._vehicles} need own names")
+            raise _wrong("vehicles", self._vehicles, "are names that differ")
         self._boxes = [
             Box(*size)
             for size in zip(
@@ -120,9 +120,7 @@ class Visualisation:
         self._sensors = self._names("sensors", self._vehicles[1:] or [""])
         unknown = sorted(set(self._sensors) - set(self._vehicles))
         if unknown:
-            raise ConfigurationError(
-                f"visualisation: sensors of {unknown}, vehicles are {self._vehicles}"
-            )
+            raise _wrong("sensors", unknown, f"are {self._vehicles}")
         fov = self._positive("sensor_fov_deg", 30.0)
         self._cone = Cone(math.radians(fov), self._positive("sensor_range_m", 120.0))
         rate = self._positive("rate", 25.0)
@@ -230,19 +228,19 @@ class Visualisation:
     def _text(self, name: str, default: str) -> str:
         value = self._parameter(name, default)
         if not isinstance(value, str):
-            raise ConfigurationError(f"visualisation: {name} is {value!r}, must be a text")
+            raise _wrong(name, value, "is a text")
         return value
 
     def _names(self, name: str, default: list[str]) -> list[str]:
         value = self._parameter(name, default)
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ConfigurationError(f"visualisation: {name} is {value!r}, must be a list of names")
+            raise _wrong(name, value, "is a list of names")
         return [item for item in value if item]
 
     def _positive(self, name: str, default: float) -> float:
         value = self._parameter(name, default)
         if not _is_positive(value):
-            raise ConfigurationError(f"visualisation: {name} is {value!r}, must be positive")
+            raise _wrong(name, value, "is a number above 0")
         return float(value)
 
     def _sizes(self, name: str, default: float) -> list[float]:
@@ -250,10 +248,12 @@ class Visualisation:
         count = len(self._vehicles)
         values = list(value) if isinstance(value, Sequence) else [value]
         if len(values) not in (1, count) or not all(map(_is_positive, values)):
-            raise ConfigurationError(
-                f"visualisation: {name} is {values}, must be one or {count} positive values"
-            )
+            raise _wrong(name, values, f"is one number above 0, or {count}")
         return [float(v) for v in values] * (count if len(values) == 1 else 1)
+
+
+def _wrong(parameter: str, value: Any, allowed: str) -> ConfigurationError:
+    return ConfigurationError(f"visualisation: {parameter}: found {value!r}; allowed {allowed}")
 
 
 def _is_positive(value: Any) -> bool:

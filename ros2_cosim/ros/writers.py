@@ -96,7 +96,7 @@ class _Publisher:
         self._holding = Lock()
         #: Whether there are subscriptions; kept up to date only where it matters.
         self._heard = False
-        self._publisher = make_publisher(
+        publisher = make_publisher(
             node,
             message_class(type_name),
             topic,
@@ -106,6 +106,10 @@ class _Publisher:
                 None if self._always else PublisherEventCallbacks(matched=self._matched)
             ),
         )
+        self._publisher = publisher
+        with self._holding:
+            # One that was there in the run before has them already.
+            self._heard = self._heard or publisher.get_subscription_count() > 0
 
     def _matched(self, status: Any) -> None:
         with self._holding:

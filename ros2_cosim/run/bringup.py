@@ -28,8 +28,8 @@ from ros2_cosim.run.dds import Network, dds_environment, dds_settings, loopback_
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
 from ros2_cosim.run.far_plan import network_of, write_parts
 from ros2_cosim.run.guard import Guard
-from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
+from ros2_cosim.run.process_limits import check_limits
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
@@ -42,11 +42,11 @@ from ros2_cosim.scenario.plan import (
     HeldPorts,
     Process,
     RunOptions,
-    declared_outputs,
     drawn_vehicles,
     hold_ports,
     make_plan,
     undrawable,
+    with_declared_outputs,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.views import write_views
@@ -60,7 +60,8 @@ class RunRequest:
     """A run that is wanted; every field but the first may be left out.
 
     ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
-    that is there already. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
+    that is there already. ``shape`` is the run shape, empty: ``ros``, or ``inproc`` where only that
+    can do what is wanted. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
     it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
@@ -74,7 +75,7 @@ class RunRequest:
 
     scenario: Path | Scenario
     set: tuple[str, ...] = ()
-    shape: str = "ros"
+    shape: str = ""
     simulator: str | None = None
     host: str | None = None
     port: int | None = None
@@ -99,6 +100,12 @@ class RunRequest:
     ros_args: tuple[str, ...] = ()
     checkpoints: tuple[int, ...] = ()
     branch: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Choose the shape, unless it is given."""
+        if not self.shape:
+            saved = self.checkpoints or self.branch is not None
+            object.__setattr__(self, "shape", "inproc" if saved else "ros")
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
@@ -188,8 +195,8 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.profile and request.shape != "ros":
         raise ConfigurationError(
-            f"--profile: found with shape {request.shape}; allowed is it with shape ros. Of others "
-            "the summary tells what each participant took"
+            f"--profile: found with shape {request.shape}; allowed is shape ros. The summary of "
+            "other shapes says what each participant took"
         )
     if request.foxglove:
         check_address(request.foxglove)
@@ -241,7 +248,7 @@ def _check_checkpoints(request: RunRequest) -> None:
         return
     if request.shape != "inproc":
         raise ConfigurationError(
-            f"{asked}: found with shape {request.shape}; allowed is it with shape inproc: what is "
+            f"{asked}: found with shape {request.shape}; allowed is shape inproc: what is "
             "on its way between processes cannot be saved"
         )
     for option, given in (
@@ -250,7 +257,9 @@ def _check_checkpoints(request: RunRequest) -> None:
         ("--arrivals", request.arrivals is not None),
     ):
         if given:
-            raise ConfigurationError(f"{asked}: found with {option}; allowed is it without")
+            raise ConfigurationError(
+                f"{asked}: found together with {option}; allowed is one of them"
+            )
 
 
 def _checked_branch(scenario: Scenario, options: RunOptions) -> RunOptions:
@@ -278,13 +287,13 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
         return
     if request.ros_args:
         raise ConfigurationError(
-            "--ros-args: found with shape inproc, which has no ROS; allowed is it with --shape ros "
-            "or composed"
+            "--ros-args: found with shape inproc, which has no ROS; allowed are the shapes ros and "
+            "composed"
         )
     if request.namespace != ROOT:
         raise ConfigurationError(
             f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "
-            "is it with --shape ros or composed"
+            "are the shapes ros and composed"
         )
     if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
@@ -331,7 +340,7 @@ def bring_up(
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
             ports = hold_ports(scenario, options.shape)
             stack.callback(ports.close)
-            scenario = declared_outputs(ports.scenario)
+            scenario = with_declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             network = network_of(scenario, plan)
             settings = dds_settings(dds_environment(os.environ, options.output, network))
@@ -353,7 +362,8 @@ def bring_up(
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
         if (options.visualise or options.foxglove) and not undrawable(scenario):
-            write_views(options.output, drawn_vehicles(scenario), options.namespace)
+            vehicles = drawn_vehicles(scenario)
+            write_views(options.output, scenario, vehicles, options.namespace)
         if plan:
             environment = loopback_environment(
                 environment, options.output, options.namespace, network

@@ -15,7 +15,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model, Wrapper
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.time import SECOND, format_ns, parse_duration
+from ros2_cosim.kernel.time import SECOND, format_ns
 from ros2_cosim.record.checkpoint import (
     NEXT_TIME,
     Entry,
@@ -26,15 +26,6 @@ from ros2_cosim.record.checkpoint import (
 )
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_model
-
-
-def read_time(name: str, text: str) -> int:
-    """A time of an option [ns]: a number of seconds, or a number with a unit.
-
-    :raises ConfigurationError: it is neither
-    """
-    bare = text.strip()
-    return parse_duration(f"{bare}s" if bare[-1:].isdigit() else bare, name, minimum=1)
 
 
 def plain_scenario(scenario: Scenario) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.run.dds import dds_settings
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
+from ros2_cosim.run.output_directory import repetitions
 
 if TYPE_CHECKING:
-    from ros2_cosim.interfaces.protocol import SystemState
     from ros2_cosim.ros.session import Session
 
 #: Wall time [s] in which a run has to be found by the middleware.
@@ -124,55 +124,20 @@ def ask(
         reason=request.reason,
         participants=request.participants,
     )
-    repetition = None
-    if request.command is Command.RESET:
-        repetition = _Repetition(session)
-        while not repetition.known:
-            _check(run, began, FIND_S, "found no state of the system")
-            session.wait(_POLL_S)
+    begun = repetitions(run.output)
     answer = client.call_async(asked)
     began = time.monotonic()
     while not answer.done():
         if request.command in _ENDING and run not in active_runs():
             # It ended faster than its answer arrived.
             return Answer(True, "the run has ended")
-        if repetition is not None and repetition.is_another:
+        if request.command is Command.RESET and repetitions(run.output) > begun:
             # Its nodes were given up faster than their answer arrived.
             return Answer(True, "reset accepted")
         _check(run, began, timeout_s or None, "the run did not answer")
         session.wait(_POLL_S)
     response = answer.result()
     return Answer(response.success, response.message)
-
-
-class _Repetition:
-    """Which time of a run is under way: the states of its system name it.
-
-    :param session: in the place of the run
-    """
-
-    def __init__(self, session: Session) -> None:
-        from ros2_cosim.ros import topics
-        from ros2_cosim.ros.writers import data_qos
-
-        self._first = self._last = ""
-        session.record_reader(
-            topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, data_qos(latched=True), self._take
-        )
-
-    def _take(self, state: SystemState) -> None:
-        self._first = self._first or state.run_id
-        self._last = state.run_id
-
-    @property
-    def known(self) -> bool:
-        """Whether a state was received."""
-        return bool(self._first)
-
-    @property
-    def is_another(self) -> bool:
-        """Whether it is another one than at first: the run has begun anew."""
-        return self._last != self._first
 
 
 def _check(run: ActiveRun, began: float, limit_s: float | None, what: str) -> None:

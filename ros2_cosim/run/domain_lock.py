@@ -17,7 +17,6 @@ import contextlib
 import fcntl
 import os
 import socket
-import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -36,6 +35,7 @@ from ros2_cosim.run.private_directory import (
     read_text,
     write_text,
 )
+from ros2_cosim.sockets.peers import peer_of
 
 _FILE = "domain_{}.lock"
 #: Not found by versions that know no namespaces, which would not understand what it says.
@@ -52,13 +52,12 @@ _LAST_DOMAIN = 101
 #: Domains that are taken when no domain was asked for: 0 is what a user gets without a choice.
 FREE_DOMAINS = range(1, _LAST_DOMAIN + 1)
 _HIGHEST_DOMAIN = 232
-_PEER = struct.Struct("iII")
 
 
 class ActiveRun(NamedTuple):
     """A run on this machine: its ROS domain, namespace, scenario, output and DDS settings.
 
-    ``secret`` seals its coordination messages (:mod:`ros2_cosim.ros.seal`).
+    ``secret`` seals its coordination messages (:mod:`ros2_cosim.interfaces.seal`).
     """
 
     domain: int
@@ -211,10 +210,9 @@ def _claimant(domain: int) -> int | None:
         probe.setblocking(False)
         try:
             probe.connect(_CLAIM.format(domain))
-            found = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+            return peer_of(probe).process
         except OSError:
             return None
-    return int(_PEER.unpack(found)[0])
 
 
 def _own_line() -> Iterator[int]:

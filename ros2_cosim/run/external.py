@@ -35,15 +35,14 @@ from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode
 from ros2_cosim.dcp.wire.errors import SlaveFault
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
+from ros2_cosim.run.fmu_variables import FINISHED
 from ros2_cosim.run.stepped import SteppedScenario
 from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.schema import Scenario
 
-FINISHED = "run.finished"
-"""Output: 1 when the scenario has reached its end; further steps change nothing."""
-_NS = 1_000_000_000
 _TYPES = {
     float: DataType.float64,
     int: DataType.int64,
@@ -95,7 +94,7 @@ class ScenarioSlave(SlaveModel):
 
     def description(self) -> SlaveDescription:
         """What a master has to know; equal scenarios give equal descriptions, uuid included."""
-        step = Fraction(self._stepped.seam.step, _NS)
+        step = Fraction(self._stepped.seam.step, SECOND)
         scenario = self._stepped.scenario
         return describe(
             _variables(self._stepped.seam),

@@ -25,6 +25,7 @@ from ros2_cosim.documents.fmi2 import (
     this_platform,
     write_fmu,
 )
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
 from ros2_cosim.run.fmu_instance import GUID_FILE, SCENARIO_FILE
 from ros2_cosim.run.fmu_variables import variables_of
@@ -32,7 +33,6 @@ from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.external import ExternalSeam
 
 _LIBRARY_SOURCE = Path(__file__).with_name("fmu_library.cpp")
-_NS = 1_000_000_000
 #: Name space of the GUIDs: equal scenarios give equal FMUs.
 _NAMESPACE = uuid.UUID("6f3d0d5e-6b0b-5c1f-9f0e-6d2f7a1c4b90")
 
@@ -60,8 +60,8 @@ def export_fmu(path: Path, out: Path | None = None, changes: Sequence[str] = ())
         scenario.name,
         guid,
         scenario.description or f"scenario {scenario.name}",
-        step=seam.step / _NS,
-        stop=scenario.duration / _NS,
+        step=seam.step / SECOND,
+        stop=scenario.duration / SECOND,
         needs_tool=True,
     )
     described = [

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.run.fmu_variables import (
     FINISHED,
     OUTPUT_DIRECTORY,
@@ -41,7 +42,6 @@ _LENGTH = struct.Struct("=I")
 _REAL = struct.Struct("=d")
 _INTEGER = struct.Struct("=i")
 _STEP = struct.Struct("=dd")
-_NS = 1_000_000_000
 #: Times of an importer are sums of floats: so far [shares of a step] from a multiple they may be.
 _TOLERANCE = 1e-6
 _GETTERS = {b"r": float, b"i": int, b"b": bool, b"t": str}
@@ -131,13 +131,13 @@ class FmuInstance(Instance):
         if wanted != self._steps:
             raise ConfigurationError(
                 f"currentCommunicationPoint: found {time:g} s; allowed is "
-                f"{self._steps * self._step_ns / _NS:g} s, where the step before has ended"
+                f"{self._steps * self._step_ns / SECOND:g} s, where the step before has ended"
             )
         steps = self._multiple(size, "communicationStepSize")
         if steps < 1:
             raise ConfigurationError(
                 f"communicationStepSize: found {size:g} s; allowed are multiples of "
-                f"{self._step_ns / _NS:g} s"
+                f"{self._step_ns / SECOND:g} s"
             )
         self._steps += steps
         self._go_to(self._steps * self._step_ns)
@@ -193,10 +193,11 @@ class FmuInstance(Instance):
         return self._stepped
 
     def _multiple(self, seconds: float, what: str) -> int:
-        share = seconds * _NS / self._step_ns
+        share = seconds * SECOND / self._step_ns
         if not math.isfinite(share) or abs(share - round(share)) > _TOLERANCE:
             raise ConfigurationError(
-                f"{what}: found {seconds:g} s; allowed are multiples of {self._step_ns / _NS:g} s"
+                f"{what}: found {seconds:g} s; allowed are multiples of "
+                f"{self._step_ns / SECOND:g} s"
             )
         return round(share)
 

@@ -17,6 +17,7 @@ from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.unsynchronised import Inbox
@@ -172,6 +173,11 @@ class InprocRun:
     def time(self) -> int:
         """No activation takes place before this time [ns] any more."""
         return self._loop.time
+
+    @property
+    def models(self) -> Mapping[str, Model]:
+        """The models of the participants."""
+        return self._behaviours
 
     @property
     def finished(self) -> bool:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -24,13 +25,17 @@ _POLL_S = 0.2
 _NAMED = 3
 
 
-def watch(visit: Visit, domain: int | None, namespace: str | None = None, *, once: bool) -> None:
-    """Show the state of a run until it ends.
+#: How the state is shown: until the run ends, or once.
+Form = Literal["live", "table", "json"]
+
+
+def watch(visit: Visit, domain: int | None, namespace: str | None = None, *, form: Form) -> None:
+    """Show the state of a run.
 
     :param visit: gets the session
     :param domain: ROS domain of the run, None: the only one
     :param namespace: of the run, None: any
-    :param once: print one table and return
+    :param form: ``live`` shows it until the run ends, ``table`` and ``json`` print it once
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not tell its state
     """
@@ -48,7 +53,10 @@ def watch(visit: Visit, domain: int | None, namespace: str | None = None, *, onc
         if run not in active_runs():
             raise ConnectionFailedError(f"the run in {run.place} has ended")
         session.wait(_POLL_S)
-    if once:
+    if form == "json":
+        print(json.dumps({"scenario": run.scenario, **as_data(latest[-1])}, indent=1))
+        return
+    if form == "table":
         console.print(render(latest[-1], run.scenario))
         return
     with Live(console=console, auto_refresh=False) as live:
@@ -73,6 +81,34 @@ def _listen(session: Any, latest: list[RunStatus]) -> None:
         latest[:] = [status]
 
     session.record_reader(topics.STATUS, topics.STATUS_TYPE, data_qos(), take)
+
+
+def as_data(status: RunStatus) -> dict[str, Any]:
+    """The state of a run as plain data, with the fields of ``RunStatus.msg``.
+
+    States have their names; a time that is none yet, or that no end bounds, is null.
+    """
+    participants = [
+        {
+            **_plain(entry),
+            "state": State(entry.state).name,
+            "waits_for": list(entry.waits_for),
+            "promised_ns": [_or_null(time) for time in entry.promised_ns],
+        }
+        for entry in status.participants
+    ]
+    return {**_plain(status), "state": State(status.state).name, "participants": participants}
+
+
+def _plain(record: RunStatus | ParticipantStatus) -> dict[str, Any]:
+    return {
+        name: _or_null(value) if name.endswith("_ns") else value
+        for name, value in record._asdict().items()
+    }
+
+
+def _or_null(time: Any) -> Any:
+    return None if time in (NEVER, FOREVER) else time
 
 
 def render(status: RunStatus, scenario: str) -> Group:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.namespaces import parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.run.checkpoints import read_time
 
 
 def _whole(name: str, text: str) -> int:
@@ -46,6 +46,15 @@ def _path(name: str, text: str) -> Path:
     return Path(text).absolute()
 
 
+def read_time(name: str, text: str, *, minimum: int = 1) -> int:
+    """A time of an option [ns]: a number of seconds, or a number with a unit.
+
+    :raises ConfigurationError: it is neither
+    """
+    bare = text.strip()
+    return parse_duration(f"{bare}s" if bare[-1:].isdigit() else bare, name, minimum=minimum)
+
+
 def _times(name: str, text: str) -> tuple[int, ...]:
     return tuple(read_time(name, word) for word in text.split())
 
@@ -77,7 +86,13 @@ class RunOption(NamedTuple):
 OPTIONS = {
     option.name: option
     for option in (
-        RunOption("shape", "--shape", _text, "ros", "Run shape: ros, composed or inproc."),
+        RunOption(
+            "shape",
+            "--shape",
+            _text,
+            "",
+            "Run shape: ros, composed or inproc (ros; inproc for what only that can do).",
+        ),
         RunOption(
             "simulator",
             "--simulator",

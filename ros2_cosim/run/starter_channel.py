@@ -22,7 +22,6 @@ import secrets
 import select
 import selectors
 import socket
-import struct
 import sys
 import threading
 import time
@@ -31,10 +30,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.turns import TurnReader, TurnWriter
 from ros2_cosim.run.output_directory import OutputDirectory, read_holder
+from ros2_cosim.sockets.peers import peer_of
 
 #: Environment variable with the address.
 CHANNEL = "COSIM_CHANNEL"
@@ -45,12 +46,11 @@ _MOST_CONNECTIONS = 1024
 _ANSWER_S = 5.0
 #: A process that tells its progress does so at least this often [s].
 _SIGN_S = 1.0
-_PEER = struct.Struct("iII")
 _CHUNK = 65_536
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class _Message(Section, strict=True):
+    """What one side sends: nothing in it is turned into another type."""
 
 
 class Hello(_Message):
@@ -146,7 +146,7 @@ class _Connection:
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
-        self.pid, _, _ = _peer(link)
+        self.pid = peer_of(link).process
         self.process = ""
         self.lines = _Lines()
 
@@ -287,7 +287,7 @@ class StarterChannel:
             link, _ = self._listener.accept()
         except OSError:
             return False
-        if _peer(link)[1] != os.getuid() or len(self._connections) >= _MOST_CONNECTIONS:
+        if peer_of(link).user != os.getuid() or len(self._connections) >= _MOST_CONNECTIONS:
             link.close()
             return True
         link.setblocking(False)
@@ -508,7 +508,7 @@ def _connected(address: str | None) -> socket.socket | None:
     link.settimeout(_ANSWER_S)
     try:
         link.connect("\0" + address)
-        if _peer(link)[1] == os.getuid():
+        if peer_of(link).user == os.getuid():
             return link
     except (OSError, ValueError):
         pass
@@ -521,12 +521,6 @@ def _announced(directory: Path | None) -> str | None:
     facts = read_holder(directory) if directory is not None else None
     address = facts.get("channel") if facts else None
     return address if isinstance(address, str) else None
-
-
-def _peer(link: socket.socket) -> tuple[int, int, int]:
-    """Process, user and group at the other end."""
-    pid, uid, gid = _PEER.unpack(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    return pid, uid, gid
 
 
 def _encoded(message: AnyMessage) -> bytes:

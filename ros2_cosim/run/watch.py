@@ -11,20 +11,17 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Sequence
 
+from ros2_cosim.interfaces.processes import EXIT_ABORTED, EXIT_HUNG
 from ros2_cosim.scenario.plan import Process
 
 #: Processes that fail one after the other have one cause, which is awaited for so long [s].
 GATHER_S = 0.7
 #: All nodes end together; one that has ended so long [s] before the others was not done.
 EARLY_S = 10.0
-#: Exit code of a process that ended because another one failed (see nodes/_start.py).
-_ABORTED = 3
 #: Signals by which a process ends itself; what it printed before says why (as, no memory).
 _OWN_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
 )
-#: Exit code of a process that its middleware kept from going on (see ros/session.py).
-EXIT_HUNG = 4
 
 
 class RunWatch:
@@ -84,7 +81,7 @@ class RunWatch:
     @property
     def cause_known(self) -> bool:
         """Whether a process failed on its own account, not because the run was aborted."""
-        return any(self._codes[name] != _ABORTED for name in self._failed())
+        return any(self._codes[name] != EXIT_ABORTED for name in self._failed())
 
     @property
     def clock_done(self) -> bool:
@@ -108,7 +105,7 @@ class RunWatch:
         of several the one that comes first in the plan, because the others depend on it.
         """
         failed = self._failed()
-        causes = [name for name in failed if self._codes[name] != _ABORTED]
+        causes = [name for name in failed if self._codes[name] != EXIT_ABORTED]
         return self._describe((causes or failed)[0]) if failed else None
 
     def early(self) -> str | None:

@@ -2,10 +2,10 @@
 """From a scenario file as it is written to the plain data of one whole scenario.
 
 A file may include others (``include``), take parameters (``parameters``, used as ``${name}``),
-describe a platoon by its size (``platoon``) and name a file of OpenSCENARIO (``openscenario``,
-or be one itself). All of that is resolved here, on plain data
-and within bounds: what comes out could have been written by hand, and everything else
-knows only that.
+describe a platoon by its size (``platoon``), name a file of OpenSCENARIO (``openscenario``,
+or be one itself), and have the topics of CARLA's ROS bridge (``ros_bridge``). All of that is
+resolved here, on plain data and within bounds: what comes out could have been written by hand,
+and everything else knows only that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ros2_cosim.documents.plain_data import parse_value, read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.import_template import as_scenario, is_imported, with_import
 from ros2_cosim.scenario.platoon_template import merged, with_platoon
+from ros2_cosim.scenario.ros_bridge_template import with_ros_bridge
 
 #: Files of one scenario: a chain or a fan of includes that is longer is a mistake.
 MAX_FILES: Final = 32
@@ -28,7 +29,7 @@ MAX_SUBSTITUTIONS: Final = 20_000
 MAX_TEXT: Final = 200
 
 #: Sections that are gone in what comes out. ``--set`` changes them before they are resolved.
-_RESOLVED: Final = ("parameters", "platoon", "openscenario")
+_RESOLVED: Final = ("parameters", "platoon", "openscenario", "ros_bridge")
 _REFERENCE = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -83,7 +84,7 @@ def resolved(data: dict[str, Any], changes: Sequence[ValueChange], origin: str) 
         _apply(data, change)
     if "parameters" in data:
         data = _substituted(data, data.pop("parameters"), origin)
-    data = with_import(with_platoon(data, origin), origin)
+    data = with_ros_bridge(with_import(with_platoon(data, origin), origin), origin)
     for change in changes:
         if change not in early:
             _apply(data, change)

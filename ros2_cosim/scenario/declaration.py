@@ -7,26 +7,23 @@ and tables are made from declarations; :meth:`ParticipantDeclaration.make` makes
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import ros2_cosim
 from ros2_cosim.documents.settings import read_section
 from ros2_cosim.kernel.duck_typed import as_model
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.model import Model, Needs, Ports, Repeatability, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.registry import NamedModel, find_model
 from ros2_cosim.scenario.schema import ParticipantSettings, Scenario
 from ros2_cosim.scenario.seams import seen_type
-
-_PACKAGE = str(Path(ros2_cosim.__file__).parent)
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class ParticipantDeclaration:
             raise
         except Exception as error:
             raise ConfigurationError(
-                f"{where} cannot be made: {type(error).__name__}: {error}{_line_of(error)}"
+                f"{where} cannot be made: {type(error).__name__}: {error}{line_of(error)}"
             ) from error
 
 
@@ -177,11 +174,3 @@ def _input_types(scenario: Scenario, name: str) -> Iterator[tuple[str, str]]:
                 if output is not None:
                     yield port, seen_type(scenario, name, port, output.type)
                     break
-
-
-def _line_of(error: BaseException) -> str:
-    """Where an exception comes from: the last line that is not this project's."""
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    found = (theirs or frames)[-1:]
-    return "".join(f" ({frame.filename}, line {frame.lineno})" for frame in found)

@@ -19,6 +19,7 @@ from typing import Any
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
@@ -26,10 +27,9 @@ from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all,
 from ros2_cosim.scenario.distribution import SIMULATOR, hosts_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
-from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.system import as_declared
-from ros2_cosim.scenario.system import declared_outputs as outputs_of_model
+from ros2_cosim.scenario.server_ports import server_ports
+from ros2_cosim.scenario.system import as_declared, declared_outputs
 from ros2_cosim.scenario.views import RVIZ_VIEW
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
@@ -427,8 +427,9 @@ def drawing(scenario: Scenario) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
         "vehicles": names,
-        "lengths": [float(vehicles[name]["length"]) for name in names],
-        "widths": [float(vehicles[name]["width"]) for name in names],
+        # A size that the scene leaves to the simulator is drawn as that of the usual car.
+        "lengths": [float(vehicles[name].get("length") or DEFAULT_SIZE[0]) for name in names],
+        "widths": [float(vehicles[name].get("width") or DEFAULT_SIZE[1]) for name in names],
     }
     if sectors:
         parameters["sensors"] = [sector.vehicle for sector in sectors]
@@ -449,7 +450,7 @@ class HeldPorts:
         self.of = of
 
     def take(self, process: str) -> list[HeldSocket]:
-        """The sockets of a process; who takes them closes them."""
+        """The sockets of a process, which the caller closes."""
         return self.of.pop(process, [])
 
     def close(self) -> None:
@@ -507,14 +508,14 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     """
     held = hold_ports(scenario)
     held.close()
-    return declared_outputs(held.scenario)
+    return with_declared_outputs(held.scenario)
 
 
-def declared_outputs(scenario: Scenario) -> Scenario:
+def with_declared_outputs(scenario: Scenario) -> Scenario:
     """The scenario with what its models declare of their outputs."""
     data = scenario.model_dump(by_alias=True)
     for name, participant in scenario.participants.items():
-        declared = cache(partial(outputs_of_model, scenario, name))
+        declared = cache(partial(declared_outputs, scenario, name))
         for port, output in participant.outputs.items():
             found = as_declared(scenario, name, port, output, declared)
             data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)

@@ -22,6 +22,7 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
+from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -29,10 +30,9 @@ from ros2_cosim.kernel.errors import ConfigurationError
 MAX_VEHICLES: Final = 200
 #: Most background vehicles, as of the world participant.
 MAX_TRAFFIC: Final = 500
-#: Size of the blueprint that vehicles have by default [m].
-_LENGTH: Final = 4.792
-_WIDTH: Final = 2.163
+_LENGTH, _WIDTH, _ = DEFAULT_SIZE
 LEADER: Final = "leader"
+V2V_MODEL: Final = "v2v_channel"
 #: The sensor that each follower has; its participant and topic have no further name.
 FRONT: Final = "front"
 #: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
@@ -60,6 +60,17 @@ class V2VTemplate(Section):
     )
     loss: Any = Field(default=0.0, description="as of the model v2v_channel")
     triggering: Any = Field(default="periodic", description="as of the model v2v_channel")
+    radio: Any = Field(
+        default=None, description="as of the model v2v_channel: {} for the usual radio"
+    )
+    congestion_control: Any = Field(default=False, description="as of the model v2v_channel")
+    model: str = Field(
+        default=V2V_MODEL,
+        description="model with the ports of v2v_channel, as a network simulator has them",
+    )
+    parameters: _Mapping = Field(
+        default_factory=dict, description="of another model, besides links"
+    )
 
 
 class SensorTemplate(Section):
@@ -268,20 +279,29 @@ def _v2v(
     template: PlatoonTemplate, platoon: Sequence[str], links: Sequence[tuple[str, str]]
 ) -> _Mapping:
     senders = {sender for sender, _ in links}
+    own = template.v2v
     inputs: _Mapping = {}
+    parameters: _Mapping = {}
+    if own.model == V2V_MODEL:
+        parameters = {"loss": own.loss, "triggering": own.triggering}
+        if own.radio is not None:
+            parameters["radio"] = own.radio
+            parameters["congestion_control"] = own.congestion_control
     for number, name in enumerate(platoon):
+        if own.radio is not None or own.model != V2V_MODEL:
+            inputs[f"odometry/{name}"] = f"world.odometry/{name}"
         if name in senders:
             inputs[f"odometry/{name}"] = f"world.odometry/{name}"
             inputs[f"acceleration/{name}"] = f"world.acceleration/{name}"
             if name != LEADER:
                 inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
     return {
-        "model": "v2v_channel",
-        "period": template.v2v.period,
+        "model": own.model,
+        "period": own.period,
         "parameters": {
             "links": [list(link) for link in links],
-            "loss": template.v2v.loss,
-            "triggering": template.v2v.triggering,
+            **parameters,
+            **own.parameters,
         },
         "inputs": inputs,
         "outputs": {
@@ -289,7 +309,7 @@ def _v2v(
                 "V2VMessage",
                 f"/v2v/{sender}_to_{name}",
                 schedule="sparse",
-                latency=template.v2v.latency,
+                latency=own.latency,
             )
             for sender, name in links
         },

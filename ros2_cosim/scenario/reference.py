@@ -20,6 +20,7 @@ from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.scenario.import_template import ImportTemplate
 from ros2_cosim.scenario.platoon_template import PlatoonTemplate
 from ros2_cosim.scenario.registry import available_models, find_model
+from ros2_cosim.scenario.ros_bridge_template import RosBridgeTemplate
 from ros2_cosim.scenario.schema import Scenario
 
 _UNIT = re.compile(r"\s*\[([A-Za-z0-9/^ ]+)\],?")
@@ -208,8 +209,8 @@ def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
     The parameters of each installed model are tied to its name. What a file may leave to others
-    (``include``) or to a template (``platoon``, ``openscenario``) is not required here, and any
-    value may be a parameter, ``${name}``.
+    (``include``) or to a template (``platoon``, ``openscenario``, ``ros_bridge``) is not required
+    here, and any value may be a parameter, ``${name}``.
     """
     schema = Scenario.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     defs = schema["$defs"]
@@ -222,6 +223,7 @@ def scenario_schema() -> dict[str, Any]:
     for key, section in (
         ("platoon", PlatoonTemplate),
         ("openscenario", ImportTemplate),
+        ("ros_bridge", RosBridgeTemplate),
         ("scene", SceneSettings),
     ):
         own = section.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
@@ -231,6 +233,13 @@ def scenario_schema() -> dict[str, Any]:
     for hidden in ("whole", "header_stamped"):
         defs["OutputSettings"]["properties"].pop(hidden)
     # Short forms, and keys that YAML anchors need.
+    schema["properties"]["ros_bridge"] = {
+        "anyOf": [
+            {"type": ["boolean", "string", "null"]},
+            {"type": "array", "items": {"type": "string"}},
+            schema["properties"]["ros_bridge"],
+        ]
+    }
     participant["properties"]["inputs"]["additionalProperties"] = {
         "anyOf": [
             {"type": "string", "description": "participant.port"},

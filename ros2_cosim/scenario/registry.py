@@ -15,6 +15,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
+from ros2_cosim.kernel.duck_typed import check_members
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import load_named
 from ros2_cosim.kernel.model import Model
@@ -61,6 +62,8 @@ def find_model(name: str, where: str) -> NamedModel:
             "allowed is a Model, or a factory that takes a ModelContext"
         )
     _check_factory(found, name, where)
+    if isinstance(found, type):
+        check_members(found, f"{where}: '{name}'")
     return NamedModel(name, Undeclared, found)
 
 

@@ -157,11 +157,6 @@ def adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
     )
 
 
-def topic_of(scenario: Scenario, connection_source: str, port: str) -> OutputSettings:
-    """The settings (topic, type) of an output port."""
-    return scenario.outputs_of(connection_source)[port]
-
-
 def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
     # One look at the model for all outputs, and none where the scenario says everything.
     declared = cache(lambda: declared_outputs(scenario, name))

@@ -19,13 +19,13 @@ import secrets
 import select
 import selectors
 import socket
-import struct
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
+from ros2_cosim.sockets.peers import peer_of
 from ros2_cosim.sockets.reactor import Waker
 
 #: Environment variable with the address of the switchboard.
@@ -37,7 +37,6 @@ _TOPICS_LIMIT = 200
 _MOST_CALLERS = 4096
 #: How long a process waits [s] for a switchboard that does not answer.
 _PATIENCE_S = 5.0
-_PEER = struct.Struct("iII")
 _HERE = b"x"
 
 
@@ -118,7 +117,7 @@ class Switchboard:
             link, _ = self._listener.accept()
         except OSError:
             return
-        if _user_of(link) != os.getuid() or len(self._callers) >= _MOST_CALLERS:
+        if peer_of(link).user != os.getuid() or len(self._callers) >= _MOST_CALLERS:
             link.close()
             return
         link.setblocking(False)
@@ -230,7 +229,7 @@ class CallerEnd:
         self._link.settimeout(_PATIENCE_S)
         try:
             self._link.connect("\0" + address)
-            if _user_of(self._link) != os.getuid():
+            if peer_of(self._link).user != os.getuid():
                 raise PermissionError("it is of another user")
             self._link.setblocking(False)
         except BaseException:
@@ -287,9 +286,3 @@ class CallerEnd:
     def close(self) -> None:
         """Get no further connections; those that there are stay."""
         self._link.close()
-
-
-def _user_of(link: socket.socket) -> int:
-    """The user at the other end."""
-    found = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    return int(_PEER.unpack(found)[1])

@@ -7,7 +7,7 @@ from time import monotonic_ns
 
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
 from ros2_cosim.sockets.reactor import Reactor
-from ros2_cosim.vds.ports import Address, open_port
+from ros2_cosim.vds.sockets import Address, open_port
 from ros2_cosim.vds.vds1 import (
     SequenceFilter,
     StatePacket,

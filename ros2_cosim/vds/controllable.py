@@ -20,7 +20,7 @@ class ControlStatus(NamedTuple):
     """Where a run is: ``state`` is running, paused or ended, ``time`` [ns] and ``steps`` simulated.
 
     ``rate`` is the wanted real-time factor (None: as fast as possible); ``may_change_rate``
-    is false where the run does not set its own pace.
+    is false where the run does not set its own pace, ``may_pause`` where others step it.
     """
 
     state: str
@@ -28,6 +28,7 @@ class ControlStatus(NamedTuple):
     steps: int
     rate: float | None
     may_change_rate: bool = True
+    may_pause: bool = True
 
 
 class Controllable(Protocol):

@@ -5,20 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from hashlib import sha256
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
+from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.documents.settings import (
     Duration,
     Number,
     PositiveDuration,
     Section,
+    Whole,
     read_section,
 )
+from ros2_cosim.documents.xml_reader import MAX_BYTES
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import to_seconds
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import VEHICLES, Vehicle, VehicleParameters
@@ -131,6 +136,14 @@ class SteeringSettings(Section):
     arm: _Positive = Field(default=TYPICAL_STEERING.arm, description="of the tie rods [m]")
 
 
+class StartSettings(Section):
+    """A place on a road."""
+
+    road: Whole = Field(default=1, description="OpenDRIVE road")
+    lane: Whole = Field(description="OpenDRIVE lane, whose driving direction it has")
+    s: Annotated[Number, Field(ge=0)] = Field(description="station of the footprint's centre [m]")
+
+
 class VehicleSettings(Section):
     """One vehicle: type, start (centre of the footprint, heading, speed), actuators, sensor."""
 
@@ -156,6 +169,9 @@ class VehicleSettings(Section):
     x: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
     y: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
     yaw: float = Field(default=0.0, description="heading from x to y [rad]")
+    start: StartSettings | None = Field(
+        default=None, description="on the centre of a lane of the road, instead of x, y and yaw"
+    )
     speed: float = Field(default=0.0, description="at the start [m/s]")
     actuator_delay: Duration = Field(default=0, description="from command to actuator")
     steer: ChannelSettings = Field(
@@ -170,10 +186,12 @@ class VehicleSettings(Section):
     def session(self, dt_ns: int, road: RoadNetwork | None = None) -> VehicleSession:
         """Make the session of the vehicle.
 
-        :raises ConfigurationError: step, delay or limits are out of range
+        :param road: the ground below its wheels; None: the plane z = 0
+        :raises ConfigurationError: step, delay or limits are out of range, or there is no such
+            place on the road
         """
         parameters = self._vehicle_parameters()
-        vehicle = self._vehicle(parameters)
+        vehicle = self._vehicle(parameters, road)
         vehicle.longest_substep = to_seconds(self.solver_step)
         plant = VehiclePlant(
             parameters,
@@ -203,8 +221,17 @@ class VehicleSettings(Section):
         values.update({name: value for name, value in tyre.items() if value is not None})
         return VehicleParameters(**values)
 
-    def _vehicle(self, parameters: VehicleParameters) -> Vehicle:
-        place = (self.x, self.y, self.yaw, self.speed)
+    def _place(self, road: RoadNetwork | None) -> tuple[float, float, float]:
+        """Position [m] and heading [rad] at the start."""
+        if self.start is None:
+            return self.x, self.y, self.yaw
+        if road is None:
+            raise ConfigurationError("start: found a place on a road, and no road; name its file")
+        x, y, _, heading = road.lane_pose(self.start.road, self.start.lane, self.start.s)
+        return x, y, heading
+
+    def _vehicle(self, parameters: VehicleParameters, road: RoadNetwork | None) -> Vehicle:
+        place = (*self._place(road), self.speed)
         t = self.tyre
         tyre = MagicFormula(t.peak, t.shape, t.curvature, t.load_drop)
         if self.level == "kinematic":
@@ -238,9 +265,15 @@ def read_vehicle(kind: str, vehicle: Path | None, tyre: Path | None) -> dict[str
 
 
 class FleetSettings(Section):
-    """Step and vehicles of a fleet."""
+    """Step, ground and vehicles of a fleet."""
 
     dt: Duration = 5_000_000
+    road: str | None = Field(
+        default=None, min_length=1, description="OpenDRIVE file: the ground; default: z = 0"
+    )
+    road_sha256: str | None = Field(
+        default=None, description="digest of that file; one with another content is refused"
+    )
     vehicles: Annotated[
         dict[
             Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")],
@@ -249,13 +282,31 @@ class FleetSettings(Section):
         Field(min_length=1, max_length=MAX_VEHICLES),
     ]
 
-    def fleet(self, road: RoadNetwork | None = None) -> Fleet:
+    def fleet(self) -> Fleet:
         """Make the fleet.
 
-        :param road: ground of all vehicles; None: the plane z = 0
-        :raises ConfigurationError: step, delay or limits are out of range
+        :raises ConfigurationError: step, delay or limits are out of range, or the road cannot be
+            read, or is another one
         """
+        road = None
+        if self.road is not None:
+            if self.road_sha256 not in (None, road_digest(self.road)):
+                raise ConfigurationError(
+                    f"road: found another content of {self.road} than when the run was recorded"
+                )
+            road = RoadNetwork.from_file(self.road)
         return Fleet({name: v.session(self.dt, road) for name, v in self.vehicles.items()})
+
+
+def road_digest(path: str) -> str:
+    """SHA-256 of the file of a road.
+
+    :raises ConfigurationError: it cannot be read
+    """
+    try:
+        return sha256(read_bounded(Path(path), MAX_BYTES)).hexdigest()
+    except OSError as error:
+        raise ConfigurationError(f"road: {path}: {error.strerror or error}") from None
 
 
 def read_settings(data: Mapping[str, Any], where: str) -> FleetSettings:

@@ -18,7 +18,7 @@ from ros2_cosim.realtime.run_state import RunState
 from ros2_cosim.sockets.reactor import Reactor
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
-from ros2_cosim.vds.ports import Address, CommandPorts, StateSender
+from ros2_cosim.vds.sockets import Address, CommandPorts, StateSender
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 _REPEAT_NS = 100_000_000

@@ -38,12 +38,13 @@ from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.frames import quaternion_from_rpy
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY
+from ros2_cosim.models.scene import scene_road
 from ros2_cosim.models.vehicle import SEDAN, VEHICLES
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet import VehicleSession
 from ros2_cosim.vds.fleet_settings import VehicleSettings
-from ros2_cosim.vds.ports import read_address
+from ros2_cosim.vds.sockets import read_address
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
 
@@ -75,6 +76,11 @@ class VdsPlantParameters(Section):
     )
     own: VehicleSettings | None = Field(
         default=None, description="instead of host: a vehicle of this process"
+    )
+
+    ground: Literal["plane", "scene"] = Field(
+        default="plane",
+        description="what the vehicle of this process stands on: z = 0, or the roads of scene.map",
     )
 
     @model_validator(mode="after")
@@ -215,6 +221,8 @@ class VdsPlant(Model):
         :raises ConfigurationError: they do not
         """
         _step(context, parameters)
+        if parameters.ground == "scene":
+            scene_road(context)
         if parameters.own is None and context.shape == "inproc":
             raise ConfigurationError(
                 f"{context.where}.host: shape inproc reaches no other process; give own instead "
@@ -232,7 +240,8 @@ class VdsPlant(Model):
         # Made here, so that wrong settings show before anything runs.
         self._link: _Link | None = None
         if parameters.own is not None:
-            self._link = _Own(parameters.own.session(self._step_ns))
+            road = scene_road(context) if parameters.ground == "scene" else None
+            self._link = _Own(parameters.own.session(self._step_ns, road))
         self._begun = False
         self._transport_ns = 0
 

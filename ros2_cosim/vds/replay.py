@@ -22,7 +22,7 @@ from ros2_cosim.documents.files import open_ordinary
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
-from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
+from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings, road_digest
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 FORMAT = 1
@@ -51,7 +51,13 @@ class VdsRecorder:
         self._last: dict[str, dict[str, Any]] = {}
         self._time = 0
         vehicles = {n: v.model_dump(exclude_defaults=True) for n, v in settings.vehicles.items()}
-        self._write({"vds_scenario": FORMAT, "dt": settings.dt, "vehicles": vehicles})
+        ground = {}
+        if settings.road is not None:
+            ground = {
+                "road": str(Path(settings.road).resolve()),
+                "road_sha256": road_digest(settings.road),
+            }
+        self._write({"vds_scenario": FORMAT, "dt": settings.dt, **ground, "vehicles": vehicles})
 
     def __call__(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Write the commands that were new in this tick."""

@@ -22,8 +22,8 @@ from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings
 from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
 from ros2_cosim.vds.lock_step import LockStepMode
-from ros2_cosim.vds.ports import Address, CommandPorts, CommandReceiver, StateSender
 from ros2_cosim.vds.replay import VdsRecorder
+from ros2_cosim.vds.sockets import Address, CommandPorts, CommandReceiver, StateSender
 
 # Without fail-safe a sender counts as silent after this time [ns].
 _SILENCE = SECOND

@@ -10,12 +10,13 @@ from __future__ import annotations
 from math import nan
 from typing import Final, NamedTuple
 
-from ros2_cosim.kernel.exactmath import sincos
+from ros2_cosim.kernel.exactmath import sincos, sqrt
 from ros2_cosim.kernel.time import to_seconds
 from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import ActuatorCommand, RoadVehicle, Vehicle, VehicleParameters
+from ros2_cosim.models.vehicle import ActuatorCommand, Vehicle, VehicleParameters
 from ros2_cosim.models.vehicle.levels import TwoTrackVehicle
 from ros2_cosim.models.vehicle.parameters import GRAVITY
+from ros2_cosim.models.vehicle.wheel_ground import TYPICAL_TRACK, RoadGround, WheelGround
 
 #: Values of ``VehicleCommand.gear``; every positive number drives forward, negative backward.
 FORWARD, NEUTRAL, REVERSE = 1, 0, -1
@@ -108,7 +109,7 @@ class VehiclePlant:
     :param y: [m]
     :param yaw: heading [rad]
     :param speed: along the heading [m/s]
-    :param road: ground below; None: the plane z = 0
+    :param road: ground below each wheel; None: the plane z = 0
     """
 
     def __init__(
@@ -126,7 +127,16 @@ class VehiclePlant:
         self.parameters = parameters
         self._vehicle = vehicle or Vehicle(parameters, x, y, yaw, speed)
         self._steering = steering
-        self._on_road = None if road is None else RoadVehicle(road, self._vehicle)
+        self._two_track: TwoTrackVehicle | None = None
+        self._track = 0.0
+        if isinstance(self._vehicle, TwoTrackVehicle):
+            self._two_track = self._vehicle
+            self._track = self._vehicle.body.track
+        self._ground: WheelGround | None = None
+        if road is not None:
+            track = self._track or TYPICAL_TRACK * parameters.width
+            self._ground = WheelGround(RoadGround(road), parameters, track)
+            self._ground.settle(self._vehicle)
 
     def step(self, command: VehicleCommand, dt_ns: int) -> None:
         """Move by ``dt_ns`` nanoseconds (at most 1 s) under a constant command.
@@ -141,25 +151,40 @@ class VehiclePlant:
             command.gear < 0,
             command.handbrake,
         )
-        (self._on_road or self._vehicle).step(to_seconds(dt_ns), control)
+        dt, ground = to_seconds(dt_ns), self._ground
+        if ground is None:
+            self._vehicle.step(dt, control)
+            return
+        self._vehicle.step(dt, control, ground.slope, ground.cross)
+        rolled, pitched = ground.roll_rate, ground.pitch_rate
+        ground.settle(self._vehicle, dt)
+        body = self._two_track
+        if body is not None:
+            # The body does not follow at once: its lean is that against the ground.
+            body.roll_rate -= ground.roll_rate - rolled
+            body.pitch_rate -= ground.pitch_rate - pitched
+            body.twist = ground.twist
 
     def state(self) -> PlantState:
         """The state now."""
-        p, v, ground = self.parameters, self._vehicle, self._on_road
-        roll, pitch = (0.0, 0.0) if ground is None else (ground.roll, ground.pitch)
-        roll_rate = pitch_rate = 0.0
-        track = 0.0
-        if isinstance(v, TwoTrackVehicle):
-            roll, pitch = roll + v.roll, pitch + v.pitch
-            roll_rate, pitch_rate = v.roll_rate, v.pitch_rate
-            track = v.body.track
-            loads = v.wheel_loads()
+        p, v, ground, body = self.parameters, self._vehicle, self._ground, self._two_track
+        roll = pitch = roll_rate = pitch_rate = up = 0.0
+        if ground is not None:
+            roll, pitch = ground.roll, ground.pitch
+            roll_rate, pitch_rate = ground.roll_rate, ground.pitch_rate
+        if body is not None:
+            roll, pitch = roll + body.roll, pitch + body.pitch
+            roll_rate, pitch_rate = roll_rate + body.roll_rate, pitch_rate + body.pitch_rate
+            up = v.vx * sincos(body.pitch)[0] - v.vy * sincos(body.roll)[0]
+            loads = body.wheel_loads()
         else:
-            weight = p.mass * GRAVITY
-            shift = p.mass * v.ax * p.cg_height / p.wheelbase
-            front_load = 0.5 * max(0.0, weight * p.rear_axle / p.wheelbase - shift)
-            rear_load = 0.5 * max(0.0, weight * p.front_axle / p.wheelbase + shift)
-            loads = (front_load, front_load, rear_load, rear_load)
+            loads = self._loads_of_axles()
+        if ground is not None:
+            # Rates of the angles into those about the axes of the body.
+            (sine_roll, cosine_roll), (sine_pitch, cosine_pitch) = sincos(roll), sincos(pitch)
+            roll_rate -= v.yaw_rate * sine_pitch
+            pitch_rate = pitch_rate * cosine_roll + v.yaw_rate * sine_roll * cosine_pitch
+        track = self._track
         sine, cosine = sincos(v.steer_angle)
         across = (v.vy + p.front_axle * v.yaw_rate) * sine
         aside = 0.5 * track * v.yaw_rate
@@ -178,7 +203,7 @@ class VehiclePlant:
             yaw=v.yaw,
             vx=v.vx,
             vy=v.vy,
-            vz=0.0,
+            vz=up,
             roll_rate=roll_rate,
             pitch_rate=pitch_rate,
             yaw_rate=v.yaw_rate,
@@ -189,6 +214,19 @@ class VehiclePlant:
             wheel_radius=p.wheel_radius,
             wheel_load=loads,
         )
+
+    def _loads_of_axles(self) -> Four:
+        """Loads of the wheels of a bicycle, alike on both sides; with a slope, what it shifts."""
+        p, v, ground = self.parameters, self._vehicle, self._ground
+        slope = 0.0 if ground is None else ground.slope
+        weight, forward = p.mass * GRAVITY, v.ax
+        if slope != 0.0:
+            cosine = 1.0 / sqrt(1.0 + slope * slope)
+            weight, forward = weight * cosine, forward + GRAVITY * slope * cosine
+        shift = p.mass * forward * p.cg_height / p.wheelbase
+        front = 0.5 * max(0.0, weight * p.rear_axle / p.wheelbase - shift)
+        rear = 0.5 * max(0.0, weight * p.front_axle / p.wheelbase + shift)
+        return front, front, rear, rear
 
     def forces(self) -> TyreForces:
         """Lateral forces of the wheels and force of the rack, now."""

@@ -7,11 +7,14 @@ slices of simulated time, so that neither page nor browser changes a result.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 
+from ros2_cosim.carla_bridge.world import CarlaWorld
+from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.live.address import Address
@@ -25,6 +28,10 @@ from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, shown_ports
 from ros2_cosim.web.records_view import RecordsView
 from ros2_cosim.web.road_lines import road_lines, sectors
+from ros2_cosim.web.world_view import WithWorld
+
+#: While a run stands, its world is looked at so often [s].
+_LOOK_S = 0.05
 
 
 class DrivenControl(RequestQueue):
@@ -84,18 +91,23 @@ def run_shown(
 
     def between_slices(time_ns: int) -> None:
         progress(time_ns)
+        if onlooker is not None:
+            onlooker.serve()
         control.tell(run, RUNNING)
         for request in control.waiting():
             run.take(request, partial(refused, request.command.name.lower()))
 
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
+    onlooker = onlooker_of(run)
+    world = None if onlooker is None else WithWorld(view, onlooker)
     api = DataPortApi(
         scenario.name,
         control,
-        view,
+        world or view,
         lines=road_lines(scenario),
         sectors=sectors(scenario),
         history=view.history,
+        camera=world.camera if world is not None else lambda number: None,
     )
     served = DataPort(api, address.host, address.port, token)
     try:
@@ -109,13 +121,29 @@ def run_shown(
                 if run.finished:
                     break
                 control.tell(run, PAUSED)
-                request = control.requests.get()
+                request = _next(control.requests, onlooker)
             summary = run.finish()
             control.tell(run, ENDED)
             last_look()
             return summary
     finally:
         served.close()
+
+
+def onlooker_of(run: InprocRun) -> Onlooker | None:
+    """Shows the headless world of a run; None: it has none."""
+    worlds = [model for model in run.models.values() if isinstance(model, CarlaWorld)]
+    return next((found for world in worlds if (found := world.onlooker()) is not None), None)
+
+
+def _next(requests: queue.SimpleQueue[Request], onlooker: Onlooker | None) -> Request:
+    """The next request; until then the cameras of a world that stands are shown."""
+    while True:
+        try:
+            return requests.get(timeout=None if onlooker is None else _LOOK_S)
+        except queue.Empty:
+            if onlooker is not None:
+                onlooker.serve()
 
 
 def check_shown(shape: str, repeat: int) -> None:
@@ -125,8 +153,8 @@ def check_shown(shape: str, repeat: int) -> None:
     """
     if shape != "inproc":
         raise ConfigurationError(
-            f"--dashboard: found with shape {shape}; allowed is it with shape inproc. Others are "
-            "shown by cosim dashboard"
+            f"--dashboard: found with shape {shape}; allowed is shape inproc. cosim dashboard "
+            "shows runs of the other shapes"
         )
     if repeat > 1:
         raise ConfigurationError("--dashboard: found with --repeat; allowed is a single run")

@@ -34,6 +34,9 @@ class Footprint(NamedTuple):
     width: float
 
 
+TRAFFIC = "traffic "
+"""Stands before the numbers of vehicles that are no participants'."""
+
 #: Number of times that wait for the pose of a vehicle; then the others are shown without it.
 _PATIENCE = 50
 
@@ -90,7 +93,7 @@ class RecordsView:
                 self._struck |= {record.vehicle, record.other}
             elif isinstance(record, RoadUsers):
                 self._traffic = tuple(
-                    BoxView(f"traffic {u.id}", u.x, u.y, u.yaw, u.length, u.width)
+                    BoxView(f"{TRAFFIC}{u.id}", u.x, u.y, u.yaw, u.length, u.width)
                     for u in record.users
                 )
             elif isinstance(record, StaticObjects):

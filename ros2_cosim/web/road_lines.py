@@ -25,8 +25,12 @@ def road_lines(scenario: Scenario) -> list[Line]:
     file = Path(scenario.base_directory) / str(scenario.scene.get("map", ""))
     if not file.is_file():
         return []
-    markers = road_markers(RoadNetwork.from_file(file))
-    return [line for marker in markers for line in _lines(marker)]
+    return lines_of(RoadNetwork.from_file(file))
+
+
+def lines_of(network: RoadNetwork) -> list[Line]:
+    """The lines of a road network."""
+    return [line for marker in road_markers(network) for line in _lines(marker)]
 
 
 def sectors(scenario: Scenario) -> list[Sector]:

@@ -24,7 +24,7 @@ from ros2_cosim.kernel.participant import Step
 from ros2_cosim.models.frames import yaw_from_quaternion
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.plan import declared_outputs
+from ros2_cosim.scenario.plan import with_declared_outputs
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -168,14 +168,14 @@ def test_motion_sensors_agree_with_the_odometry(sent: list[dict[str, Any]]) -> N
 
 
 def test_frames_and_schedules_follow_from_the_sensor() -> None:
-    scenario = declared_outputs(sensor_scenario("lidar", "front", "imu"))
+    scenario = with_declared_outputs(sensor_scenario("lidar", "front", "imu"))
     outputs = scenario.participants["world"].outputs
     assert outputs["points/lidar"].frame_id == "ego/lidar"
     assert outputs["image/front"].frame_id == "ego/front_optical"
     assert outputs["odometry/ego"].frame_id == "map"
     data = sensor_data(("imu",))
     data["participants"]["world"]["outputs"]["imu/imu"]["frame_id"] = "own"
-    kept = declared_outputs(make_scenario(data, "own"))
+    kept = with_declared_outputs(make_scenario(data, "own"))
     assert kept.participants["world"].outputs["imu/imu"].frame_id == "own"
     assert build_graph(scenario).order == ("world",)
 

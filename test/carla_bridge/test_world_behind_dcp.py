@@ -27,6 +27,7 @@ from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.run.dcp_world import serve_scenario_world
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
@@ -81,13 +82,19 @@ def slave(scenario: Scenario, simulator: Any) -> Iterator[int]:
         thread.join(20.0)
 
 
-def trace(scenario: Scenario, world: str) -> tuple[str, Any]:
-    """Trace of a run with the world in a shape of its own, and the world."""
+def trace(scenario: Scenario, world: str, former: Any = None) -> tuple[str, Any]:
+    """Trace of a run with the world in a shape of its own, and the world.
+
+    :param former: the world of a run before, which begins anew
+    """
     graph = build_graph(scenario)
     models = {
         name: build_model(scenario, name, world if name == "world" else "inproc")
         for name in graph.order
+        if former is None or name != "world"
     }
+    if former is not None:
+        models["world"] = renewed(former, "world", lambda: former)
     scheduler = SequentialScheduler(graph, models, stop_latency_ns=scenario.stop_latency)
     scheduler.run(scenario.duration)
     digests = {name: runtime.trace.hexdigest() for name, runtime in scheduler.runtimes.items()}
@@ -130,7 +137,20 @@ def test_the_trace_is_that_of_the_world_in_process(
         assert simulator.closed == 1
         figures = world.report().figures["dcp_data"]
         assert list(figures) == (["world_slave"] if transport == "udp" else [])
+        # The run begins anew, and the slave stays connected.
+        digest, again = trace(scenario, "ros", world)
+        assert (digest, again) == (expected, world)
+        world.finish()
+        assert simulator.closed == 2
+        assert world.report().figures["dcp_data"] == figures
         world.close()
+
+
+def test_the_world_in_process_begins_anew(expected: str) -> None:
+    scenario = load_scenario(PLATOON, CRASH)
+    _, world = trace(scenario, "inproc")
+    assert trace(scenario, "inproc", world) == (expected, world)
+    world.close()
 
 
 def test_in_soft_real_time_the_slave_steps_by_its_own_clock(expected: str) -> None:

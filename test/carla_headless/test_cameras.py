@@ -14,10 +14,11 @@ from support.headless_process import HIGHWAY
 from support.sensor_bench import CAR, HEADER, Bench
 
 from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.labels import BUILDINGS, ROAD_LINES, ROADS, TERRAIN
 from ros2_cosim.carla_headless.maps import own_maps
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.light import Illumination
-from ros2_cosim.carla_headless.sensing.mesh import BUILDINGS, ROAD_LINES, ROADS, TERRAIN, cross
+from ros2_cosim.carla_headless.sensing.mesh import cross
 from ros2_cosim.carla_headless.sensing.raster import Lens, depths, pixel_centres, render
 from ros2_cosim.carla_headless.sensing.rays import cast, nearby
 from ros2_cosim.carla_headless.sensing.scene import SceneBuilder

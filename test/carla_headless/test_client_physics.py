@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -206,3 +207,154 @@ def test_tyres_hold_bends_that_the_traffic_manager_takes(world: Any, spawn: Any)
         acceleration = car.get_acceleration()
         sideways = max(sideways, acceleration.x * right.x + acceleration.y * right.y)
     assert sideways > 12.0  # m/s^2: more than gravity
+
+
+def _geared(car: Any, **changes: Any) -> Any:
+    """Give a car an engine of constant torque with three gears, each twice as long as the last."""
+    physics = car.get_physics_control()
+    radius = 0.01 * physics.wheels[0].radius
+    physics.mass = 1500.0
+    physics.drag_coefficient = 0.0
+    physics.torque_curve = [carla.Vector2D(0.0, 200.0), carla.Vector2D(6000.0, 200.0)]
+    physics.max_rpm, physics.final_ratio = 6000.0, 4.0
+    physics.gear_switch_time, physics.use_gear_autobox = 0.5, True
+    physics.forward_gears = [carla.GearPhysicsControl(ratio, 0.3, 0.8) for ratio in (4.0, 2.0, 1.0)]
+    for name, value in changes.items():
+        setattr(physics, name, value)
+    car.apply_physics_control(physics)
+    return radius
+
+
+def test_an_automatic_gearbox_shifts_at_its_engine_speeds(world: Any, spawn: Any) -> None:
+    car = spawn()
+    radius = _geared(car)
+    car.apply_control(carla.VehicleControl(throttle=1.0))
+    seen: list[tuple[int, float, float]] = []  # gear, engine speed, speed
+    for _ in range(240):
+        world.tick()
+        told = car.get_telemetry_data()
+        seen.append((told.gear, told.engine_rpm, told.speed))
+        assert car.get_control().gear == told.gear
+    gears = [gear for gear, _, _ in seen]
+    assert sorted(set(gears)) == [1, 2, 3] and gears == sorted(gears)
+    speeds = [speed for _, _, speed in seen]
+    for gear, ratio in ((2, 8.0), (3, 4.0)):
+        at = gears.index(gear)
+        # It shifts in the step after the engine has passed 80 % of 6000 / min ...
+        longer = 2.0 * ratio
+        before = [speeds[k] / radius * longer * 60.0 / (2.0 * math.pi) for k in (at - 2, at)]
+        assert before[0] <= 4800.0 <= before[1]
+        # ... and does not drive for half a second, 10 steps, without the lag of the throttle.
+        usual, parted = speeds[at] - speeds[at - 3], speeds[at + 9] - speeds[at + 6]
+        assert parted < 0.1 * usual
+        assert speeds[at + 18] - speeds[at + 15] > 0.3 * usual
+    # In the first gear: force of torque, ratio and radius, without the lag of the throttle.
+    first = [k for k, gear in enumerate(gears) if gear == 1]
+    k = first[len(first) // 2]
+    driven = (speeds[k + 2] - speeds[k]) / (2.0 * _STEP)
+    assert driven == pytest.approx(200.0 * 16.0 / radius / 1500.0, rel=0.03)
+    # Braking brings it back.
+    car.apply_control(carla.VehicleControl(brake=0.6))
+    _run(world, 120)
+    assert car.get_telemetry_data().gear == 1
+
+
+def test_gears_by_hand_limit_the_speed_and_drive_backwards(world: Any, spawn: Any) -> None:
+    back, first, second = spawn(), spawn(), spawn()  # one behind the other
+    for car in (first, second, back):
+        radius = _geared(car, gear_switch_time=0.0)
+    top = 6000.0 * 2.0 * math.pi / 60.0 / 16.0 * radius
+    for car, gear in ((first, 1), (second, 2), (back, -1)):
+        car.apply_control(carla.VehicleControl(throttle=1.0, manual_gear_shift=True, gear=gear))
+    _run(world, 30)
+    # In the second gear half the force; the lag of the throttle is the same.
+    assert first.get_velocity().length() == pytest.approx(
+        2.0 * second.get_velocity().length(), rel=0.1
+    )
+    _run(world, 130)
+    assert first.get_velocity().length() == pytest.approx(top, rel=0.06)
+    assert second.get_velocity().length() > 1.5 * top
+    assert second.get_control().gear == 2 and second.get_telemetry_data().gear == 2
+    assert back.get_velocity().x < -1.0 and back.get_telemetry_data().gear == -1
+    second.apply_control(carla.VehicleControl(throttle=1.0, manual_gear_shift=True, gear=0))
+    _run(world, 20)  # the lag of the throttle
+    before = second.get_velocity().length()
+    _run(world, 20)
+    assert second.get_velocity().length() < before
+    assert second.get_telemetry_data().engine_rpm == 0.0
+
+
+def test_a_torque_curve_is_felt_at_its_engine_speeds(world: Any, spawn: Any) -> None:
+    even, falling = spawn(), spawn()
+    _geared(even)
+    _geared(
+        falling,
+        torque_curve=[
+            carla.Vector2D(0.0, 200.0), carla.Vector2D(2000.0, 200.0), carla.Vector2D(3000.0, 50.0)
+        ],
+    )  # fmt: skip
+    for car in (even, falling):
+        car.apply_control(carla.VehicleControl(throttle=1.0))
+    _run(world, 10)
+    assert falling.get_velocity().length() == pytest.approx(even.get_velocity().length())
+    _run(world, 20)
+    assert falling.get_velocity().length() < 0.9 * even.get_velocity().length()
+
+
+def test_without_friction_a_car_slides_on(world: Any, spawn: Any) -> None:
+    smooth, usual = spawn(), spawn()
+    for car, friction in ((smooth, 0.0), (usual, 3.0)):
+        physics = car.get_physics_control()
+        physics.drag_coefficient = 0.0
+        wheels = physics.wheels
+        for wheel in wheels:
+            wheel.tire_friction = friction
+        physics.wheels = wheels
+        car.apply_physics_control(physics)
+        car.set_target_velocity(carla.Vector3D(25.0, 0.0, 0.0))
+        car.apply_control(carla.VehicleControl(brake=1.0, steer=0.5))
+    assert smooth.get_physics_control().wheels[0].tire_friction == 0.0
+    _run(world, 60)
+    velocity, turn = smooth.get_velocity(), smooth.get_angular_velocity().z
+    assert velocity.x == pytest.approx(25.0, abs=0.01) and abs(velocity.y) < 0.01
+    assert abs(turn) < 0.01
+    assert usual.get_velocity().length() < 5.0
+    # With its friction it can be stopped again.
+    physics = smooth.get_physics_control()
+    wheels = physics.wheels
+    for wheel in wheels:
+        wheel.tire_friction = 3.0
+    physics.wheels = wheels
+    smooth.apply_physics_control(physics)
+    _run(world, 80)
+    assert smooth.get_velocity().length() < 1.0
+
+
+def test_a_steering_curve_takes_steering_away_with_speed(world: Any, spawn: Any) -> None:
+    usual, curved = spawn(), spawn()
+    physics = curved.get_physics_control()
+    physics.steering_curve = [carla.Vector2D(0.0, 1.0), carla.Vector2D(36.0, 0.5)]
+    curved.apply_physics_control(physics)
+    angles = []
+    for car in (usual, curved):
+        car.enable_constant_velocity(carla.Vector3D(10.0, 0.0, 0.0))
+        car.apply_control(carla.VehicleControl(steer=0.2))
+    _run(world, 20)
+    for car in (usual, curved):
+        angles.append(car.get_wheel_steer_angle(carla.VehicleWheelLocation.FL_Wheel))
+        car.disable_constant_velocity()
+    assert angles[1] == pytest.approx(0.5 * angles[0], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_rpm", 0.0), ("final_ratio", -1.0), ("drag_coefficient", -1.0), ("mass", 0.0)],
+)
+def test_wrong_physics_changes_nothing(world: Any, spawn: Any, name: str, value: float) -> None:
+    car = spawn()
+    physics = car.get_physics_control()
+    usual = getattr(physics, name)
+    setattr(physics, name, value)
+    car.apply_physics_control(physics)
+    world.tick()
+    assert getattr(car.get_physics_control(), name) == usual

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sensor_bench import CAR, HEADER, Bench
 
+from ros2_cosim.carla_headless.labels import ROADS, TERRAIN
 from ros2_cosim.carla_headless.maps import own_maps
 from ros2_cosim.carla_headless.sensing import lidar
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.exact_arrays import exp, sincos
-from ros2_cosim.carla_headless.sensing.mesh import ROADS, TERRAIN
 from ros2_cosim.carla_headless.sensing.probes import all_between, first_on
 from ros2_cosim.carla_headless.sensing.rays import Grid, cast, cast_grid, nearby
 from ros2_cosim.carla_headless.sensing.scene import SceneBuilder, TriangleScene

@@ -181,6 +181,9 @@ def test_validate_names_file_line_and_fault(tmp_path: Path) -> None:
     assert len(lines) == 2
     assert re.match(r"cosim: .*bad\.dcpx, line \d+: .*Float46", lines[0])
     assert "worse.dcpx" in lines[1]
+    answers = json.loads(cosim("validate", good, bad, "--json", code=1))
+    assert [answer["valid"] for answer in answers] == [True, False]
+    assert answers[0]["name"] == "Sine" and "Float46" in answers[1]["fault"]
 
 
 @pytest.mark.parametrize(
@@ -359,6 +362,8 @@ def test_a_deviating_slave_fails_with_the_transcript(tmp_path: Path) -> None:
         assert "failed  srt" in text and "passed  nrt" in text
         assert "-> STC_register" in text
         report = json.loads(report_file.read_text())
+        again = json.loads(cosim("test", file, "--port", slave.port, "--only", "nrt", "--json"))
+        assert again["passed"]
         assert not report["passed"]
         failed = [o for o in report["outcomes"] if o["result"] == FAILED]
         assert "INVALID_OP_MODE" in failed[0]["message"]

@@ -21,6 +21,7 @@ from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
+from ros2_cosim.dcp.slave.fmu_description import fmu_variables, read_fmu
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
@@ -142,6 +143,29 @@ def test_structural_parameters_that_are_no_sizes_are_parameters(trig3: Path, neg
         master.run()
         master.stop()
     slave.close()
+
+
+def test_an_array_as_large_as_what_is_no_structural_parameter_is_refused(tmp_path: Path) -> None:
+    text = """<fmiModelDescription fmiVersion="3.0" modelName="m" instantiationToken="g">
+        <CoSimulation modelIdentifier="m"/>
+        <ModelVariables>
+        <Float64 name="u" valueReference="3" causality="input" start="0">
+        <Dimension valueReference="0"/></Float64>
+        <UInt8 name="s" valueReference="0" causality="input" start="0"/>
+        <Float64 name="y" valueReference="4" causality="output"/>
+        <Float64 name="time" valueReference="5" causality="independent" variability="continuous"/>
+        </ModelVariables>
+        <ModelStructure><Output valueReference="4"/></ModelStructure>
+        </fmiModelDescription>"""
+    path = tmp_path / "m.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    with pytest.raises(DescriptionError) as caught:
+        fmu_variables(read_fmu(path))
+    assert str(caught.value) == (
+        "variable 'u': found a dimension of the size of valueReference 0; allowed are structural "
+        "parameters"
+    )
 
 
 def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:

@@ -6,16 +6,25 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support.wave_models import Trigonometric
 
+from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.interfaces.records import ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import Scenario, make_scenario
@@ -96,6 +105,77 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
         model.finish()
     finally:
         model.close()
+
+
+class Remembering(Trigonometric):
+    """Counts what is asked of it, and what was not reset shows in its output."""
+
+    resets = configured = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps = 0
+
+    def configure(self, parameters: Mapping[str, Any]) -> None:
+        Remembering.configured += 1
+        self._steps = 0
+
+    def do_step(self, step: StepInfo) -> None:
+        super().do_step(step)
+        self._steps += 1
+        self.row = (float(self._steps), self.y)
+
+    def reset(self) -> None:
+        Remembering.resets += 1
+
+
+def lived(model: Any) -> list[Any]:
+    """What a master reports in a run of four activations."""
+    found = []
+    for number in range(4):
+        sample = Sample(0, 0, ControlCommand(0.0, 0.5 * number, 0.0, 0.0)) if number else None
+        found.append(model.activate(Step(number * 10_000_000, {}, {"command": sample})))
+    model.finish()
+    return found
+
+
+@contextmanager
+def served(tmp_path: Path, *, can_handle_reset: bool) -> Iterator[dict[str, Any]]:
+    """A slave elsewhere, as settings."""
+    made = describe(Remembering)
+    capabilities = replace(made.capabilities, can_handle_reset=can_handle_reset)
+    description = replace(made, capabilities=capabilities)
+    file = tmp_path / "wave.dcpx"
+    file.write_bytes(description_bytes(description))
+    server = SlaveServer(Remembering(), description, host="127.0.0.1", port=0, once=False)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield {"description": str(file), "host": "127.0.0.1", "port": server.port}
+    finally:
+        server.stop()
+        thread.join(60.0)
+
+
+@pytest.mark.parametrize("how", ["reset", "registered again", "made again"])
+def test_a_master_begins_anew_with_all_its_slaves(how: str, tmp_path: Path) -> None:
+    Remembering.resets = Remembering.configured = 0
+    with ExitStack() as stack:
+        slave: dict[str, Any] = {"model": "dcp_bridge.test_dcp_bridge:Remembering"}
+        if how != "made again":
+            slave = stack.enter_context(served(tmp_path, can_handle_reset=how == "reset"))
+        wave = {**slave, "parameters": {"amplitude": 2.0, "phase": 0.25}}
+        model = build_model(scenario(slaves={"wave": wave}), "plant", "ros")
+        stack.callback(model.close)
+        assert cannot_begin_anew(model) == ""
+        first = lived(model)
+        for _ in range(2):
+            assert renewed(model, "plant", lambda: model) is model
+            assert lived(model) == first
+        assert first[3]["static"].objects[0].x == 30.0, "a thousand steps in a second"
+        if how != "made again":
+            assert Remembering.resets == (2 if how == "reset" else 0)
+            assert Remembering.configured == 3
 
 
 @pytest.mark.parametrize(

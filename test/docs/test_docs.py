@@ -259,7 +259,7 @@ def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenari
 
 def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
-    known |= {"include", "parameters", "platoon", *SceneSettings.model_fields}
+    known |= {"include", "parameters", "platoon", "ros_bridge", *SceneSettings.model_fields}
     known |= {*SceneVehicleSettings.model_fields, *SensorSettings.model_fields}
     for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):

@@ -10,7 +10,6 @@ from ros2_cosim.kernel.time import (
     FOREVER,
     NEVER,
     format_ns,
-    join_stamp,
     parse_duration,
     saturating_add,
     split_stamp,
@@ -83,10 +82,10 @@ def test_adding_saturates(time: int, duration: int) -> None:
 
 
 @given(times)
-def test_stamps_split_and_join(time: int) -> None:
+def test_stamps_are_split(time: int) -> None:
     sec, nanosec = split_stamp(time)
     assert 0 <= nanosec < 10**9
-    assert join_stamp(sec, nanosec) == time
+    assert sec * 10**9 + nanosec == time
 
 
 def test_seconds() -> None:

@@ -2,9 +2,7 @@
 """Bicycle derivatives against the published CommonRoad numbers, and Vehicle against them."""
 
 import pytest
-
-from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
-from ros2_cosim.models.vehicle.bicycle import (
+from support.bicycle import (
     BMW_320I,
     BicycleParameters,
     KinematicState,
@@ -14,6 +12,8 @@ from ros2_cosim.models.vehicle.bicycle import (
     limited_steer_rate,
     single_track_derivative,
 )
+
+from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 RATE, ACCELERATION = 0.15, 0.63 * 9.81
 

@@ -56,7 +56,7 @@ def test_lane_is_kept_through_the_whole_curve(
     assert worst < 0.1
     assert keeper.lane_id == car.position.lane_id == lane_id
     assert car.vehicle.vx == pytest.approx(25.0, abs=0.1)
-    assert car.heading_error == pytest.approx(0.0, abs=1e-3)
+    assert car.vehicle.yaw == pytest.approx(car.position.heading, abs=1e-3)
 
 
 @pytest.mark.parametrize("lane_id", [-2, 2])

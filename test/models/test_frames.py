@@ -142,9 +142,3 @@ def test_looking_straight_up_or_down_keeps_the_rotation(pitch: float) -> None:
     back = frames.quaternion_from_rpy(*frames.rpy_from_quaternion(*q))
     sign = 1.0 if back[3] * q[3] + back[0] * q[0] >= 0.0 else -1.0
     assert tuple(sign * value for value in back) == pytest.approx(q, abs=1e-7)
-
-
-def test_normalise() -> None:
-    assert frames.normalise((0.0, 0.0, 3.0, 4.0)) == (0.0, 0.0, 0.6, 0.8)
-    with pytest.raises(ValueError, match="must be finite and not zero"):
-        frames.normalise((0.0, 0.0, 0.0, 0.0))

@@ -112,6 +112,19 @@ def test_the_nose_dives_when_braking() -> None:
     assert vehicle.wheel_forces() == (0.0, 0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("kind", LEVELS)
+def test_air_that_would_lift_an_axle_leaves_the_forces_of_its_wheels_finite(
+    kind: type[Vehicle],
+) -> None:
+    vehicle = made(kind, SEDAN, 411.0)
+    vehicle.step(0.01, ActuatorCommand())
+    weight = SEDAN.mass * GRAVITY
+    base = SEDAN.front_axle + SEDAN.rear_axle
+    shift = -SEDAN.mass * vehicle.ax * SEDAN.cg_height / base
+    assert shift > weight * SEDAN.front_axle / base, "more than rests on the rear axle"
+    assert vehicle.wheel_forces() == (0.0, 0.0, 0.0, 0.0)
+
+
 def test_load_transfer_costs_grip() -> None:
     """Two tracks with tyres whose friction falls with the load turn less tightly at the limit."""
     tyre = MagicFormula(load_drop=0.4)

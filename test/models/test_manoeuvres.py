@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -283,6 +285,33 @@ def test_the_tables_of_the_epa_are_those_that_are_published(name: str) -> None:
         assert begin == pytest.approx([0.0, 3.0, 5.9, 8.6])
     if name == "ftp75":
         assert table.at(1369.0 + 23.0).speed == table.at(23.0).speed, "the hot start"
+
+
+def test_the_wltc_comes_with_a_package_of_the_european_commission(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stand-in for the package: the project does not contain the table."""
+    duration, distance, largest = PUBLISHED["wltc_3b"][2]
+    right = [float(line.split(",")[1]) * 3.6 for line in
+             schedule(duration, distance, largest).splitlines()]  # fmt: skip
+
+    def install(speeds: list[float]) -> None:
+        module = ModuleType("wltp.cycles.class3")
+        vars(module)["class_data_b"] = lambda: {"cycle": speeds}
+        for name in ("wltp", "wltp.cycles"):
+            monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    install(right)
+    table = drive_cycle("wltc_3b")
+    assert table.duration == 1800.0 and table.largest == pytest.approx(131.3 / 3.6)
+    install(right[:-1])
+    with pytest.raises(ConfigurationError, match="cycle: found a duration of 1799 s; the cycle"):
+        drive_cycle("wltc_3b")
+    for name in ("wltp", "wltp.cycles", "wltp.cycles.class3"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ConfigurationError, match="run 'pip install --no-deps wltp==0.1.2a0'"):
+        drive_cycle("wltc_3b")
 
 
 def test_a_vehicle_is_passed_when_it_is_so_far_behind() -> None:

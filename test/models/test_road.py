@@ -323,7 +323,7 @@ def test_lines_for_drawing_and_spawning() -> None:
     assert [p.x for p in left] == [100.0, 90.0, 60.0, 30.0, 0.0]
     assert {p.y for p in right} == {-2.0}
     assert {p.heading for p in left} == {math.pi}
-    assert roads.border_line(1, -1, 50.0)[1] == pytest.approx((50.0, -4.0, 0.0))
+    assert roads.road(1).lanes.borders(-1, 50.0)[1] == pytest.approx(-4.0)
     assert len(roads.spawn_points(20.0, 15.0)) == 4 * 2 + 2 * 2
     assert (driving_direction(-1), driving_direction(2)) == (1, -1)
 

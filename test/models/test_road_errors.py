@@ -145,7 +145,8 @@ def test_namespaces_comments_and_encodings_do_not_matter() -> None:
 def test_an_empty_geo_reference_is_none(header: str) -> None:
     start = HIGHWAY.index("<geoReference>")
     end = HIGHWAY.index("</geoReference>") + len("</geoReference>")
-    RoadNetwork.from_xodr(HIGHWAY[:start] + header + HIGHWAY[end:])
+    network = RoadNetwork.from_xodr(HIGHWAY[:start] + header + HIGHWAY[end:])
+    assert (network.geo_reference.strip(), network.geo_origin) == ("", None)
 
 
 def test_lines_are_right_in_long_files() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "ros2_cosim"
@@ -22,19 +23,37 @@ OF_A_STANDARD = (
 )
 
 
+#: Rooms whose modules are executables and commands: ``main`` in each, ``run`` in some.
+OF_COMMANDS = ("cli", "nodes")
+
+
 def is_of_a_standard(module: str) -> bool:
     return any(module == place or module.startswith(f"{place}/") for place in OF_A_STANDARD)
 
 
+def public_names(*kinds: type[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Module and name of the public definitions of some kinds in the package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, kinds) and not node.name.startswith("_"):
+                yield path.relative_to(PACKAGE).as_posix(), node.name
+
+
 def test_no_two_classes_have_one_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        module = path.relative_to(PACKAGE).as_posix()
-        if is_of_a_standard(module):
-            continue
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(module)
+    for module, name in public_names(ast.ClassDef):
+        if not is_of_a_standard(module):
+            places[name].append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_two_things_of_a_room_have_one_name() -> None:
+    """Also in the rooms of standards."""
+    places: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for module, name in public_names(ast.ClassDef, ast.FunctionDef):
+        room = module.partition("/")[0]
+        if room not in OF_COMMANDS and name != "main":
+            places[room, name].append(module)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 

@@ -8,7 +8,10 @@ import math
 from pathlib import Path
 
 import pytest
+from support.behaviours import Plain
 
+from ros2_cosim.documents.settings import Section
+from ros2_cosim.record import driving_measures
 from ros2_cosim.record.driving_measures import (
     Braking,
     Intended,
@@ -22,6 +25,7 @@ from ros2_cosim.record.driving_measures import (
 from ros2_cosim.record.report_data import load_run
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.library import library_file
+from ros2_cosim.scenario.registry import NamedModel
 from ros2_cosim.scenario.schema import load_scenario
 
 
@@ -59,11 +63,47 @@ def test_time_gap_error_and_ratio() -> None:
     assert ratio(3.3, 3.0) == pytest.approx(1.1) and math.isnan(ratio(1.0, 0.0))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"scene": 3, "participants": {}}'])
+_NO_SCENARIOS = [
+    "",
+    "[]",
+    "{}",
+    '{"scene": 3, "participants": {}}',
+    '{"scene": {}, "participants": {"a": 5}}',
+    '{"scene": {}, "participants": {"a": {"model": "cacc_controller"}}}',
+    '{"scene": {}, "participants": {"a": {"model": ["cacc_controller"], "outputs": {}}}}',
+]
+
+
+@pytest.mark.parametrize("text", _NO_SCENARIOS)
 def test_without_a_scenario_nothing_is_intended(tmp_path: Path, text: str) -> None:
     if text:
         (tmp_path / "scenario.json").write_text(text)
     assert intended(tmp_path) == Intended()
+
+
+def test_a_policy_is_that_of_any_installed_model_which_declares_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OwnController(Plain):
+        class Parameters(Section):
+            standstill_gap: float = 3.0
+            time_gap: float = 1.5
+
+    found = NamedModel("own", OwnController)
+    monkeypatch.setattr(driving_measures, "available_models", lambda: {"own": None})
+    monkeypatch.setattr(driving_measures, "find_model", lambda name, where: found)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "evil.py").write_text("raise SystemExit('the code of the directory has run')")
+    outputs = {"control": {"topic": "/ego/control"}}
+    participants = {
+        "own": {"model": "own", "outputs": outputs, "parameters": {"time_gap": 1.2}},
+        "wrong": {"model": "own", "outputs": outputs, "parameters": {"time_gap": "long"}},
+        "evil": {"model": "evil:Model", "outputs": outputs},
+    }
+    (tmp_path / "scenario.json").write_text(
+        json.dumps({"scene": {"platoon": ["a", "ego"]}, "participants": participants})
+    )
+    assert intended(tmp_path) == Intended(("a", "ego"), {"ego": Policy(3.0, 1.2)})
 
 
 def test_a_run_has_its_measures(tmp_path: Path) -> None:

@@ -222,10 +222,21 @@ def test_client_of_another_node_is_named_as_not_repeatable(run):
     assert (accepted.trace_sha256, accepted.repeatable) == (found.trace_sha256, True)
 
 
-def test_nodes_in_a_namespace_give_the_same_trace(run):
+def test_nodes_in_a_namespace_give_the_same_trace(run, tmp_path, monkeypatch):
+    """Also one that a package has, and one that reads ``/tf`` by its full name, as tf2 does."""
+    executable = tmp_path / "lib" / "my_nodes" / "relay"
+    executable.parent.mkdir(parents=True)
+    script = scenarios.NODES / "relay_node.py"
+    executable.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    executable.chmod(0o755)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
     data = scenarios.timer(stamp="header")
     relay = scenarios.relay(script="lifecycle_node.py", node_name="/cars/relay")["participants"]
     data["participants"] |= {"relay": relay["relay"], "sink": relay["sink"]}
+    packaged = scenarios.relay(package="my_nodes", executable="relay")["participants"]["relay"]
+    del packaged["parameters"]["script"]
+    packaged["outputs"]["sum"]["topic"] = "/packaged/sum"
+    data["participants"] |= {"packaged": packaged, **scenarios.transforms()}
     expected = run(data, "composed").trace_sha256
     found = run(data, "composed", namespace="/a/b")
     assert (found.trace_sha256, found.repeatable) == (expected, True)

@@ -215,11 +215,11 @@ def test_a_signal_ends_a_busy_visualisation_without_a_word(
 @pytest.mark.parametrize(
     ("parameter", "complaint"),
     [
-        ("rate:=0.0", "rate is 0.0, must be positive"),
-        ("lengths:=[4.0, 4.0]", "lengths is [4.0, 4.0], must be one or 3 positive values"),
-        ("rate:=fast", "rate is 'fast', must be positive"),
-        ("sensors:=[unknown]", "sensors of ['unknown']"),
-        ("vehicles:=[a, a]", "need own names"),
+        ("rate:=0.0", "rate: found 0.0; allowed is a number above 0"),
+        ("lengths:=[4.0, 4.0]", "lengths: found [4.0, 4.0]; allowed is one number above 0, or 3"),
+        ("rate:=fast", "rate: found 'fast'; allowed is a number above 0"),
+        ("sensors:=[unknown]", "sensors: found ['unknown']; allowed are"),
+        ("vehicles:=[a, a]", "allowed are names that differ"),
         ("road_file:=/nowhere.xodr", "/nowhere.xodr: cannot be read"),
     ],
 )

@@ -80,6 +80,21 @@ def platoon(tmp_path_factory) -> Path:
     return out
 
 
+def test_the_command_takes_the_shape_that_has_checkpoints(tmp_path):
+    """And its answer is one document."""
+
+    def run(*arguments: object) -> dict:
+        done = CliRunner().invoke(app, ["run", *map(str, arguments), "--json"])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    out = tmp_path / "whole"
+    whole = run(PLATOON, "--set", "duration=2s", "--checkpoint", "1", "--out", out)
+    assert (whole["shape"], whole["output"], whole["repetitions"]) == ("inproc", str(out), [])
+    branch = run("--branch", out / "checkpoint-1s.ckpt", "--out", tmp_path / "branch")
+    assert branch["trace_sha256"] == whole["trace_sha256"]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_branch_is_the_run_that_went_on(name, tmp_path_factory):
     scenario, changes = SCENARIOS[name]
@@ -293,10 +308,10 @@ def test_what_cannot_save_its_state_is_named_before_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--shape", "ros"], "--checkpoint: found with shape ros; allowed is it with shape inproc"),
-        (["--shape", "composed"], "found with shape composed; allowed is it with shape inproc"),
-        (["--shape", "inproc", "--rate", "1"], "--checkpoint: found with --rate"),
-        (["--shape", "inproc", "--repeat", "2"], "--checkpoint: found with --repeat"),
+        (["--shape", "ros"], "--checkpoint: found with shape ros; allowed is shape inproc"),
+        (["--shape", "composed"], "found with shape composed; allowed is shape inproc"),
+        (["--shape", "inproc", "--rate", "1"], "--checkpoint: found together with --rate"),
+        (["--shape", "inproc", "--repeat", "2"], "--checkpoint: found together with --repeat"),
         (["--shape", "inproc", "--set", "duration=1s"], "more than 0 s and less than 1 s"),
         (["--shape", "inproc", "--checkpoint", "soon"], "--checkpoint: found 'soon'"),
     ],

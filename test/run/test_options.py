@@ -16,8 +16,8 @@ from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.run.options import OPTIONS, read_options
 
-#: Shape ``inproc`` alone has them, which launch files do not start.
-COMMAND_LINE_ALONE = ("--dashboard",)
+#: Shape ``inproc`` alone has the first, which launch files do not start.
+COMMAND_LINE_ALONE = ("--dashboard", "--json")
 
 
 def options_of_run() -> dict[str, Any]:
@@ -53,6 +53,8 @@ def test_what_is_not_given_means_the_same_everywhere() -> None:
         default = given[option.flag].default
         if name == "rate":
             assert default == option.default
+        elif name == "shape":  # which is chosen by what else is asked for
+            assert default is None and not option.default
         else:
             assert (default or None) == (getattr(RunRequest(Path("x")), name) or None), name
 

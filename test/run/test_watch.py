@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ros2_cosim.run.watch import EXIT_HUNG, RunWatch
+from ros2_cosim.interfaces.processes import EXIT_HUNG
+from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.plan import Process
 
 PLAN = [

@@ -68,6 +68,9 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
             assert monitor.code == 0, monitor
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 1s"
             rows = table_of(monitor.stdout)
+            state = json.loads(run.command("monitor", "--json").stdout)
+            assert (state["state"], state["time_ns"]) == ("PAUSED", 1_000_000_000)
+            assert {entry["participant"] for entry in state["participants"]} == rows.keys()
             participants = {"plant", "sensor", "controller", "observer"}
             assert rows.keys() == participants | ({"recorder"} if shape == "ros" else set())
             for row in rows.values():

@@ -101,6 +101,13 @@ def data(packages: Path) -> dict[str, Any]:
         "as": {"nav_sat": {"latitude": 50.0, "longitude": 8.0, "altitude": 100.0}},
         "of": ["odometry/plain"],
     }
+    outputs["velocity/plain"] = {
+        "type": "autoware_vehicle_msgs/msg/VelocityReport",
+        "topic": "/plain/velocity_status",
+        "frame_id": "plain/base_link",
+        "as": "autoware_velocity",
+        "of": ["odometry/plain"],
+    }
     outputs["covariant/plain"] = {
         "type": ODOMETRY,
         "topic": "/plain/covariant",
@@ -194,6 +201,15 @@ def test_sensors_are_standard_messages(recorded: dict[str, list[tuple[int, bytes
     assert odometry.pose.pose.position.x == truth.x and odometry.twist.twist.linear.x == truth.vx
     assert odometry.pose.covariance[0] == 0.25 and odometry.twist.covariance[35] == 1e-6
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "plain/base_link")
+
+
+def test_a_velocity_is_what_autoware_reads(recorded: dict[str, list[tuple[int, bytes]]]) -> None:
+    codec = DEFAULT.wire_codec("autoware_vehicle_msgs/msg/VelocityReport", frame_id="")
+    stamp, data = recorded["/plain/velocity_status"][-1]
+    truth = DEFAULT.codec(ODOMETRY).decode(dict(recorded["/plain/odometry"])[stamp])[2]
+    found = codec.decode(data)
+    assert found[0] == stamp
+    assert found[2] == pytest.approx((truth.vx, truth.vy, truth.wz))
 
 
 def test_frames_are_in_the_bag(recorded: dict[str, list[tuple[int, bytes]]]) -> None:

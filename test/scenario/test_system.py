@@ -14,8 +14,9 @@ from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model, topic_of
+from ros2_cosim.scenario.system import build_graph, build_model
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 PEDAL = "ros2_cosim/msg/ControlCommand"
@@ -154,6 +155,7 @@ def test_a_model_may_be_any_factory_named_by_module() -> None:
         (".x:make", "model '.x:make' cannot be loaded: "),
         ("numpy:__name__", "model 'numpy:__name__' cannot be loaded: it is of type str"),
         ("json:loads", "found 'json:loads'; the Python standard library has no models"),
+        ("models/mine.py:Mine", "allowed is module:factory with a module that can be imported"),
         ("support.behaviours:wire_nothing", "which cannot be called with one argument"),
     ],
 )
@@ -204,8 +206,13 @@ def test_a_misspelt_member_of_a_model_is_refused() -> None:
         build_model(system(a={"model": f"{__name__}:Misspelt"}), "a", "inproc")
 
 
+def test_a_misspelt_member_of_a_class_is_found_without_making_it() -> None:
+    with pytest.raises(ConfigurationError, match="a.model: .*Misspelt: found 'on_stopp', which"):
+        declare(system(a={"model": f"{__name__}:Misspelt"}), "a")
+
+
 def test_topic_and_type_of_a_port() -> None:
-    settings = topic_of(load_scenario(PLATOON), "cacc1", "control")
+    settings = load_scenario(PLATOON).outputs_of("cacc1")["control"]
     assert (settings.topic, settings.type) == ("/follower1/control", PEDAL)
 
 

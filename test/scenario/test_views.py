@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 import yaml
+from support.sensor_scenario import sensor_scenario
 
 from ros2_cosim.documents.installed import share_file
-from ros2_cosim.scenario.plan import declared_outputs, drawn_vehicles, undrawable
+from ros2_cosim.scenario.plan import drawing, drawn_vehicles, undrawable, with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.views import (
     FOXGLOVE_LAYOUT,
     MARKER_TOPICS,
     RVIZ_VIEW,
+    SENSOR_DISPLAYS,
     foxglove_layout,
     rviz_view,
+    viewed_topics,
     write_views,
 )
 
@@ -26,12 +29,20 @@ from ros2_cosim.scenario.views import (
 TYPES = {
     "rviz_default_plugins/MarkerArray": "visualization_msgs/msg/MarkerArray",
     "rviz_default_plugins/Odometry": "nav_msgs/msg/Odometry",
+    **{display: kind for kind, display in SENSOR_DISPLAYS.items()},
 }
+#: Where an own scenario may have the odometry of a vehicle.
+OWN_TOPIC = "/localization/kinematic_state"
 
 
-@pytest.fixture(scope="module", params=["platoon", "endurance"])
+@pytest.fixture(scope="module", params=["platoon", "endurance", "sensors"])
 def scenario(request: pytest.FixtureRequest) -> Scenario:
-    return declared_outputs(load_scenario(share_file(f"config/{request.param}.yaml")))
+    if request.param == "sensors":
+        found = sensor_scenario("lidar", "front", "imu")
+        outputs = found.participants["world"].outputs
+        outputs["odometry/ego"] = outputs["odometry/ego"].model_copy(update={"topic": OWN_TOPIC})
+        return with_declared_outputs(found)
+    return with_declared_outputs(load_scenario(share_file(f"config/{request.param}.yaml")))
 
 
 def published(scenario: Scenario) -> dict[str, str]:
@@ -49,33 +60,53 @@ def test_marker_topics_are_those_of_the_visualisation() -> None:
     assert names == MARKER_TOPICS
 
 
+def sensors(scenario: Scenario) -> set[str]:
+    """Topics of what RViz can show of sensors."""
+    return {topic for topic, kind in published(scenario).items() if kind in SENSOR_DISPLAYS}
+
+
+def tracks(scenario: Scenario) -> set[str]:
+    """Topics of odometries of vehicles."""
+    if scenario.name == "sensors":
+        return {OWN_TOPIC, *(f"/{name}/odometry" for name in drawn_vehicles(scenario)[1:])}
+    return {f"/{name}/odometry" for name in drawn_vehicles(scenario)}
+
+
 def test_rviz_shows_topics_that_are_there(scenario: Scenario) -> None:
     vehicles = drawn_vehicles(scenario)
-    manager = rviz_view(vehicles)["Visualization Manager"]
+    topics = viewed_topics(scenario, vehicles)
+    manager = rviz_view(vehicles[0], topics)["Visualization Manager"]
     shown = {
         display["Topic"]["Value"]: TYPES[display["Class"]]
         for display in manager["Displays"]
         if "Topic" in display
     }
     assert shown.items() <= published(scenario).items()
-    assert {f"/{name}/odometry" for name in vehicles} | {*MARKER_TOPICS} == shown.keys()
+    assert shown.keys() == tracks(scenario) | sensors(scenario) | {*MARKER_TOPICS}
     views = [manager["Views"]["Current"], *manager["Views"]["Saved"]]
     assert {view["Target Frame"] for view in views} == {f"{vehicles[0]}/base_link"}
+    placed = rviz_view(vehicles[0], topics, "/a")["Visualization Manager"]["Displays"]
+    assert {d["Topic"]["Value"] for d in placed if "Topic" in d} == {f"/a{t}" for t in shown}
 
 
 def test_foxglove_shows_topics_and_fields_that_are_there(scenario: Scenario) -> None:
-    layout = foxglove_layout(drawn_vehicles(scenario))
+    vehicles = drawn_vehicles(scenario)
+    layout = foxglove_layout(vehicles[0], viewed_topics(scenario, vehicles))
     topics = published(scenario)
     panels = layout["configById"]
-    assert panels["3D!scene"]["topics"].keys() <= topics.keys()
+    pictures = {p["imageMode"]["imageTopic"] for n, p in panels.items() if n[:5] == "Image"}
+    drawn = panels["3D!scene"]["topics"].keys()
+    assert drawn | pictures == {*MARKER_TOPICS} | sensors(scenario) and not drawn & pictures
+    assert all(topics[topic] == "sensor_msgs/msg/Image" for topic in pictures)
     plotted = [
         path["value"] for name, p in panels.items() if name[:4] == "Plot" for path in p["paths"]
     ]
-    assert len(plotted) == 2 * len(drawn_vehicles(scenario))
+    assert len(plotted) == 2 * len(vehicles)
     for value in plotted:
         topic, _, field = value.partition(".")
         assert topics[topic] == "nav_msgs/msg/Odometry"
         assert field in ("twist.twist.linear.x", "pose.pose.position.x")
+    assert {value.partition(".")[0] for value in plotted} == tracks(scenario)
 
     def named(node: Any) -> set[str]:
         if isinstance(node, str):
@@ -85,10 +116,21 @@ def test_foxglove_shows_topics_and_fields_that_are_there(scenario: Scenario) -> 
     assert named(layout["layout"]) == panels.keys()
 
 
-def test_both_are_written(tmp_path: Path) -> None:
-    write_views(tmp_path, ["a", "b"])
-    assert yaml.safe_load((tmp_path / RVIZ_VIEW).read_text()) == rviz_view(["a", "b"])
-    assert json.loads((tmp_path / FOXGLOVE_LAYOUT).read_text()) == foxglove_layout(["a", "b"])
+def test_both_are_written(scenario: Scenario, tmp_path: Path) -> None:
+    vehicles = drawn_vehicles(scenario)
+    topics = viewed_topics(scenario, vehicles)
+    write_views(tmp_path, scenario, vehicles)
+    assert yaml.safe_load((tmp_path / RVIZ_VIEW).read_text()) == rviz_view(vehicles[0], topics)
+    written = json.loads((tmp_path / FOXGLOVE_LAYOUT).read_text())
+    assert written == foxglove_layout(vehicles[0], topics)
+
+
+def test_a_vehicle_whose_size_the_simulator_knows_is_drawn() -> None:
+    scenario = sensor_scenario("imu")
+    vehicles = scenario.scene["vehicles"]
+    for settings in vehicles.values():
+        settings.pop("length", None)
+    assert drawing(scenario)["lengths"] == [4.792] * len(vehicles)
 
 
 def test_a_scenario_without_vehicles_cannot_be_drawn() -> None:

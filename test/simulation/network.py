@@ -12,7 +12,7 @@ what was sent meanwhile is lost, what is latched comes again.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -307,6 +307,10 @@ class SimulatedNode:
     def now(self) -> _Time:
         """As that of rclpy's clock."""
         return _Time(self.network.world.now)
+
+    def has_parameter(self, name: str) -> bool:
+        """As rclpy's, of a node that is new."""
+        return False
 
     def declare_parameter(self, name: str, default: Any, descriptor: Any = None) -> _Parameter:
         """As rclpy's."""
@@ -862,6 +866,14 @@ class SimulatedMiddleware:
         lane = SimulatedLane(node, self._process, ordered=self._ordered)
         lane.add_node(node)
         return lane
+
+    def set_aside(self, nodes: Sequence[Any], executor: Any) -> None:
+        """Give up what the nodes have: here all of it is on the lane, which the process leaves."""
+        leaves = self.nodes[0] in nodes
+        for node in nodes:
+            node.destroy_node()
+        if leaves:
+            self.end()
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""

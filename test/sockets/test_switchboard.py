@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from ros2_cosim.sockets import switchboard
+from ros2_cosim.sockets.peers import PeerProcess
 from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
 
 SECRET = "of this run"
@@ -133,7 +134,8 @@ def test_what_is_no_message_of_this_run_is_not_heard(
 
 
 def test_another_user_gets_nothing(board: Switchboard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switchboard, "_user_of", lambda link: os.getuid() + 1)
+    stranger_of = PeerProcess(os.getpid(), os.getuid() + 1, os.getgid())
+    monkeypatch.setattr(switchboard, "peer_of", lambda link: stranger_of)
     with pytest.raises(PermissionError, match="another user"):
         CallerEnd(board.address, SECRET)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:

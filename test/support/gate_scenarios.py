@@ -83,6 +83,25 @@ def fold(node: Data | None = None, **settings: Any) -> Data:
     }
 
 
+def transforms() -> Data:
+    """The participants of a node that reads ``/tf``, and of what sends it."""
+    tied = {"inputs": {"tf": "/tf"}, "outputs": {"sum": "sum"}}
+    return {
+        "moving": {
+            "model": "support.seam_models:Demand",
+            "period": "20ms",
+            "parameters": {"fields": {}},
+            "outputs": {"demand": {"type": "tf2_msgs/msg/TFMessage", "topic": "/tf"}},
+        },
+        "listener": {
+            **foreign("tf_node.py", **tied),
+            "activation": {"any": ["tf"]},
+            "inputs": {"tf": "moving.demand"},
+            "outputs": {"sum": {"type": FLOAT, "topic": "/transforms/sum"}},
+        },
+    }
+
+
 def timer(**output: Any) -> Data:
     """A node whose simulated-time timer publishes every 20 ms what it read last."""
     settings = {

@@ -39,10 +39,11 @@ def start_server(*arguments: str, first: Path = HIGHWAY) -> tuple[subprocess.Pop
 def ticking_town() -> Iterator[tuple[Any, list[str]]]:
     """A client of a server with the town that ticks in steps of 50 ms; the server ends cleanly.
 
-    :returns: the client, and after the body what the server has said
+    :returns: the client with the server's ``port``, and after the body what the server has said
     """
     process, port = start_server(first=TOWN)
-    client = carla.Client("127.0.0.1", port)
+    client: Any = carla.Client("127.0.0.1", port)
+    client.port = port
     client.set_timeout(60.0)
     settings = client.get_world().get_settings()
     settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05

@@ -41,9 +41,34 @@ DEFINITIONS = {
         "DetectedObjectKinematics kinematics\nShape shape",
         "DetectedObjects": "std_msgs/Header header\nDetectedObject[] objects",
     },
+    "autoware_vehicle_msgs": {
+        "VelocityReport": "std_msgs/Header header\nfloat32 longitudinal_velocity\n"
+        "float32 lateral_velocity\nfloat32 heading_rate",
+    },
     "carla_msgs": {
         "CarlaEgoVehicleControl": "std_msgs/Header header\nfloat32 throttle\nfloat32 steer\n"
         "float32 brake\nbool hand_brake\nbool reverse\nint32 gear\nbool manual_gear_shift",
+        "CarlaActorInfo": "uint32 id\nuint32 parent_id\nstring type\nstring rolename",
+        "CarlaActorList": "CarlaActorInfo[] actors",
+        "CarlaCollisionEvent": "std_msgs/Header header\nuint32 other_actor_id\n"
+        "geometry_msgs/Vector3 normal_impulse",
+        "CarlaEgoVehicleInfo": "uint32 id\nstring type\nstring rolename\n"
+        "CarlaEgoVehicleInfoWheel[] wheels\nfloat32 max_rpm\nfloat32 moi\n"
+        "float32 damping_rate_full_throttle\n"
+        "float32 damping_rate_zero_throttle_clutch_engaged\n"
+        "float32 damping_rate_zero_throttle_clutch_disengaged\nbool use_gear_autobox\n"
+        "float32 gear_switch_time\nfloat32 clutch_strength\nfloat32 mass\n"
+        "float32 drag_coefficient\ngeometry_msgs/Vector3 center_of_mass",
+        "CarlaEgoVehicleInfoWheel": "float32 tire_friction\nfloat32 damping_rate\n"
+        "float32 max_steer_angle\nfloat32 radius\nfloat32 max_brake_torque\n"
+        "float32 max_handbrake_torque\ngeometry_msgs/Vector3 position",
+        "CarlaEgoVehicleStatus": "std_msgs/Header header\nfloat32 velocity\n"
+        "geometry_msgs/Accel acceleration\ngeometry_msgs/Quaternion orientation\n"
+        "CarlaEgoVehicleControl control",
+        "CarlaLaneInvasionEvent": "std_msgs/Header header\nint32[] crossed_lane_markings",
+        "CarlaStatus": "uint64 frame\nfloat32 fixed_delta_seconds\nbool synchronous_mode\n"
+        "bool synchronous_mode_running",
+        "CarlaWorldInfo": "string map_name\nstring opendrive",
     },
     "derived_object_msgs": {
         "Object": "std_msgs/Header header\nuint32 id\nuint8 detection_level\n"

@@ -25,9 +25,9 @@ from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
-from ros2_cosim.vds.ports import CommandPorts, CommandReceiver, read_address
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.vds.server import ServerSettings, VdsServer
+from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, read_address
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
 PATIENCE_S = 60.0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.sensor_scenario import sensor_scenario
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -47,6 +48,11 @@ class Page:
         asked = urllib.request.Request(f"{self._url}api/run", data, kind)
         with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
             found: dict[str, Any] = json.load(answer)
+        return found
+
+    def image(self, camera: int) -> bytes:
+        with urllib.request.urlopen(f"{self._url}api/camera?id={camera}", timeout=HANG_S) as answer:
+            found: bytes = answer.read()
         return found
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -111,6 +117,30 @@ def test_a_run_without_ros_is_shown_and_controlled(tmp_path: Path) -> None:
     assert (tmp_path / "out" / bag).read_bytes() == (tmp_path / "alone" / bag).read_bytes()
 
 
+def test_a_run_shows_its_world_and_cameras_and_keeps_its_trace(tmp_path: Path) -> None:
+    def use(page: Page) -> None:
+        page.until(lambda p: p["run"]["state"] == "paused")
+        page.ask({"action": "step", "count": 2})
+        # A run that stands is looked at, too.
+        picture = page.until(lambda p: p.get("world", {}).get("frame", 0) > 0 and p["vehicles"])
+        assert len(picture["world"]["cameras"]) == 3 and not picture["world"]["whole"]
+        assert len(picture["world"]["fields"]) == 4 and len(picture["objects"]) == 4
+        for camera in picture["world"]["cameras"]:
+            if camera["kind"] != "optical_flow":
+                assert page.image(camera["id"]).startswith(b"\x89PNG")
+        page.ask({"action": "resume"})
+
+    names = ("front", "tags", "flow", "radar")
+    scenario = sensor_scenario(*names)
+    page = Page(use)
+    with bring_up(RunRequest(scenario, shape="inproc", out=tmp_path / "out")) as prepared:
+        summary = run_shown(
+            prepared, Address(LOOPBACK, 0), paused=True, tell=page.lines.put, last_look=page.done
+        )
+    alone = run_inproc(sensor_scenario(*names), tmp_path / "alone")
+    assert summary.trace_sha256 == alone.trace_sha256
+
+
 def test_a_step_of_a_run_that_goes_on_pauses_it(tmp_path: Path) -> None:
     def use(page: Page) -> None:
         page.ask({"action": "rate", "rate": 0.1})
@@ -133,7 +163,7 @@ def test_a_scenario_without_vehicles_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--dashboard", "0"], "--dashboard: found with shape ros; allowed is it with shape"),
+        (["--dashboard", "0"], "--dashboard: found with shape ros; allowed is shape"),
         (["--shape", "inproc", "--dashboard", "x"], "--dashboard: found 'x'; allowed is [HOST:]PO"),
         (["--shape", "inproc", "--dashboard", "0", "--repeat", "2"], "allowed is a single run"),
     ],

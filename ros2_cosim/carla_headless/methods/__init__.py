@@ -5,6 +5,8 @@ from ros2_cosim.carla_headless.dispatch import MethodTable
 from ros2_cosim.carla_headless.methods import (
     actors,
     batch,
+    debug,
+    environment,
     recorder,
     scenery,
     session,
@@ -13,5 +15,5 @@ from ros2_cosim.carla_headless.methods import (
 )
 
 ALL = MethodTable()
-for _module in (session, recorder, actors, vehicles, walkers, scenery, batch):
+for _module in (session, environment, debug, recorder, actors, vehicles, walkers, scenery, batch):
     ALL.include(_module.TABLE)

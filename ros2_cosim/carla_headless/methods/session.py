@@ -6,18 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.carla_headless.decoding import (
-    anything,
     boolean,
     episode_settings,
-    listing,
     opendrive_parameters,
     pair,
     real,
     text,
-    u8,
     u16,
     u32,
-    u64,
     vector,
     weather,
 )
@@ -73,8 +69,8 @@ def _tick(simulation: Simulation) -> int:
 
 
 @_method("load_new_episode", VOID, text, boolean, u16)
-def _load(simulation: Simulation, name: str, reset_settings: bool, _layers: int) -> None:
-    simulation.load_map(name, reset_settings)
+def _load(simulation: Simulation, name: str, reset_settings: bool, layers: int) -> None:
+    simulation.load_map(name, reset_settings, layers)
 
 
 @_method("copy_opendrive_to_file", VOID, text, opendrive_parameters)
@@ -123,12 +119,6 @@ def _navigation_mesh(simulation: Simulation) -> bytes:
     return b"" if found is None else found[1]
 
 
-@_method("load_map_layer", VOID, u16)
-@_method("unload_map_layer", VOID, u16)
-def _map_layer(_: Simulation, _layers: int) -> None:
-    """Maps without buildings or foliage have no layers to show or hide."""
-
-
 @_method("get_weather_parameters", VALUE)
 def _get_weather(simulation: Simulation) -> Weather:
     return simulation.weather
@@ -136,7 +126,7 @@ def _get_weather(simulation: Simulation) -> Weather:
 
 @_method("set_weather_parameters", NONE, weather)
 def _set_weather(simulation: Simulation, parameters: Weather) -> None:
-    simulation.weather = parameters
+    simulation.set_weather(parameters)
 
 
 @_method("get_imui_gravity", VALUE)
@@ -147,23 +137,6 @@ def _get_gravity(simulation: Simulation) -> float:
 @_method("set_imui_gravity", NONE, real)
 def _set_gravity(simulation: Simulation, gravity: float) -> None:
     simulation.world.gravity = gravity
-
-
-@_method("get_names_of_all_objects", VALUE)
-def _object_names(_: Simulation) -> list[str]:
-    return []
-
-
-@_method("get_all_level_BBs", VALUE, u8)
-@_method("get_environment_objects", VALUE, u8)
-def _environment(_: Simulation, _label: int) -> list[Any]:
-    return []  # the world holds roads and actors, nothing else
-
-
-@_method("enable_environment_objects", NONE, listing(u64), boolean)
-def _enable_environment(_: Simulation, ids: list[int], _enable: bool) -> None:
-    if ids:
-        raise CallError(f"no environment object {ids[0]}: the world has roads and actors only")
 
 
 @_method("project_point", VALUE, vector, vector, real)
@@ -178,41 +151,6 @@ def _project_point(
 @_method("cast_ray", VALUE, vector, vector)
 def _cast_ray(simulation: Simulation, start: Vector, end: Vector) -> list[Labelled]:
     return all_between(simulation.sensors.scene(simulation.world), start, end)
-
-
-@_method("query_lights_state", VALUE, text)
-def _lights(_: Simulation, _client: str) -> list[Any]:
-    return []
-
-
-@_method("update_lights_state", NONE, text, listing(anything), boolean)
-def _update_lights(_: Simulation, _client: str, lights: list[Any], _discard: bool) -> None:
-    if lights:
-        raise CallError("this map has no street lights")
-
-
-@_method("apply_color_texture_to_objects", VOID, listing(text), u8, anything)
-@_method("apply_float_color_texture_to_objects", VOID, listing(text), u8, anything)
-def _texture(_: Simulation, names: list[str], _parameter: int, _texture: Any) -> None:
-    shown = names[0][:40] if names else ""
-    raise CallError(f"no object '{shown}' to paint: the world has roads and actors only")
-
-
-@_method("update_day_night_cycle", NONE, text, boolean)
-def _day_night(_: Simulation, _client: str, _active: bool) -> None:
-    """The light of day has no effect on the vehicles."""
-
-
-@_method("draw_debug_shape", NONE, anything)
-@_method("set_annotations_traverse_translucency", NONE, boolean)
-def _accept_one(_: Simulation, _value: Any) -> None:
-    """Nothing is drawn here: accepted without effect."""
-
-
-@_method("clear_debug_shape", NONE)
-@_method("clear_debug_string", NONE)
-def _accept_none(_: Simulation) -> None:
-    """Nothing is drawn here: accepted without effect."""
 
 
 @_method("is_traffic_manager_running", VALUE, u16)

@@ -9,6 +9,7 @@ from ros2_cosim.carla_headless.decoding import (
     ackermann_control,
     ackermann_settings,
     boolean,
+    integer,
     real,
     structure,
     text,
@@ -38,6 +39,19 @@ if TYPE_CHECKING:
 TABLE = MethodTable()
 _method = TABLE.method
 VALUE, NONE = AnswerForm.VALUE, AnswerForm.NONE
+
+#: Front and rear doors, left before right, then hood and trunk; the number after them is all.
+_DOORS = 6
+_ALL_DOORS = (1 << _DOORS) - 1
+
+
+def door(value: Any) -> int:
+    """A door of the protocol as a bit, all of them as all bits."""
+    number = integer(0, _DOORS)(value)
+    return _ALL_DOORS if number == _DOORS else 1 << number
+
+
+wheel = integer(0, 3)
 
 
 @_method("apply_control_to_vehicle", NONE, u32, vehicle_control)
@@ -93,16 +107,24 @@ def _all_lights(simulation: Simulation) -> list[list[int]]:
     return [[vehicle.id, vehicle.lights] for vehicle in simulation.world.vehicles()]
 
 
-@_method("open_vehicle_door", NONE, u32, u8)
-@_method("close_vehicle_door", NONE, u32, u8)
-def _door(simulation: Simulation, actor: int, _door: int) -> None:
-    simulation.world.require_vehicle(actor)  # boxes have no doors
+@_method("open_vehicle_door", NONE, u32, door)
+def _open_door(simulation: Simulation, actor: int, doors: int) -> None:
+    simulation.world.require_vehicle(actor).open_doors |= doors
 
 
-@_method("set_wheel_steer_direction", NONE, u32, u8, real)
-@_method("set_wheel_pitch_angle", NONE, u32, u8, real)
-def _wheel_display(simulation: Simulation, actor: int, _wheel: int, _angle: float) -> None:
-    simulation.world.require_vehicle(actor)  # only the look of a wheel, which is not drawn
+@_method("close_vehicle_door", NONE, u32, door)
+def _close_door(simulation: Simulation, actor: int, doors: int) -> None:
+    simulation.world.require_vehicle(actor).open_doors &= ~doors
+
+
+@_method("set_wheel_steer_direction", NONE, u32, wheel, real)
+def _steer_look(simulation: Simulation, actor: int, number: int, angle: float) -> None:
+    simulation.world.require_vehicle(actor).steered_looks[number] = angle
+
+
+@_method("set_wheel_pitch_angle", NONE, u32, wheel, real)
+def _pitch_look(simulation: Simulation, actor: int, number: int, angle: float) -> None:
+    simulation.world.require_vehicle(actor).turned_looks[number] = angle
 
 
 @_method("get_wheel_steer_angle", VALUE, u32, u8)
@@ -111,15 +133,14 @@ def _wheel_steer(simulation: Simulation, actor: int, wheel: int) -> float:
     return vehicle.steer_angle_degrees if wheel < 2 else 0.0
 
 
-@_method("get_wheel_pitch_angle", VALUE, u32, u8)
-def _wheel_pitch(simulation: Simulation, actor: int, _wheel: int) -> float:
-    simulation.world.require_vehicle(actor)
-    return 0.0
+@_method("get_wheel_pitch_angle", VALUE, u32, wheel)
+def _wheel_pitch(simulation: Simulation, actor: int, number: int) -> float:
+    return simulation.world.require_vehicle(actor).wheel_rotation(number).pitch
 
 
 @_method("show_vehicle_debug_telemetry", NONE, u32, boolean)
-def _debug_telemetry(simulation: Simulation, actor: int, _shown: bool) -> None:
-    simulation.world.require_vehicle(actor)  # nothing is shown here
+def _debug_telemetry(simulation: Simulation, actor: int, shown: bool) -> None:
+    simulation.world.require_vehicle(actor).shows_telemetry = shown
 
 
 @_method("use_carsim_road", NONE, u32, boolean)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ros2_cosim.carla_headless.sensing.axes import Axes, Floats, axes_of
 from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
+from ros2_cosim.carla_headless.sensing.drawn import mesh_of_shapes
 from ros2_cosim.carla_headless.sensing.light import Illumination
 from ros2_cosim.carla_headless.sensing.mesh import Flags
 from ros2_cosim.carla_headless.sensing.raster import (
@@ -24,7 +25,9 @@ from ros2_cosim.carla_headless.sensing.raster import (
     View,
     depths,
     pixel_centres,
+    render,
 )
+from ros2_cosim.carla_headless.sensing.scene import TriangleScene
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import pow, radians, tan
 
@@ -65,6 +68,12 @@ class Camera(Device):
         head = _HEAD.pack(self.lens.width, self.lens.height, self._field)
         return [head + self.pixels(moment, moment.view(self.lens))]
 
+    @staticmethod
+    def pixels_of(payload: bytes) -> tuple[int, int, bytes]:
+        """Width, height and pixels of the payload of a camera."""
+        width, height, _ = _HEAD.unpack_from(payload)
+        return width, height, payload[_HEAD.size :]
+
     @abstractmethod
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """The pixels of a picture."""
@@ -94,7 +103,7 @@ class RgbCamera(Camera):
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """What the eye sees."""
         eye = axes_of(moment.pose)
-        light = Illumination(moment.weather)
+        light = Illumination(moment.weather, moment.world.lamps.burning())
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
         image = np.append(palette, sky).astype("<u4")
@@ -110,7 +119,22 @@ class RgbCamera(Camera):
             shades += len(palette)
             above = np.where(seen[part] < 0, shades, seen[part])
             seen = np.concatenate((seen[: part.start], above, seen[part.stop :]))
-        return image[seen].tobytes()
+        pixels = image[seen].reshape(-1)
+        self._draw_shapes(moment, view, pixels)
+        return pixels.tobytes()
+
+    def _draw_shapes(self, moment: SensedFrame, view: View, pixels: Pixels) -> None:
+        """What clients have drawn into the world, where nothing hides it."""
+        world = moment.world
+        mesh = mesh_of_shapes(world.shapes.alive(world.elapsed_s, world.step_s))
+        if mesh is None:
+            return
+        over = render(TriangleScene(mesh, mesh.take(np.zeros(len(mesh), dtype=bool))),
+                      axes_of(moment.pose), self.lens)  # fmt: skip
+        drawn = over.seen >= 0
+        drawn &= depths(over, self.lens) < depths(view, self.lens)
+        palette = self._developed(over.mesh.colours / 255.0).astype("<u4")
+        pixels[drawn] = palette[over.seen[drawn]]
 
     def _developed(self, colours: Floats) -> Pixels:
         """Colours (n, 3) from 0 to 1, by exposure and gamma, as pixels."""

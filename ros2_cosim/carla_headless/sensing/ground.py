@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surface of a map: lanes, what is painted on them, things beside roads, the land around.
+"""The surface of a map: lanes, what is painted on them, the land around.
 
 A lane is a strip of quadrilaterals between stations; paint uses the same stations, so that it lies
 in the same surface. The land is a grid of heights a little below the roads, level towards the
@@ -11,28 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ros2_cosim.carla_headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
 from ros2_cosim.carla_headless.sensing.axes import Floats
 from ros2_cosim.carla_headless.sensing.mesh import (
-    BUILDINGS,
-    FENCES,
-    GROUND,
     LANE,
     PAINT,
-    POLES,
-    ROAD_LINES,
-    ROADS,
-    SIDEWALKS,
-    STATIC,
     SURFACE,
-    TERRAIN,
-    VEGETATION,
-    Colour,
     Mesh,
     MeshBuilder,
     dot,
     joined,
 )
-from ros2_cosim.carla_headless.sensing.shapes import box_corners, box_triangles
+from ros2_cosim.carla_headless.things import Colour
 from ros2_cosim.kernel.exactmath import sincos, sqrt
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.road.lanes import LaneSection, RoadMark
@@ -73,35 +63,20 @@ _HORIZON = (100.0, 250.0, 500.0, 900.0, 1500.0, 2500.0, 4000.0, 7000.0)
 _SMOOTHING = 40
 _GRASS: tuple[Colour, Colour] = (108, 132, 80), (102, 126, 76)
 
-_OBJECTS: dict[str, tuple[int, Colour]] = {
-    "building": (BUILDINGS, (160, 142, 126)),
-    "pole": (POLES, (120, 120, 122)),
-    "streetlamp": (POLES, (120, 120, 122)),
-    "barrier": (FENCES, (150, 150, 152)),
-    "railing": (FENCES, (150, 150, 152)),
-    "tree": (VEGETATION, (62, 92, 48)),
-    "vegetation": (VEGETATION, (62, 92, 48)),
-}
-_THING = (STATIC, (136, 128, 118))
-_LEAST_THING = 0.1  # m, what is flatter is not seen
-
 
 def ground_mesh(network: RoadNetwork) -> Mesh:
-    """The triangles of a map; those of the ground are seen from above."""
+    """The triangles of a map's ground, seen from above."""
     builder = MeshBuilder()
     for road in network.roads.values():
         for section in road.lanes.sections:
             _add_section(builder, network, road, section)
-    things = MeshBuilder()
     for road in network.roads.values():
         for thing in road.objects:
             if thing.type.lower() == "crosswalk":
                 _add_crosswalk(builder, network, thing)
-            else:
-                _add_thing(things, network, thing)
     land = MeshBuilder()
     _add_land(land, builder.corners())
-    return joined([builder.build(upwards=True), land.build(upwards=True), things.build()])
+    return joined([builder.build(upwards=True), land.build(upwards=True)])
 
 
 class _Line:
@@ -237,24 +212,6 @@ def _add_crosswalk(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject
         a + first * (b - a), a + last * (b - a), d + last * (c - d), d + first * (c - d),
         ROAD_LINES, _WHITE, PAINT,
     )  # fmt: skip
-
-
-def _add_thing(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject) -> None:
-    length, width, height = thing.length, thing.width, thing.height
-    road = network.roads[thing.road_id]
-    if min(length, width) <= 0.0 or height < _LEAST_THING or not 0.0 <= thing.s <= road.length:
-        return
-    x, y, z, heading = network.pose(thing.road_id, thing.s, thing.t)
-    sin, cos = sincos(heading + thing.heading)
-    corners = box_corners(0.5 * length, 0.5 * width, 0.5 * height)
-    turned = np.empty_like(corners)
-    turned[:, 0] = x + (corners[:, 0] * cos - corners[:, 1] * sin)
-    turned[:, 1] = 0.0 - (y + (corners[:, 0] * sin + corners[:, 1] * cos))
-    turned[:, 2] = z + thing.z_offset + 0.5 * height + corners[:, 2]
-    # The mirrored y turns the faces inside out: turn them back.
-    kind = "pole" if "post" in thing.name.lower() else thing.type.lower()
-    tag, colour = _OBJECTS.get(kind, _THING)
-    builder.add(box_triangles(turned)[:, ::-1], tag, colour)
 
 
 def _add_land(builder: MeshBuilder, corners: Floats) -> None:

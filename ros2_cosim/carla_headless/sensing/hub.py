@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.cameras import (
+    Camera,
     DepthCamera,
     FlowCamera,
     InstanceCamera,
@@ -26,12 +27,12 @@ from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
 from ros2_cosim.carla_headless.snapshot import pack_sensor_header
 from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
 from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.kernel.time import SECOND
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
     from ros2_cosim.carla_headless.world import World
 
-_NS = 1_000_000_000
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
 
@@ -55,7 +56,7 @@ DEVICES: dict[str, type[Device]] = {
 
 def nanoseconds(seconds: float) -> int:
     """A time in whole nanoseconds, as the world counts it."""
-    return int(seconds * _NS + 0.5)
+    return int(seconds * SECOND + 0.5)
 
 
 def is_due(age_ns: int, step_ns: int, period_ns: int) -> bool:
@@ -102,6 +103,10 @@ class Sight:
                 self._views.clear()
             self._views[key] = render(scene, axes_of(pose), lens)
         return self._views[key]
+
+
+def _no_record(actor: Actor) -> ActorRecord:
+    raise CallError(f"actor {actor.id}: a camera names no actor")
 
 
 class SensorHub:
@@ -164,13 +169,28 @@ class SensorHub:
         since = now - self._measured.get(sensor.id, now - usual)
         self._measured[sensor.id] = now
         # A sensor that nothing has listened to for a while begins anew.
-        dt = (since if since < 2 * usual else usual) / _NS
+        dt = (since if since < 2 * usual else usual) / SECOND
         pose = world.pose(sensor)
         moment = SensedFrame(
             world, pose, dt, weather,
             lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
         )  # fmt: skip
         return device.measure(moment)
+
+    def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
+        """The payload of a camera at the present moment, for an onlooker: nothing changes by it.
+
+        :returns: None of a sensor that is no camera, or remembers its last picture
+        """
+        kind = DEVICES.get(sensor.blueprint.id)
+        if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:
+            return None
+        pose = world.pose(sensor)
+        moment = SensedFrame(
+            world, pose, world.step_s, weather,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
+        )  # fmt: skip
+        return kind(sensor).measure(moment)[0]
 
     def _follow(self, world: World) -> None:
         """Forget the sensors of an earlier episode, and those that are gone."""

@@ -9,16 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.carla_headless.sensing.axes import Floats
+from ros2_cosim.carla_headless.things import Colour
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.uint32]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Colour = tuple[int, int, int]
-
-# Labels of the protocol (CityObjectLabel) for what a map has.
-ROADS, SIDEWALKS, BUILDINGS, FENCES, POLES = 1, 2, 3, 5, 6
-VEGETATION, TERRAIN, STATIC, ROAD_LINES, GROUND = 9, 10, 20, 24, 25
 
 # Triangles of a higher level win where several lie in one surface: what is painted on a road over
 # the road. A level moves a triangle by so much of its distance towards the eye, in the comparison

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ros2_cosim.carla_headless.labels import TERRAIN
 from ros2_cosim.carla_headless.sensing.axes import Axes
-from ros2_cosim.carla_headless.sensing.mesh import TERRAIN, Mesh, joined
+from ros2_cosim.carla_headless.sensing.mesh import Mesh, joined
 from ros2_cosim.carla_headless.sensing.rays import cast
 from ros2_cosim.carla_headless.sensing.scene import TriangleScene
 from ros2_cosim.carla_headless.wire_types import Vector

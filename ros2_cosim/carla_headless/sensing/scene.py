@@ -9,8 +9,9 @@ import numpy as np
 
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.ground import ground_mesh
-from ros2_cosim.carla_headless.sensing.mesh import Mesh, mesh_of
+from ros2_cosim.carla_headless.sensing.mesh import Mesh, joined, mesh_of
 from ros2_cosim.carla_headless.sensing.shapes import Shape, look_of, shape_of
+from ros2_cosim.carla_headless.sensing.standing import mesh_of_things
 from ros2_cosim.carla_headless.wire_types import Transform
 
 if TYPE_CHECKING:
@@ -31,16 +32,16 @@ class SceneBuilder:
 
     def __init__(self) -> None:
         self._network: RoadNetwork | None = None
-        self._map: Mesh | None = None
+        self._ground: Mesh | None = None
+        #: The map with its things, and the version of those.
+        self._map: tuple[tuple[int, int], Mesh] | None = None
         self._shapes: dict[tuple[int, int], Shape | None] = {}
         self._made: tuple[object, ...] = ()
         self._scene: TriangleScene | None = None
 
     def scene(self, world: World) -> TriangleScene:
         """The scene of the present moment."""
-        if self._map is None or self._network is not world.network:
-            self._map, self._network = ground_mesh(world.network), world.network
-            self._shapes.clear()
+        whole = self._whole_map(world)
         seen = []
         for actor in world.actors.values():
             key = actor.id, look_of(actor)
@@ -49,13 +50,27 @@ class SceneBuilder:
             shape = self._shapes[key]
             if shape is not None:
                 seen.append((actor, world.pose(actor), shape))
-        made = self._network, *((actor.id, look_of(actor), pose) for actor, pose, _ in seen)
-        if self._scene is None or made != self._made:
-            self._scene = TriangleScene(self._map, _placed(seen))
+        made = whole, *((actor.id, look_of(actor), pose) for actor, pose, _ in seen)
+        if self._scene is None or not self._is_made(made):
+            self._scene = TriangleScene(whole, _placed(seen))
             self._made = made
             if len(self._shapes) > 4 * len(world.actors) + 64:
                 self._shapes.clear()
         return self._scene
+
+    def _whole_map(self, world: World) -> Mesh:
+        if self._ground is None or self._network is not world.network:
+            self._ground, self._network = ground_mesh(world.network), world.network
+            self._map = None
+            self._shapes.clear()
+        version = world.things.version, world.lamps.version
+        if self._map is None or self._map[0] != version:
+            self._map = version, joined([self._ground, mesh_of_things(world.things, world.lamps)])
+        return self._map[1]
+
+    def _is_made(self, made: tuple[object, ...]) -> bool:
+        """Whether the last scene is one of the same map and the same actors in their places."""
+        return bool(self._made) and made[0] is self._made[0] and made[1:] == self._made[1:]
 
 
 def _placed(seen: list[tuple[Actor, Transform, Shape]]) -> Mesh:

@@ -11,18 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.actors import Actor, VehicleActor
+from ros2_cosim.carla_headless.labels import POLES
 from ros2_cosim.carla_headless.sensing.axes import Floats
-from ros2_cosim.carla_headless.sensing.mesh import PAINT, POLES, SURFACE, Bytes, Colour
-from ros2_cosim.carla_headless.signals import LightActor, SignActor
+from ros2_cosim.carla_headless.sensing.mesh import PAINT, SURFACE, Bytes
+from ros2_cosim.carla_headless.signals import PLATE, LightActor, SignActor
+from ros2_cosim.carla_headless.things import Colour
 from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, YELLOW
 from ros2_cosim.carla_headless.wire_types import BoundingBox
 
 # Corners of the six faces (back, front, left, right, bottom, top), seen from outside in turn.
 _FACES = ((0, 4, 6, 2), (3, 7, 5, 1), (1, 5, 4, 0), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
-# Half a pole's thickness and half a sign's depth [m]; the size of signs whose map gives none.
-_POLE, _PLATE = 0.06, 0.04
-_SIGN_SIZE = 0.7
+# Hinges of the doors as shares of half a vehicle: along it, and the side; of hood and trunk.
+_SIDE_DOORS = ((0.45, -1.0), (0.45, 1.0), (-0.05, -1.0), (-0.05, 1.0))
+_LIDS = (0.5, -0.6)
+_DOOR, _PLATE_HALF = 0.45, 0.03  # m, half the width and half the depth of a door
+_POLE = 0.06  # m, half a pole's thickness
 _LIGHT_SIZE = (0.4, 1.0)
 
 _GLASS: Colour = (28, 34, 40)
@@ -133,7 +137,9 @@ class _Pieces:
 
 
 def look_of(actor: Actor) -> int:
-    """What of an actor's look may change: the state of a traffic light."""
+    """What of an actor's look may change: the state of a traffic light, open doors."""
+    if isinstance(actor, VehicleActor):
+        return actor.open_doors
     return actor.light.state if isinstance(actor, LightActor) else 0
 
 
@@ -156,6 +162,8 @@ def shape_of(actor: Actor) -> Shape | None:
             pieces.patches(box.location, box.extent, 1, side, (*_WHEELS, cycle))
     elif actor.blueprint.kind == "vehicle":
         _paint_vehicle(pieces, box, _colour_of(actor))
+        if isinstance(actor, VehicleActor):
+            _add_doors(pieces, box, _colour_of(actor), actor.open_doors)
     else:
         colour = _ORANGE if "cone" in actor.blueprint.id else _PROP
         pieces.box(box.location, box.extent, colour)
@@ -179,6 +187,19 @@ def _paint_vehicle(pieces: _Pieces, box: BoundingBox, colour: Colour) -> None:
         pieces.patches(centre, half, 1, side, _SIDE)
 
 
+def _add_doors(pieces: _Pieces, box: BoundingBox, colour: Colour, doors: int) -> None:
+    """Open doors: plates that stand out from the box, at right angles to its sides or its top."""
+    (x, y, z), (length, width, height) = box.location, box.extent
+    for number, (along, side) in enumerate(_SIDE_DOORS):
+        if doors >> number & 1:
+            place = (x + along * length, y + side * (width + _DOOR), z + 0.1 * height)
+            pieces.box(place, (_PLATE_HALF, _DOOR, 0.7 * height), colour)
+    for number, along in enumerate(_LIDS, start=len(_SIDE_DOORS)):
+        if doors >> number & 1:
+            place = (x + along * length, y, z + height + _DOOR)
+            pieces.box(place, (_PLATE_HALF, 0.7 * width, _DOOR), colour)
+
+
 def _paint_person(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
     centre, half = box.location, box.extent
     pieces.box(centre, half, _TROUSERS)
@@ -193,8 +214,9 @@ def _sign(actor: SignActor, tag: int) -> Shape:
     signal = actor.signal
     pieces = _Pieces(tag)
     light = isinstance(actor, LightActor)
-    width = signal.width or (_LIGHT_SIZE[0] if light else _SIGN_SIZE)
-    height = signal.height or (_LIGHT_SIZE[1] if light else _SIGN_SIZE)
+    width, height = actor.size()
+    if light:
+        width, height = signal.width or _LIGHT_SIZE[0], signal.height or _LIGHT_SIZE[1]
     base = actor.stand()
     # From the ground: the place is above it where the map says so.
     foot = 0.0 - max(signal.z_offset, 0.0)
@@ -214,7 +236,7 @@ def _sign(actor: SignActor, tag: int) -> Shape:
         for sign in (-1.0, 1.0):
             pieces.patches(centre, size, 0, sign, lamps)
         return pieces.shape()
-    size = (_PLATE, 0.5 * width, 0.5 * height)
+    size = (PLATE, 0.5 * width, 0.5 * height)
     stop = actor.blueprint.id == "traffic.stop"
     pieces.box(centre, size, _RED)
     inner: Patch = (-0.7, 0.7, -0.16, 0.16, _PAPER) if stop else (-0.7, 0.7, -0.7, 0.7, _PAPER)

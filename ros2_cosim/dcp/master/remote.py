@@ -154,7 +154,6 @@ class RemoteSlave:
         self.log_count = 0
         self._templates = {t.id: t for t in description.log_templates}
         self.error_code: int | None = None
-        self.log_answer: bytes | None = None
         self.datagrams: list[tuple[tuple[str, int], bytes]] = []
         self.sent_pdus: list[OutputPdu] = []
         self.param_pdus: list[OutputPdu] = []
@@ -329,7 +328,6 @@ class RemoteSlave:
         elif kind == PduType.RSP_error_ack:
             self.error_code = data[4] | data[5] << 8
         elif kind == PduType.RSP_log_ack:
-            self.log_answer = data[4:]
             self._take_log(data[4:], notified=False)
 
     def _answered(self, seq: int, kind: int) -> bool:

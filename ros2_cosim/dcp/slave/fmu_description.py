@@ -136,7 +136,8 @@ def fmu_variables(model: Any) -> list[FmuVariable]:
 
     Local and independent variables, constants and clocks have no counterpart in DCP.
 
-    :raises DescriptionError: an array of strings or binaries, which DCP does not have
+    :raises DescriptionError: an array of strings or binaries, which DCP does not have, or one whose
+        size is no structural parameter
     """
     chosen = [v for v in model.modelVariables if v.causality in _CAUSALITIES and v.type != "Clock"]
     sizes = {d.valueReference for v in chosen for d in v.dimensions}
@@ -200,6 +201,18 @@ def _step_size(model: Any) -> Fraction:
     return FMU_STEP if not found else Fraction(str(found))
 
 
+def _dimension(v: Any, dimension: Any, structural: Mapping[int, int]) -> Dimension:
+    linked = dimension.valueReference
+    if linked is None:
+        return Dimension(constant=int(dimension.start))
+    if linked not in structural:
+        raise DescriptionError(
+            f"variable {v.name!r}: found a dimension of the size of valueReference {linked}; "
+            "allowed are structural parameters"
+        )
+    return Dimension(linked_vr=structural[linked])
+
+
 def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) -> FmuVariable:
     fmi_type = v.type
     if fmi_type == "Enumeration":
@@ -209,12 +222,7 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
     structural_in_fmi = causality is Causality.STRUCTURAL
     if structural_in_fmi and v.valueReference not in structural:
         causality = Causality.PARAMETER
-    dimensions = tuple(
-        Dimension(linked_vr=structural[d.valueReference])
-        if d.valueReference is not None
-        else Dimension(constant=int(d.start))
-        for d in v.dimensions
-    )
+    dimensions = tuple(_dimension(v, d, structural) for d in v.dimensions)
     if dimensions and kind in SIZED:
         raise DescriptionError(f"variable {v.name!r}: DCP has no arrays of {fmi_type}")
     parameter = causality in (Causality.PARAMETER, Causality.STRUCTURAL)

@@ -37,7 +37,6 @@ class AcceptedLinks:
     :param hurries: whether a connection that has brought nothing yet has no reason for that;
         those for data are opened long before the first of them
     :param max_frame: longest PDU accepted
-    :ivar turned_away: connections from hosts that are not welcome
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class AcceptedLinks:
         hurries: Callable[[], bool] = lambda: False,
         max_frame: int = MAX_FRAME,
     ) -> None:
-        self.turned_away = 0
         self._reactor = reactor
         self._on_frame = on_frame
         self._on_lost = on_lost
@@ -105,7 +103,6 @@ class AcceptedLinks:
             sock.close()
             return
         if not welcome:
-            self.turned_away += 1
             sock.close()
             return
         if len(self) >= MAX_CONNECTIONS:

@@ -123,16 +123,6 @@ class PayloadCodec:
             self._struct = struct.Struct("<" + "".join(f"{n}{code}" for n, code in codes))
             self.size = self._struct.size
 
-    @property
-    def least_size(self) -> int:
-        """Smallest possible length in bytes (strings and binaries empty)."""
-        if self.size is not None:
-            return self.size
-        return sum(
-            (4 if kind in SIZED else SIZES[kind]) * (1 if n is None else n)
-            for kind, n in self.fields
-        )
-
     def pack(self, values: Sequence[Value]) -> bytes:
         """Payload of the values, one per field.
 

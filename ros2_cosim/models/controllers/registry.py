@@ -20,7 +20,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import load_module, refuse_code
+from ros2_cosim.kernel.loading import line_of, load_module, refuse_code
 from ros2_cosim.kernel.model import Repeatability, check_names, public_names
 from ros2_cosim.models.controllers.file_law import FileLaw, with_place
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
@@ -147,7 +147,7 @@ def make_law(
         except Exception as error:
             raise ConfigurationError(
                 f"{where}: {law_class.__name__}(**{given!r}) failed:"
-                f" {type(error).__name__}: {error}"
+                f" {type(error).__name__}: {error}{line_of(error)}"
             ) from error
     adapted(law, where)
     return law

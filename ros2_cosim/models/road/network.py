@@ -529,18 +529,6 @@ class RoadNetwork:
             stations.reverse()
         return [self.lane_pose(road_id, lane_id, s) for s in stations]
 
-    def border_line(
-        self, road_id: int, lane_id: int, step: float = 5.0, outer: bool = True
-    ) -> list[tuple[float, float, float]]:
-        """Points (x, y, z) of a lane's outer or inner border towards larger s."""
-        road = self.road(road_id)
-        points = []
-        for s in _stations(road.length, step):
-            if lane_id in road.lanes.section(s).lanes:
-                t = road.lanes.borders(lane_id, s)[1 if outer else 0]
-                points.append(self.pose(road_id, s, t)[:3])
-        return points
-
     def spawn_points(self, step: float = 50.0, margin: float = 10.0) -> list[SpawnPoint]:
         """Poses on all driving lanes outside junctions, road by road, lane by lane.
 

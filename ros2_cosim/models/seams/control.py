@@ -17,7 +17,7 @@ from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.interfaces.scene import read_scene
+from ros2_cosim.interfaces.scene import DEFAULT_DYNAMICS, read_scene
 from ros2_cosim.interfaces.seams import InputSeam, NoParameters, SeamPlace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan
@@ -166,7 +166,7 @@ def _dynamics(place: SeamPlace) -> VehicleParameters:
     """The dynamics of the vehicle that a port belongs to; a sedan where the scene has none."""
     vehicles = read_scene(place.scene).vehicles
     settings = vehicles.get(place.port.partition("/")[2])
-    return VEHICLES[(settings.dynamics if settings else None) or "sedan"]
+    return VEHICLES[(settings.dynamics if settings else None) or DEFAULT_DYNAMICS]
 
 
 def _follow(parameters: SpeedParameters, wanted: float, speed: float) -> float:

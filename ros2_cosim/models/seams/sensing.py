@@ -23,7 +23,8 @@ from ros2_cosim.interfaces.records import (
     DetectedObject,
     Odometry,
 )
-from ros2_cosim.interfaces.seams import OutputSeam, SeamPlace
+from ros2_cosim.interfaces.seams import NoParameters, OutputSeam, SeamPlace
+from ros2_cosim.models.message_parts import MessageParts
 from ros2_cosim.models.message_types import ACCELERATION, OBJECTS, ODOMETRY
 from ros2_cosim.models.seams.earth import MapOrigin, TangentPlane
 from ros2_cosim.models.vehicle.parameters import GRAVITY
@@ -67,7 +68,7 @@ class ToOdometry(OutputSeam):
         twist = _diagonal(6, *[p.speed] * 3, *[p.rate] * 3)
         catalogue = _whole()
         record: Any = catalogue.record(ODOMETRY)
-        part = _Parts(catalogue)
+        part = MessageParts(catalogue)
         codec = catalogue.wire_codec(ODOMETRY, frame_id=place.frame_id)
 
         def make(o: Odometry) -> RawMessage:
@@ -83,6 +84,22 @@ class ToOdometry(OutputSeam):
     def convert(self, time: int, *records: Any) -> RawMessage:
         """Fill the covariances."""
         return self._make(*records)
+
+
+class ToAutowareVelocity(OutputSeam):
+    """Velocity along and across the vehicle, as Autoware reads it from a vehicle."""
+
+    Parameters = NoParameters
+    source_types = (ODOMETRY,)
+    target_type = "autoware_vehicle_msgs/msg/VelocityReport"
+
+    def __init__(self, place: SeamPlace, parameters: NoParameters) -> None:
+        self._record: Any = DEFAULT.record(self.target_type)
+
+    def convert(self, time: int, *records: Any) -> Any:
+        """Velocities [m/s] and yaw rate [rad/s]."""
+        (o,) = records
+        return self._record(o.vx, o.vy, o.wz)
 
 
 class ImuParameters(Section):
@@ -108,7 +125,7 @@ class ToImu(OutputSeam):
 
     def __init__(self, place: SeamPlace, parameters: ImuParameters) -> None:
         self._record: Any = DEFAULT.record(self.target_type)
-        self._part = _Parts(DEFAULT)
+        self._part = MessageParts(DEFAULT)
         self._covariances = [
             _diagonal(3, *[variance] * 3)
             for variance in (parameters.orientation, parameters.rate, parameters.acceleration)
@@ -191,7 +208,7 @@ class _Objects(OutputSeam):
 
     def __init__(self, place: SeamPlace, parameters: ObjectParameters) -> None:
         self._parameters = parameters
-        self._part = _Parts(DEFAULT)
+        self._part = MessageParts(DEFAULT)
         self._frame = place.frame_id
         self._record: Any = DEFAULT.record(self.target_type)
         self._pose_covariance = _diagonal(6, *[parameters.position] * 3)
@@ -309,31 +326,3 @@ class ToAutoware(_Objects):
             ),
             self._shape(type=self._shape.BOUNDING_BOX, dimensions=part.vector(*self._size(found))),
         )
-
-
-class _Parts:
-    """Messages that many messages are built of."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        geometry = "geometry_msgs/msg/"
-        self.vector: Any = catalogue.part(f"{geometry}Vector3")
-        self.point: Any = catalogue.part(f"{geometry}Point")
-        self.quaternion: Any = catalogue.part(f"{geometry}Quaternion")
-        self.pose_of: Any = catalogue.part(f"{geometry}Pose")
-        self.posed: Any = catalogue.part(f"{geometry}PoseWithCovariance")
-        self.moving: Any = catalogue.part(f"{geometry}TwistWithCovariance")
-        self._twist: Any = catalogue.part(f"{geometry}Twist")
-        self._header: Any = catalogue.part("std_msgs/msg/Header")
-        self._time: Any = catalogue.part("builtin_interfaces/msg/Time")
-
-    def pose(self, o: Odometry) -> Any:
-        """The pose in an odometry."""
-        return self.pose_of(self.point(o.x, o.y, o.z), self.quaternion(o.qx, o.qy, o.qz, o.qw))
-
-    def twist(self, linear: tuple[float, float, float], angular: tuple[float, float, float]) -> Any:
-        """A twist of its two vectors."""
-        return self._twist(self.vector(*linear), self.vector(*angular))
-
-    def header(self, time: int, frame_id: str) -> Any:
-        """A header with a time in ns."""
-        return self._header(self._time(*divmod(time, 1_000_000_000)), frame_id)

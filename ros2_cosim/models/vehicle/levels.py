@@ -131,7 +131,7 @@ class KinematicVehicle(Vehicle):
     def wheel_forces(self) -> Four:
         """Lateral forces of the wheels that the motion needs, in a steady turn [N]."""
         p = self.parameters
-        share = 0.5 * p.mass * self.ay / (p.front_axle + p.rear_axle)
+        share = 0.5 * (p.mass * self.ay + self._sideways) / (p.front_axle + p.rear_axle)
         front, rear = share * p.rear_axle, share * p.front_axle
         return front, front, rear, rear
 
@@ -178,13 +178,16 @@ class PacejkaVehicle(Vehicle):
 
 
 class TwoTrackVehicle(PacejkaVehicle):
-    """Four wheels below a body that rolls and pitches.
+    """Four wheels below a body that rolls and pitches against the ground.
 
     :ivar roll: of the body, positive to the right side down [rad], and its rate [rad/s]
     :ivar pitch: of the body, positive nose down [rad], and its rate [rad/s]
+    :ivar twist: roll of the ground below the front axle less that below the rear axle [rad]
     """
 
-    __slots__ = ("body", "pitch", "pitch_rate", "roll", "roll_rate")
+    __slots__ = (
+        "_forward", "_left", "_load", "body", "pitch", "pitch_rate", "roll", "roll_rate", "twist",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -199,34 +202,44 @@ class TwoTrackVehicle(PacejkaVehicle):
     ) -> None:
         super().__init__(parameters, x, y, yaw, speed, tyre=tyre)
         self.body = typical_body(parameters) if body is None else body
-        self.roll = self.roll_rate = self.pitch = self.pitch_rate = 0.0
+        self.roll = self.roll_rate = self.pitch = self.pitch_rate = self.twist = 0.0
+        # What the tyres do per mass, along and across [m/s^2], and the load of all wheels [N].
+        self._forward = self._left = 0.0
+        self._load = self._weight
 
     def _move(self, h: float, control: ActuatorCommand, slope: float) -> None:
         super()._move(h, control, slope)
         p, body = self.parameters, self.body
+        cosine = 1.0 / sqrt(1.0 + slope * slope)
+        self._forward = self.ax + GRAVITY * slope * cosine
+        self._left = self.ay + self._sideways / p.mass
+        self._load = self._weight * cosine * self._pressed()
         arm = p.mass * (p.cg_height - body.roll_centre)
-        moment = arm * (self.ay + GRAVITY * self.roll) - body.roll_stiffness * self.roll
+        # A twisted ground turns the body as the stiffer axle stands.
+        twisting = 0.5 * (1.0 - 2.0 * body.front_roll_share) * self.twist
+        moment = arm * (self._left + GRAVITY * self.roll)
+        moment -= body.roll_stiffness * (self.roll + twisting)
         self.roll_rate = (self.roll_rate + h * moment / body.roll_inertia) / (
             1.0 + h * body.roll_damping / body.roll_inertia
         )
         self.roll += h * self.roll_rate
-        moment = 0.0 - p.mass * p.cg_height * self.ax - body.pitch_stiffness * self.pitch
+        moment = 0.0 - p.mass * p.cg_height * self._forward - body.pitch_stiffness * self.pitch
         self.pitch_rate = (self.pitch_rate + h * moment / body.pitch_inertia) / (
             1.0 + h * body.pitch_damping / body.pitch_inertia
         )
         self.pitch += h * self.pitch_rate
 
     def axle_loads(self) -> tuple[float, float]:
-        """Loads of front and rear axle on level ground [N]."""
-        p = self.parameters
+        """Loads of front and rear axle [N]."""
+        p, load = self.parameters, self._load
         base = p.front_axle + p.rear_axle
-        shift = p.mass * self.ax * p.cg_height / base
-        front = self._weight * p.rear_axle / base - shift
-        front = min(max(front, 0.0), self._weight)
-        return front, self._weight - front
+        shift = p.mass * self._forward * p.cg_height / base
+        front = load * p.rear_axle / base - shift
+        front = min(max(front, 0.0), load)
+        return front, load - front
 
     def wheel_loads(self) -> Four:
-        """Loads of the wheels on level ground, front left first [N]."""
+        """Loads of the wheels, front left first [N]."""
         front, rear = self.axle_loads()
         front_left, front_right = self._two(front, True)
         rear_left, rear_right = self._two(rear, False)
@@ -238,10 +251,12 @@ class TwoTrackVehicle(PacejkaVehicle):
         base = p.front_axle + p.rear_axle
         if is_front:
             share, mass = body.front_roll_share, p.mass * p.rear_axle / base
+            lean = self.roll - 0.5 * self.twist
         else:
             share, mass = 1.0 - body.front_roll_share, p.mass * p.front_axle / base
-        springs = body.roll_stiffness * self.roll + body.roll_damping * self.roll_rate
-        shift = (share * springs + mass * self.ay * body.roll_centre) / body.track
+            lean = self.roll + 0.5 * self.twist
+        springs = body.roll_stiffness * lean + body.roll_damping * self.roll_rate
+        shift = (share * springs + mass * self._left * body.roll_centre) / body.track
         half = 0.5 * load
         if shift > half:
             shift = half
@@ -258,6 +273,8 @@ class TwoTrackVehicle(PacejkaVehicle):
         load_front: float,
         load_rear: float,
     ) -> tuple[float, float]:
+        # Those of the caller do not know the slope.
+        load_front, load_rear = self.axle_loads()
         left, right = self._two(load_front, True)
         front = self._wheel(vx, vy, yaw_rate, wheel, left, True, 1.0)
         front += self._wheel(vx, vy, yaw_rate, wheel, right, True, -1.0)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ros2_cosim.interfaces.records import Acceleration, Odometry
-from ros2_cosim.kernel.exactmath import PI, atan, sincos
+from ros2_cosim.kernel.exactmath import atan, sincos
 from ros2_cosim.models.frames import Quaternion, quaternion_from_rpy
 from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle.parameters import VehicleParameters
@@ -83,14 +83,6 @@ class RoadVehicle:
         _, slope, cross = self.network.roads[place.road_id].surface(place.s, place.t)
         s, c = sincos(place.heading)
         return slope * c - cross * s, slope * s + cross * c
-
-    @property
-    def heading_error(self) -> float:
-        """Heading relative to the reference line [rad], in (-pi, pi]."""
-        error = self.vehicle.yaw - self.position.heading
-        if error > PI:
-            return error - 2.0 * PI
-        return error + 2.0 * PI if error <= -PI else error
 
     def orientation(self) -> Quaternion:
         """Orientation in ``map``."""

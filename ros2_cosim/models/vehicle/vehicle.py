@@ -30,6 +30,9 @@ _GEAR_CHANGE_SPEED: Final = 1.0
 _HAND_BRAKE_SHARE: Final = 0.45
 # Lateral force that remains at full longitudinal slip, as a share of the friction circle.
 _LATERAL_RESERVE: Final = 0.2
+_LEAST_LOAD: Final = 0.05  # of the weight, on each axle
+# A vehicle whose wheels hardly touch the ground is beyond this model.
+_LEAST_PRESSED: Final = 0.1
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
 
 
@@ -63,10 +66,12 @@ class Vehicle:
     """
 
     __slots__ = (
+        "_cross",
         "_grip",
         "_lags",
         "_reserve",
         "_rolling",
+        "_sideways",
         "_step_size",
         "_weight",
         "ax",
@@ -106,15 +111,20 @@ class Vehicle:
         self.distance = 0.0
         self._step_size = 0.0
         self._reserve = 1.0
+        # Of the road: rise to the left over run, and the force with which it pulls right [N].
+        self._cross = self._sideways = 0.0
         self.longest_substep: float = MAX_SUBSTEP
         self._lags = _Lags(0.0, 0.0, 0.0)
 
-    def step(self, dt: float, control: ActuatorCommand, slope: float = 0.0) -> None:
+    def step(
+        self, dt: float, control: ActuatorCommand, slope: float = 0.0, cross: float = 0.0
+    ) -> None:
         """Move by ``dt`` seconds under a constant control.
 
         :param dt: step [s], 0 < dt <= 1; divided into equal substeps, see the class
         :param control: values outside their range are clipped
         :param slope: rise over run of the road in the direction of the vehicle
+        :param cross: rise over run to the left of the vehicle
         :raises ConfigurationError: dt out of range, or a control that is not a number
         """
         if not 0.0 < dt <= MAX_STEP:
@@ -133,6 +143,9 @@ class Vehicle:
                 1.0 - exp(-h / p.brake_lag),
                 1.0 - exp(-h / p.steer_lag),
             )
+        if cross != self._cross:
+            self._cross = cross
+            self._sideways = self._weight * cross / sqrt(1.0 + cross * cross)
         for _ in range(count):
             self._actuate(h, control)
             self._move(h, control, slope)
@@ -148,10 +161,7 @@ class Vehicle:
         p = self.parameters
         sine, cosine = sincos(self.steer_angle)
         wheel = sine / cosine
-        base = p.front_axle + p.rear_axle
-        shift = p.mass * self.ax * p.cg_height / base
-        load_front = self._weight * p.rear_axle / base - shift
-        load_rear = self._weight * p.front_axle / base + shift
+        load_front, load_rear = self._axle_loads(self._weight)
         front, rear = self._axle_stiffness(vx, vy, rate, wheel, load_front, load_rear)
         speed = vx if vx >= 0.0 else -vx
         front *= 0.5 * (vx * wheel - vy - p.front_axle * rate) / speed
@@ -178,6 +188,8 @@ class Vehicle:
         speed = vx if vx >= 0.0 else -vx
         cosine = 1.0 / sqrt(1.0 + slope * slope) if slope != 0.0 else 1.0
         grip = self._grip * cosine
+        if self._cross != 0.0:
+            grip *= self._pressed()
 
         # Drive force and resistances, together within what the tyres transmit.
         active, resisting = self._tyre_forces(control, vx, speed)
@@ -238,6 +250,12 @@ class Vehicle:
         self.ay = (new_vy - vy) / h + 0.5 * (yaw_rate * vx + new_rate * new_vx)
         self.vx, self.vy, self.yaw_rate = new_vx, new_vy, new_rate
 
+    def _pressed(self) -> float:
+        """The load on a road with cross fall, of that on a level one: a bank presses in a curve."""
+        cross = self._cross
+        share = (1.0 - self.ay * cross / GRAVITY) / sqrt(1.0 + cross * cross)
+        return share if share > _LEAST_PRESSED else _LEAST_PRESSED
+
     def _tyre_forces(
         self, control: ActuatorCommand, vx: float, speed: float
     ) -> tuple[float, float]:
@@ -272,18 +290,8 @@ class Vehicle:
         """(vy, yaw rate, front axle force) after one implicit step of the tyre equations."""
         p = self.parameters
         lf, lr = p.front_axle, p.rear_axle
-        base = lf + lr
         mass, inertia = p.mass, p.yaw_inertia
-        # Wheel loads with the shift by the acceleration of the last step.
-        weight = grip / p.friction
-        shift = mass * self.ax * p.cg_height / base
-        load_front = weight * lr / base - shift
-        load_rear = weight * lf / base + shift
-        least = 0.05 * weight
-        if load_front < least:
-            load_front = least
-        if load_rear < least:
-            load_rear = least
+        load_front, load_rear = self._axle_loads(grip / p.friction)
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
         self._reserve = sqrt(lateral_share)
         front, rear = self._axle_stiffness(vx, vy, yaw_rate, wheel, load_front, load_rear)
@@ -297,13 +305,30 @@ class Vehicle:
         a21 = lateral_front * lf - rear * lr
         a22 = inertia / h + lateral_front * lf * lf + rear * lr * lr
         steered = lateral_front * vx * wheel
-        b1 = mass * vy / h + steered
+        b1 = mass * vy / h + steered - self._sideways
         b2 = inertia * yaw_rate / h + steered * lf
         determinant = a11 * a22 - a12 * a21
         new_vy = (b1 * a22 - a12 * b2) / determinant
         new_rate = (a11 * b2 - a21 * b1) / determinant
         front_force = -front * (new_vy + lf * new_rate - vx * wheel)
         return new_vy, new_rate, front_force
+
+    def _axle_loads(self, weight: float) -> tuple[float, float]:
+        """Wheel loads of both axles [N], with the shift by the acceleration of the last step.
+
+        Even where that would lift an axle, a twentieth of the weight rests on it.
+        """
+        p = self.parameters
+        base = p.front_axle + p.rear_axle
+        shift = p.mass * self.ax * p.cg_height / base
+        load_front = weight * p.rear_axle / base - shift
+        load_rear = weight * p.front_axle / base + shift
+        least = _LEAST_LOAD * weight
+        if load_front < least:
+            load_front = least
+        if load_rear < least:
+            load_rear = least
+        return load_front, load_rear
 
     def _axle_stiffness(
         self,

@@ -29,8 +29,10 @@ _PAGES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
     "/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
+    "/world.js": ("world.js", "text/javascript; charset=utf-8"),
     "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
 }
+Lines = Sequence[Sequence[tuple[float, float]]]
 JSON_TYPE = "application/json"
 
 
@@ -69,8 +71,10 @@ class DataPortApi:
     :param view: what the dashboard shows
     :param target: takes commands; None: this run takes none
     :param telemetry: sends states to receivers; None: this run does not
-    :param lines: of the road, each a list of places (x, y) [m]; they do not change
+    :param lines: of the road, each a list of places (x, y) [m]; or what makes them, where the road
+        may change
     :param sectors: fields of view, which do not change
+    :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -81,15 +85,15 @@ class DataPortApi:
         view: RunPicture,
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,
-        lines: Sequence[Sequence[tuple[float, float]]] = (),
+        lines: Lines | Callable[[], Lines] = (),
         sectors: Sequence[Sector] = (),
         history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
+        camera: Callable[[int], bytes | None] = lambda number: None,
     ) -> None:
         self._name = name
         self._history = history
-        self._scene = json_answer(
-            200, {"lines": lines, "sectors": [sector._asdict() for sector in sectors]}
-        )
+        self._camera = camera
+        self._lines, self._sectors = lines, [sector._asdict() for sector in sectors]
         self._control = control
         self._view = view
         self._target = target
@@ -98,7 +102,8 @@ class DataPortApi:
             "/api/health": {"GET": self._health},
             "/api/schema": {"GET": lambda query, body: json_answer(200, openapi())},
             "/api/run": {"GET": self._run, "POST": self._change},
-            "/api/scene": {"GET": lambda query, body: self._scene},
+            "/api/scene": {"GET": self._scene},
+            "/api/camera": {"GET": self._image},
             "/api/history": {"GET": self._past},
             "/api/state": {"GET": self._state},
             "/api/io": {"POST": self._io},
@@ -137,6 +142,19 @@ class DataPortApi:
     def _health(self, query: str, body: bytes) -> HttpAnswer:
         status = plain_status(self._control.status())
         return json_answer(200, {"status": "ok", "name": self._name, **status})
+
+    def _scene(self, query: str, body: bytes) -> HttpAnswer:
+        lines = self._lines() if callable(self._lines) else self._lines
+        return json_answer(200, {"lines": lines, "sectors": self._sectors})
+
+    def _image(self, query: str, body: bytes) -> HttpAnswer:
+        wanted = parse_qs(query).get("id", [""])[0]
+        if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 11):
+            return error_answer(400, f"id: found {wanted[:20]!r}; allowed is a number")
+        image = self._camera(int(wanted))
+        if image is None:
+            return error_answer(404, f"camera: found {wanted}, which there is not")
+        return HttpAnswer(200, "image/png", image)
 
     def _run(self, query: str, body: bytes) -> HttpAnswer:
         run = {"name": self._name, **plain_status(self._control.status())}

@@ -108,4 +108,5 @@ def plain_status(status: ControlStatus) -> dict[str, Any]:
         "steps": status.steps,
         "rate": status.rate,
         "may_change_rate": status.may_change_rate,
+        "may_pause": status.may_pause,
     }

@@ -47,6 +47,7 @@ def openapi() -> dict[str, Any]:
                 "steps": {"type": "integer"},
                 "rate": {"type": ["number", "null"]},
                 "may_change_rate": {"type": "boolean"},
+                "may_pause": {"type": "boolean"},
             }
         ),
     }
@@ -67,6 +68,10 @@ def openapi() -> dict[str, Any]:
                 ),
             },
             "/api/scene": {"get": _operation("Lines of the road, fields of view of sensors")},
+            "/api/camera": {
+                "get": _operation("Picture (PNG) of a camera of the world")
+                | {"parameters": [{"name": "id", "in": "query", "schema": {"type": "integer"}}]}
+            },
             "/api/history": {"get": _operation("Speeds, gaps and accelerations of the last time")},
             "/api/state": {
                 "get": _operation("Measured states and commands") | {"parameters": [query]}

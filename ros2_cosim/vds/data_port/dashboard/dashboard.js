@@ -2,11 +2,13 @@
 // Asks the data port for the picture of the run again and again, shows it, and controls the run.
 
 import { LineChart, Scene, colourOf, drawHistogram } from "./drawing.js";
+import { Cameras } from "./world.js";
 
 const INTERVAL_MS = 50;
 const RETRY_MS = 1000;
 const HISTORY_S = 30; // so much simulated time is drawn
 const MOST_POINTS = 1500;
+const MOST_LISTED = 24; // of more vehicles charts and table show the followed one and the first
 const FACTOR_MS = 2000; // the measured factor is that of the last two seconds
 
 const element = (id) => document.getElementById(id);
@@ -18,8 +20,10 @@ const REMEMBERED = ["speed", "gap", "acceleration"];
 const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
 const passed = []; // [wall ms, simulated s, steps]
 let shownRun = null;
+let episode = null; // of the world whose roads are shown
 
 const token = takeToken();
+const cameras = new Cameras(element("cameras"), askImage);
 
 // A token comes behind # of the address, so that it is in no log; it stays with this tab.
 function takeToken() {
@@ -42,6 +46,13 @@ async function ask(path, body) {
   const data = await response.json();
   if (!response.ok) throw new Error(data.error ?? `status ${response.status}`);
   return data;
+}
+
+async function askImage(camera) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const response = await fetch(`api/camera?id=${camera}`, { headers, cache: "no-store" });
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.blob();
 }
 
 function complain(text) {
@@ -76,8 +87,8 @@ function showRun(run) {
   setText("steps", String(run.steps));
   setText("pause", run.state === "paused" ? "Resume" : "Pause");
   const over = run.state === "ended";
-  element("pause").disabled = over;
-  element("step").disabled = over;
+  element("pause").disabled = over || !run.may_pause;
+  element("step").disabled = over || !run.may_pause;
   element("rate").disabled = over || !run.may_change_rate;
   showRate(run.rate);
   shownRun = run;
@@ -198,15 +209,53 @@ function showTable(vehicles) {
   });
 }
 
-function show({ run, vehicles, objects, links, timing }) {
+// The vehicles to choose from; what is chosen stays, also while it is not there.
+function showFollow(vehicles, world) {
+  const select = element("follow");
+  element("follow-choice").hidden = !world && vehicles.length < 2;
+  if (document.activeElement === select) return; // the user is choosing
+  const names = ["", ...vehicles.map(({ name }) => name)];
+  if (scene.followed && !names.includes(scene.followed)) names.push(scene.followed);
+  const shown = [...select.options].map(({ value }) => value);
+  if (names.join("\n") === shown.join("\n")) return;
+  select.replaceChildren(...names.map((name) => new Option(name || "all", name)));
+  select.value = scene.followed;
+}
+
+function listed(vehicles) {
+  if (vehicles.length <= MOST_LISTED) return vehicles;
+  const first = vehicles.filter(({ name }) => name === scene.followed);
+  return [...first, ...vehicles.filter((v) => !first.includes(v))].slice(0, MOST_LISTED);
+}
+
+async function showWorld(world) {
+  element("world-key").hidden = !world;
+  element("scene").parentElement.classList.toggle("world", Boolean(world?.whole));
+  if (!world) return;
+  cameras.show(world.cameras);
+  setText("people", String(world.people.length));
+  setText("shapes", String(world.shapes.length));
+  if (episode !== null && episode !== world.episode) {
+    episode = world.episode;
+    history.clear();
+    scene.trails.clear();
+    scene.take(await ask("api/scene")); // another map
+  }
+  episode = world.episode;
+}
+
+function show({ run, vehicles, objects, links, timing, world }) {
   showRun(run);
   showFactor(run);
   showTiming(timing);
-  remember(run, vehicles);
-  scene.draw(vehicles, objects, links);
+  const some = listed(vehicles);
+  remember(run, some);
+  showFollow(vehicles, world);
+  scene.draw(vehicles, objects, links, world);
   element("link-key").hidden = !links.length;
-  showCharts(run, vehicles);
-  showTable(vehicles);
+  showWorld(world).catch((error) => complain(error.message));
+  showCharts(run, some);
+  showTable(some);
 }
 
 function showOffline(error) {
@@ -237,6 +286,15 @@ element("pause").addEventListener("click", () =>
   change({ action: shownRun?.state === "paused" ? "resume" : "pause" }));
 element("step").addEventListener("click", () =>
   change({ action: "step", count: Number(element("count").value) }));
+element("follow").addEventListener("change", () => {
+  scene.followed = element("follow").value;
+  scene.view = null;
+  element("follow").blur();
+});
+element("scene").addEventListener("wheel", (event) => {
+  event.preventDefault();
+  scene.zoom(event.deltaY > 0 ? 1.2 : 1 / 1.2);
+}, { passive: false });
 element("rate").addEventListener("change", () => {
   const value = element("rate").value;
   element("rate").blur();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the top view and the charts on canvases, in the colours of the style sheet.
 
+import { drawOver, drawUnder } from "./world.js";
+
 const COLOURS = 8;
+const FOLLOWED_VIEW = 120; // m
 const OLD_LINK_S = 0.25; // the oldest message that controllers use by default
 
 export function colour(name) {
@@ -13,7 +16,7 @@ export function colourOf(index) {
 }
 
 // A canvas cleared and scaled to the pixels of the screen, in units of CSS pixels.
-function prepared(canvas) {
+export function prepared(canvas) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
@@ -51,6 +54,8 @@ export class Scene {
     this.trails = new Map();
     this.lines = [];
     this.sectors = [];
+    this.followed = ""; // name of a vehicle, or all of them
+    this.view = null; // width of the picture around a followed one [m]
   }
 
   // Lines of the road, each a list of places, and the box around each; fields of view.
@@ -63,10 +68,15 @@ export class Scene {
     });
   }
 
-  draw(vehicles, objects, links) {
+  // Bring a followed vehicle nearer, or all of them; `factor` above 1 shows more.
+  zoom(factor) {
+    this.view = Math.min(Math.max((this.view ?? FOLLOWED_VIEW) * factor, 20), 5000);
+  }
+
+  draw(vehicles, objects, links, world = null) {
     const { pen, width, height } = prepared(this.canvas);
-    if (!vehicles.length) return;
-    this.#follow(vehicles, width, height);
+    if (!vehicles.length && !world?.whole) return;
+    this.#follow(vehicles, world, width, height);
     const place = (x, y) => [
       width / 2 + (x - this.centre[0]) * this.scale,
       height / 2 - (y - this.centre[1]) * this.scale,
@@ -76,16 +86,25 @@ export class Scene {
     this.#grid(pen, width, height, place);
     this.#road(pen, width, height, place);
     this.#views(pen, vehicles, place);
+    if (world) drawUnder(pen, world, place, this.scale);
     this.#trails(pen, vehicles, place);
     for (const object of objects) this.#object(pen, object, place);
     const labels = [];
     vehicles.forEach((vehicle, index) => this.#vehicle(pen, vehicle, index, place, labels));
     this.#gaps(pen, vehicles, objects, place);
     this.#links(pen, vehicles, links, place);
+    if (world) drawOver(pen, world, place, this.scale);
     this.#labels(pen, labels, width);
   }
 
-  #follow(vehicles, width, height) {
+  #follow(vehicles, world, width, height) {
+    const followed = vehicles.find(({ name }) => name === this.followed);
+    if (followed) {
+      this.scale = width / (this.view ?? FOLLOWED_VIEW);
+      this.centre = [followed.x, followed.y];
+      return;
+    }
+    if (world?.whole) return this.#whole(width, height);
     const xs = vehicles.map((v) => v.x);
     const ys = vehicles.map((v) => v.y);
     const spanX = Math.max(...xs) - Math.min(...xs) + 24;
@@ -96,6 +115,17 @@ export class Scene {
       (Math.max(...xs) + Math.min(...xs)) / 2,
       (Math.max(...ys) + Math.min(...ys)) / 2,
     ];
+  }
+
+  // The whole map, and nearer around its middle if the user wants.
+  #whole(width, height) {
+    const boxes = this.lines.map(({ box }) => box);
+    if (!boxes.length) boxes.push([-50, 50, -50, 50]);
+    const [left, right, bottom, top] = [0, 1, 2, 3].map((side) =>
+      boxes.reduce((best, box) => (side % 2 ? Math.max : Math.min)(best, box[side]), boxes[0][side]));
+    const fits = 0.95 * Math.min(width / (right - left), height / (top - bottom));
+    this.scale = this.view ? Math.max(fits, width / this.view) : fits;
+    this.centre = [(left + right) / 2, (bottom + top) / 2];
   }
 
   #grid(pen, width, height, place) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames over a connection that never blocks: what is sent together travels together.
 
-A frame has a number (of a topic), a stamp and a sequence number, so that who only passes a message
+A frame has a number (of a topic), a stamp and a sequence number, so that what only passes a message
 on need not decode it, and up to 4 GiB of content. Frames wait here until :meth:`FrameLink.flush`,
 which makes one system call of many of them, and beyond it while the other side does not read.
 """

@@ -14,8 +14,8 @@ from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
-from ros2_cosim.run.fmu_law import build_law
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.law_as_fmu import build_law
 
 PLATOON = share_file("config/platoon.yaml")
 C_SOURCE = share_file("config/laws/ploeg_cacc.c")

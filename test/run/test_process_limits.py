@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run import limits
-from ros2_cosim.run.limits import check_limits
+from ros2_cosim.run.process_limits import check_limits
 
 INFINITE = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
@@ -19,8 +18,8 @@ INFINITE = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, tuple[int, int]]]:
     """Limits as a process may have them; those of this one stay."""
     found = {resource.RLIMIT_NOFILE: INFINITE, resource.RLIMIT_AS: INFINITE}
-    monkeypatch.setattr(limits.resource, "getrlimit", found.__getitem__)
-    monkeypatch.setattr(limits.resource, "setrlimit", found.__setitem__)
+    monkeypatch.setattr(resource, "getrlimit", found.__getitem__)
+    monkeypatch.setattr(resource, "setrlimit", found.__setitem__)
     yield found
 
 

@@ -75,7 +75,7 @@ def build_law(law: str, out: Path | None = None, settings: Mapping[str, str] | N
     guid = str(uuid.uuid5(_NAMESPACE, content + repr(variables)))
     model = Fmi2Model(name, guid, f"control law {name}", step=SUGGESTED_STEP, needs_tool=True)
     resources = {LAW_FILE: content.encode()}
-    write_served(target, model, variables, resources, "ros2_cosim.run.fmu_law")
+    write_served(target, model, variables, resources, "ros2_cosim.run.law_as_fmu")
     return target
 
 

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels of the protocol (``CityObjectLabel``) for what a map has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ROADS: Final = 1
+SIDEWALKS: Final = 2
+BUILDINGS: Final = 3
+FENCES: Final = 5
+POLES: Final = 6
+VEGETATION: Final = 9
+TERRAIN: Final = 10
+STATIC: Final = 20
+ROAD_LINES: Final = 24
+GROUND: Final = 25
+
+ANY: Final = 255
+"""In a question: things of every label."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as nodes see it that are written for CARLA's ROS bridge: its topics, types and frames."""

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws what a world has besides vehicles: traffic lights, lamps, people, fields of view, shapes.
+
+import { colour, prepared } from "./drawing.js";
+
+const SIGNALS = ["#e5382b", "#f2b01e", "#2fb24c", "#777777", "#777777"]; // red, yellow, green, off
+const SHOWN_TEXTS = 60;
+
+// Below the vehicles: fields of view of sensors, street lamps.
+export function drawUnder(pen, world, place, scale) {
+  for (const { x, y, yaw, angle, range } of world.fields) {
+    const [px, py] = place(x, y);
+    pen.fillStyle = pen.strokeStyle = colour("--accent");
+    pen.lineWidth = 1;
+    pen.beginPath();
+    if (angle < 6.28) pen.moveTo(px, py);
+    pen.arc(px, py, range * scale, -yaw - angle / 2, -yaw + angle / 2);
+    pen.closePath();
+    pen.globalAlpha = 0.08;
+    pen.fill();
+    pen.globalAlpha = 0.35;
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+  for (const [x, y, shines] of world.lamps) {
+    const [px, py] = place(x, y);
+    if (shines) {
+      pen.fillStyle = "#f2b01e";
+      pen.globalAlpha = 0.18;
+      disc(pen, px, py, Math.max(4, 6 * scale));
+      pen.globalAlpha = 1;
+    } else pen.fillStyle = colour("--soft");
+    disc(pen, px, py, Math.max(1, Math.min(2.5, 0.3 * scale)));
+  }
+}
+
+// Above the vehicles: lights, people, shapes that clients have drawn.
+export function drawOver(pen, world, place, scale) {
+  for (const { x, y, state } of world.signals) {
+    const [px, py] = place(x, y);
+    const size = Math.max(3, Math.min(6, 0.8 * scale));
+    pen.fillStyle = "#15181c";
+    pen.fillRect(px - size - 1, py - size - 1, 2 * size + 2, 2 * size + 2);
+    pen.fillStyle = SIGNALS[state] ?? SIGNALS[4];
+    disc(pen, px, py, size);
+  }
+  pen.fillStyle = colour("--c3");
+  for (const { x, y } of world.people) disc(pen, ...place(x, y), Math.max(2.5, 0.35 * scale));
+  let texts = 0;
+  for (const shape of world.shapes) {
+    if (shape.kind !== "string" || texts++ < SHOWN_TEXTS) drawShape(pen, shape, place, scale);
+  }
+}
+
+function drawShape(pen, { kind, points, size, text, colour: [red, green, blue] }, place, scale) {
+  pen.fillStyle = pen.strokeStyle = `rgb(${red} ${green} ${blue})`;
+  pen.lineWidth = Math.max(1.5, size * scale);
+  const places = points.map(([x, y]) => place(x, y));
+  const [px, py] = places[0];
+  if (kind === "point") return disc(pen, px, py, Math.max(2, 0.5 * size * scale));
+  if (kind === "string") {
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    return pen.fillText(text, px + 4, py);
+  }
+  pen.beginPath();
+  for (const point of places) pen.lineTo(...point);
+  if (kind === "box") pen.closePath();
+  pen.stroke();
+  if (kind !== "arrow") return;
+  const [ex, ey] = places[1];
+  const turn = Math.atan2(ey - py, ex - px);
+  pen.beginPath();
+  pen.moveTo(ex, ey);
+  pen.lineTo(ex - 10 * Math.cos(turn - 0.4), ey - 10 * Math.sin(turn - 0.4));
+  pen.lineTo(ex - 10 * Math.cos(turn + 0.4), ey - 10 * Math.sin(turn + 0.4));
+  pen.fill();
+}
+
+function disc(pen, x, y, radius) {
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
+  pen.fill();
+}
+
+// The pictures of the cameras, one figure for each; `fetchImage(id)` gives a Blob.
+export class Cameras {
+  constructor(place, fetchImage) {
+    this.place = place;
+    this.fetchImage = fetchImage;
+    this.figures = new Map(); // camera -> {figure, canvas, asked}
+  }
+
+  show(cameras) {
+    for (const [id, { figure }] of this.figures)
+      if (!cameras.some((camera) => camera.id === id)) {
+        figure.remove();
+        this.figures.delete(id);
+      }
+    this.place.hidden = !cameras.length;
+    for (const camera of cameras) this.#ask(camera, this.figures.get(camera.id) ?? this.#add(camera));
+  }
+
+  #add({ id, kind, carrier, width, height }) {
+    const figure = document.createElement("figure");
+    const caption = figure.appendChild(document.createElement("figcaption"));
+    caption.appendChild(document.createElement("strong")).textContent = `Camera ${id}`;
+    caption.appendChild(document.createElement("span")).textContent =
+      [kind.replaceAll("_", " "), carrier && `on ${carrier}`].filter(Boolean).join(" ");
+    const canvas = figure.appendChild(document.createElement("canvas"));
+    canvas.style.height = "auto";
+    canvas.style.aspectRatio = `${width} / ${height}`;
+    canvas.role = "img";
+    canvas.ariaLabel = `What camera ${id} sees`;
+    this.place.appendChild(figure);
+    const known = { figure, canvas, asked: false };
+    this.figures.set(id, known);
+    return known;
+  }
+
+  // One request at a time for each camera: a slow server is not asked faster than it answers.
+  async #ask({ id }, known) {
+    if (known.asked || known.failed) return;
+    known.asked = true;
+    try {
+      const image = await createImageBitmap(await this.fetchImage(id));
+      const { pen, width, height } = prepared(known.canvas);
+      pen.drawImage(image, 0, 0, width, height);
+      known.canvas.dataset.pictures = Number(known.canvas.dataset.pictures ?? 0) + 1;
+    } catch {
+      known.failed = true; // gone meanwhile, or a kind without pictures
+    } finally {
+      known.asked = false;
+    }
+  }
+}

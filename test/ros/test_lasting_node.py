@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that begins anew in its process finds its nodes, and all that they have, where they were.
+
+Fast DDS may hang while anything of that is given up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+from rclpy.node import Node  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
+from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
+from ros2_cosim.kernel.errors import Cancelled  # noqa: E402
+from ros2_cosim.ros import deferred_service  # noqa: E402
+from ros2_cosim.ros.deferred_service import deferred_service as serve_later  # noqa: E402
+from ros2_cosim.ros.session import Session  # noqa: E402
+from ros2_cosim.ros.writers import ClockWriter, data_qos  # noqa: E402
+
+TOPIC, KIND = "/numbers", "ros2_cosim/msg/Horizon"
+CODEC = CATALOGUE.codec(KIND)
+LIMIT_S = 60.0
+
+
+@pytest.fixture
+def _nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Until the function that it gives is called nothing of a node may be given up."""
+
+    def forbidden(*arguments: object) -> None:
+        raise AssertionError(f"given up: {arguments}")
+
+    for name in ("node", "publisher", "subscription", "service", "client"):
+        monkeypatch.setattr(Node, f"destroy_{name}", forbidden)
+    return monkeypatch.undo
+
+
+def until(session: Session, condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        session.wait(0.01)
+
+
+class Run:
+    """What a run has in the middleware: a topic that it writes and reads, and a service."""
+
+    def __init__(self, name: str) -> None:
+        self.session = Session("keeper", [])
+        node = self.session.node
+        self.writer = self.session.port_writer(TOPIC, CODEC, data_qos(), for_onlookers=True)
+        self.clock = ClockWriter(node)
+        self.heard: list[str] = []
+        self.session.outside_reader(
+            TOPIC, KIND, data_qos(), lambda data: self.heard.append(CODEC.decode(data)[2].run_id)
+        )
+        self.further = self.session.add_node("further")
+        serve_later(node, Trigger, "/who", self._answer)
+        self.client = self.further.create_client(Trigger, "/who")
+        self.ticks = 0
+        node.create_timer(0.001, self._tick)
+        self.name = name
+
+    def _tick(self) -> None:
+        self.ticks += 1
+
+    def _answer(self, request: Any, response: Any, send: Callable[[], None]) -> None:
+        response.message = self.name
+        send()
+
+    def endpoints(self) -> list[int]:
+        nodes = (self.session.node, self.further)
+        return [
+            id(endpoint)
+            for node in nodes
+            for endpoint in (
+                node, *node.publishers, *node.subscriptions, *node.services, *node.clients
+            )
+        ]  # fmt: skip
+
+    def exchange(self) -> None:
+        """Say and hear something, ask and be answered; all of it of this run."""
+        until(self.session, lambda: self.client.service_is_ready() and self.writer.onlookers)
+        until(self.session, lambda: self.session.node.count_subscribers(TOPIC))
+        count = 0
+
+        def said() -> bool:
+            nonlocal count
+            self.writer.send(Horizon(f"{self.name} {count}", 0, 0, ()))
+            count += 1
+            return bool(self.heard)
+
+        until(self.session, said)
+        assert {word.partition(" ")[0] for word in self.heard} == {self.name}
+        answer = self.client.call_async(Trigger.Request())
+        until(self.session, answer.done)
+        assert answer.result().message == self.name
+        until(self.session, lambda: self.ticks > 2)
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_what_a_run_has_in_the_middleware_stays_for_the_next(
+    _nothing_is_given_up: Callable[[], None],
+) -> None:
+    run = Run("first")
+    try:
+        assert run.session.parameter("word", "default") == "default"
+        run.exchange()
+        there = run.endpoints()
+        for name in ("second", "third"):
+            ticks, former = run.ticks, run
+            run.session.begins_anew()
+            run.session.close()
+            run = Run(name)
+            assert run.session.parameter("word", "default") == "default"
+            run.exchange()
+            assert run.endpoints() == there
+            assert former.ticks == ticks, "nothing of the former run is called"
+            assert len(list(run.session.node.timers)) == 1
+    finally:
+        _nothing_is_given_up()
+        run.session.close()
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_what_others_of_the_run_know_a_node_by_is_given_up() -> None:
+    """Without a lane the end of a node's topics is how the others learn of its end."""
+    first = Session("member", [])
+    first.reader(TOPIC, KIND, data_qos(), lambda data: None)
+    node = first.node
+    first.begins_anew()
+    first.close()
+    with Session("member", []) as second:
+        assert second.node is not node
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_a_signal_between_two_runs_reaches_the_second() -> None:
+    first = Session("asked", [])
+    first.begins_anew()
+    first.close()
+    os.kill(os.getpid(), signal.SIGTERM)
+    with Session("asked", []) as second, pytest.raises(Cancelled, match="SIGTERM"):
+        second.wait(0.0)
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_a_node_that_is_not_wanted_again_goes_with_the_process() -> None:
+    host = Session("host", [])
+    member = Session("member", [], host=host)
+    gone = []
+    member.node.add_on_set_parameters_callback(lambda parameters: None)
+    destroy = member.node.destroy_node
+    member.node.destroy_node = lambda: (gone.append("member"), destroy())
+    for session in (member, host):
+        session.begins_anew()
+        session.close()
+    assert not gone
+    Session("host", []).close()
+    assert gone == ["member"]
+
+
+def test_an_answer_is_sent_until_its_client_has_been_found() -> None:
+    """rclpy tells by a warning that the middleware has not found the client in its 100 ms."""
+    import warnings
+
+    class Service:
+        lost = 3
+        answers: list[str] = []
+
+        def send_response(self, response: str, header: object) -> None:
+            if self.lost:
+                self.lost -= 1
+                warnings.warn(
+                    f"{deferred_service.NOT_FOUND}: of a test", RuntimeWarning, stacklevel=1
+                )
+            else:
+                self.answers.append(response)
+
+    service = Service()
+
+    class Server:
+        def create_service(self, kind: Any, name: str, take: Callable[[Any, Any], Any]) -> Service:
+            self.take = take
+            return service
+
+        def get_namespace(self) -> str:
+            return "/"
+
+    server: Any = Server()
+    serve_later(server, Trigger, "/who", lambda request, response, send: send())
+    service.send_response(server.take("request", "answer"), "header")
+    assert (service.lost, service.answers) == (0, ["answer"])

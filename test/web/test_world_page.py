@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a headless server's world: what it is told, and a real browser that shows it."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.browser import Browser, BrowserError, find_browser
+from support.headless_process import HIGHWAY, TOWN
+
+from ros2_cosim.carla_headless.debug_shapes import DebugShape, Kind
+from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.carla_headless.onlooker import CameraPicture, picture_of_world
+from ros2_cosim.carla_headless.server import Server
+from ros2_cosim.carla_headless.simulation import Simulation
+from ros2_cosim.carla_headless.wire_types import (
+    ActorDescription,
+    AttributeValue,
+    EpisodeSettings,
+    Rotation,
+    Transform,
+    Vector,
+    VehicleControl,
+)
+from ros2_cosim.web.pictures import png_of
+from ros2_cosim.web.world_view import world_page
+
+PROGRAM = find_browser()
+PATIENCE_S = 60.0
+
+
+def _spawn(
+    simulation: Simulation, kind: str, pose: Transform, parent: int = 0, **chosen: str
+) -> int:
+    attributes = tuple(AttributeValue(name, 4, value) for name, value in chosen.items())
+    return simulation.spawn(ActorDescription(0, kind, attributes), pose, parent).id
+
+
+def _draw(simulation: Simulation, kind: Kind, start: Vector, end: Vector, **more: Any) -> None:
+    colour = more.pop("colour", (255, 0, 255))
+    shape = DebugShape(kind, False, start, end, Rotation(), 0.2, 0.5, "goal", colour, None)
+    simulation.world.shapes.draw(shape._replace(**more), -1.0, 0.0)
+
+
+@contextmanager
+def _served(path: Path) -> Iterator[tuple[Simulation, str]]:
+    """A server that stands, with a page: two cars, a walker, a camera, a radar, three shapes."""
+    server = Server(MapLibrary([TOWN, HIGHWAY] if path == TOWN else [path]), "127.0.0.1", 0)
+    simulation = server.simulation
+    simulation.apply_settings(EpisodeSettings(True, fixed_delta_seconds=0.05))
+    places = simulation.world.spawn_points()
+    hero = _spawn(simulation, "vehicle.tesla.model3", places[0], role_name="hero")
+    _spawn(simulation, "vehicle.audi.tt", places[30])
+    aside = places[60].location
+    _spawn(simulation, "walker.pedestrian.0001", Transform(aside._replace(z=aside.z + 2.0)))
+    size = {"image_size_x": "96", "image_size_y": "64"}
+    front = Transform(Vector(2.6, 0.0, 1.2))
+    for kind in ("rgb", "depth", "semantic_segmentation"):
+        _spawn(simulation, f"sensor.camera.{kind}", front, hero, **size)
+    _spawn(simulation, "sensor.other.radar", front, hero, range="30")
+    x, y, z = places[0].location
+    _draw(simulation, Kind.ARROW, Vector(x, y, z + 1.0), Vector(x + 6.0, y, z + 1.0))
+    _draw(simulation, Kind.STRING, Vector(x, y + 5.0, z), Vector())
+    _draw(simulation, Kind.BOX, Vector(x - 8.0, y, z), Vector(2.0, 1.0, 1.0))
+    simulation.world.apply_control(hero, VehicleControl(throttle=1.0))
+    simulation.world.require_vehicle(hero).shows_telemetry = True
+    for _ in range(40):
+        simulation.tick()
+    thread = threading.Thread(target=server.run)
+    with world_page(server, 0) as address:
+        thread.start()
+        try:
+            yield simulation, address
+        finally:
+            server.stop()
+            thread.join(PATIENCE_S)
+    server.close()
+
+
+def _ask(address: str) -> Any:
+    with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
+        data = answer.read()
+    return data if answer.headers.get_content_type() == "image/png" else json.loads(data)
+
+
+def _pixels(png: bytes) -> Any:
+    """(height, width, 3) of a PNG file without filters."""
+    width, height = struct.unpack(">II", png[16:24])
+    begin = png.index(b"IDAT") + 4
+    (length,) = struct.unpack(">I", png[begin - 8 : begin - 4])
+    rows = np.frombuffer(zlib.decompress(png[begin : begin + length]), np.uint8)
+    return rows.reshape(height, 1 + 3 * width)[:, 1:].reshape(height, width, 3)
+
+
+def test_the_page_is_told_the_world_and_changes_nothing() -> None:
+    with _served(TOWN) as (simulation, address):
+        frame, before = simulation.world.frame, list(simulation.world.records())
+        told = _ask(address + "api/run")
+        run, world = told["run"], told["world"]
+        assert (run["steps"], run["may_pause"], run["may_change_rate"]) == (frame, False, False)
+        assert run["time_s"] == pytest.approx(2.0)
+        hero, other = told["vehicles"]
+        assert hero["name"] == "hero" and other["name"].startswith("audi.tt ")
+        assert hero["speed"] > 3.0 and hero["throttle"] == 1.0
+        assert len(world["people"]) == 1 and len(world["signals"]) == 28
+        assert len(world["lamps"]) > 100 and len(world["shapes"]) == 4
+        assert len(world["fields"]) == 4
+        assert {camera["carrier"] for camera in world["cameras"]} == {"hero"}
+        assert "gear 1, throttle 1.00" in world["shapes"][3]["text"]
+        # Places are in the map frame: y to the left.
+        place = simulation.world.spawn_points()[0].location
+        (arrow,) = (shape for shape in world["shapes"] if shape["kind"] == "arrow")
+        assert arrow["points"][0] == pytest.approx([place.x, -place.y])
+        images = {
+            camera["kind"]: _pixels(_ask(f"{address}api/camera?id={camera['id']}"))
+            for camera in world["cameras"]
+        }
+        assert {image.shape for image in images.values()} == {(64, 96, 3)}
+        assert tuple(images["semantic_segmentation"][0, 48]) == (70, 130, 180)  # sky
+        depth = images["depth"].astype(int)
+        assert depth[0, 48, 0] == 255 > depth[63, 48, 0]
+        assert len(np.unique(images["rgb"].reshape(-1, 3), axis=0)) > 4
+        car = next(simulation.world.vehicles()).id
+        for wrong, code in (("99999", 404), ("x", 400), (str(car), 404)):
+            with pytest.raises(urllib.error.HTTPError) as found:
+                _ask(f"{address}api/camera?id={wrong}")
+            assert found.value.code == code
+        request = urllib.request.Request(
+            address + "api/run", b'{"action": "pause"}', {"Content-Type": "application/json"}
+        )
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(request, timeout=PATIENCE_S)
+        assert simulation.world.frame == frame
+        assert list(simulation.world.records()) == before
+
+
+def test_pictures_of_one_world_are_the_same() -> None:
+    with _served(HIGHWAY) as (simulation, _):
+        pass
+    first = picture_of_world(simulation.world)
+    assert first == picture_of_world(simulation.world)
+    assert first.vehicles[0].name == "hero"
+
+
+def test_depth_and_instances_have_colours_for_the_eye() -> None:
+    farther = [bytes((k, 0, 0, 255)) for k in (0, 1, 40, 255)]  # blue is the coarsest part
+    grey = _pixels(png_of(CameraPicture("depth", 4, 1, b"".join(farther))))
+    assert (np.diff(grey[0, :, 0].astype(int)) > 0).all()
+    actors = [bytes((0, number, 14, 255)) for number in (1, 2)]
+    two = _pixels(png_of(CameraPicture("instance_segmentation", 2, 1, b"".join(actors))))
+    assert (two[0, 0] != two[0, 1]).any()
+
+
+#: How many pixels of the top view have a colour, within a little.
+COLOURED = """(() => {
+  const canvas = document.getElementById("scene");
+  const { width, height } = canvas;
+  const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4)
+    found += [%d, %d, %d].every((part, k) => Math.abs(data[i + k] - part) < 12);
+  return found;
+})()"""
+SHOWN = "document.querySelectorAll('#cameras canvas[data-pictures]').length === 3"
+FOLLOW = """(() => {
+  const select = document.getElementById("follow");
+  select.value = "hero";
+  select.dispatchEvent(new Event("change"));
+})()"""
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
+def test_a_browser_shows_the_world(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    try:
+        browser = Browser(str(PROGRAM), profile)
+    except BrowserError as error:
+        pytest.skip(f"Chromium does not start here: {error}")
+    try:
+        with _served(TOWN) as (_, address):
+            browser.open(address)
+            browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
+            assert browser.evaluate("document.getElementById('people').innerText") == "1"
+            assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
+            assert browser.evaluate("document.getElementById('pause').disabled")
+            names = "[...document.getElementById('follow').options].map(o => o.value)"
+            assert browser.evaluate(names)[:2] == ["", "hero"]
+            # Red and green lights in the picture of the whole town; shapes near the hero.
+            assert browser.evaluate(COLOURED % (229, 56, 43)) > 20
+            assert browser.evaluate(COLOURED % (47, 178, 76)) > 20
+            far = browser.evaluate(COLOURED % (255, 0, 255))
+            browser.evaluate(FOLLOW)
+            browser.wait_for(f"{COLOURED % (255, 0, 255)} > {2 * far + 50}")
+            seen = "Number(document.querySelector('#cameras canvas').dataset.pictures)"
+            browser.wait_for(f"{seen} > {browser.evaluate(seen)}")
+            fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+            assert browser.evaluate(fits)
+            browser.screenshot(tmp_path / "world.png")
+            browser.open(address, width=420)
+            browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
+            assert browser.evaluate(fits)
+            assert browser.complaints == []
+    finally:
+        browser.close()
