@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A CARLA server, real or headless, through the ``carla`` client package.
 
-Contacts reach the client on a thread of its own, from one socket per sensor, while snapshots
-come from another: nothing in the protocol says when the last contact of a tick has arrived.
-They are therefore attributed to the tick whose frame number they carry, and handed out a fixed
-number of ticks later. With the headless server that is always enough: its sensors send at most
-one contact per frame, and a client with a single network thread takes turns between sockets
-that have data, so the snapshots cannot run ahead by more than one. Should a contact be late
-all the same (a real CARLA may send several per frame), the run ends with an error instead of
+Contacts come from one socket per sensor, snapshots from another: nothing in the protocol says when
+the last contact of a tick has arrived. They are therefore attributed to the tick whose frame number
+they carry, and handed out a fixed number of ticks later. With the headless server that is always
+enough: it sends the contacts of a tick before the snapshot of the next one. Should a contact be
+late all the same (a real CARLA sends with several threads), the run ends with an error instead of
 another result.
 
 What is sent in a step is one call, the controls of all vehicles with the request for the tick, and
 what is waited for is one message, the snapshot: the answer to the call, on another connection, says
-nothing more.
+nothing more. These, and contacts, are written and read without the client (``server_wire``), which
+would pass each of them through threads of its own. The client connects, loads the map, spawns and
+removes actors, and listens to sensors.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
+import select
 import socket
 import threading
 import time
@@ -26,6 +26,19 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from ros2_cosim.carla_bridge.server_wire import (
+    LOOK_PERIOD_S,
+    Command,
+    ServerWire,
+    Snapshot,
+    Stream,
+    Streams,
+    WireError,
+    contact_of,
+    control_command,
+    pose_command,
+    velocity_command,
+)
 from ros2_cosim.carla_bridge.weather import WEATHER
 from ros2_cosim.interfaces.sensors import (
     Fix,
@@ -57,7 +70,7 @@ CALL_TIMEOUT_S = 60.0
 """Longest wait for a server that is still there: loading a large map takes a CARLA this long."""
 
 _CHECK_PERIOD_S = 2.0  # without an answer for this long, look whether the server is still there
-_LOOK_PERIOD_S = 0.2  # the same, during a call that nothing interrupts
+_END_S = 2.0  # a server that ends closes its connections one after the other, but within this time
 _logger = logging.getLogger(__name__)
 
 
@@ -84,14 +97,18 @@ class ClientWorld:
         self._timeout_s = timeout_s
         self._client: Any = None
         self._world: Any = None
-        self._snapshot: Any = None
+        self._wire: ServerWire | None = None
+        self._snapshots: Stream | None = None
+        self._snapshot: Snapshot | None = None
+        self._places: dict[int, int] = {}  # of the actors in a snapshot
         self._old_settings: Any = None
         self._witness: socket.socket | None = None  # idle: closed when the server ends
-        self._snapshots: SimpleQueue[Any] = SimpleQueue()
-        self._subscription: int | None = None  # to the snapshots
-        self._commands: list[Any] = []  # leave with the next tick
+        self._commands: list[Command] = []  # leave with the next tick
         self._actors: dict[int, Any] = {}
         self._sensors: list[Any] = []
+        self._feelers: list[Any] = []  # sensors of contacts, which the client does not hear
+        self._felt = Streams()
+        self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
         #: Body of each actor that is not ours, None if it is no vehicle.
         self._strangers: dict[int, Body | None] = {}
         self._first_frame = 0
@@ -99,7 +116,6 @@ class ClientWorld:
         self._reported = 0
         self._arrived: list[tuple[int, Contact]] = []  # (frame, contact without tick)
         self._measured: dict[int, SimpleQueue[tuple[int, Measurement]]] = {}
-        self._lock = threading.Lock()
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
         """Connect, load the map, set weather and synchronous mode."""
@@ -120,8 +136,10 @@ class ClientWorld:
             settings.synchronous_mode = True
             settings.fixed_delta_seconds = step_s
             self._world.set_weather(carla.WeatherParameters(*WEATHER[weather]))
+            self._wire = ServerWire(self._host, self._port, CALL_TIMEOUT_S)
+            self._snapshots = self._wire.world_stream()
             self._world.apply_settings(settings)
-            self._subscription = self._world.on_tick(self._snapshots.put)
+            self._await_first()
             client.set_timeout(_CHECK_PERIOD_S)
         except RuntimeError as error:
             raise self._failure("cannot set up the world", error) from None
@@ -152,8 +170,8 @@ class ClientWorld:
                 sensor = self._world.spawn_actor(
                     library.find("sensor.other.collision"), carla.Transform(), attach_to=actor
                 )
-                self._sensors.append(sensor)
-                sensor.listen(self._listener(actor.id))
+                self._feelers.append(sensor)
+                self._listen(actor.id, sensor.id)
             box = actor.bounding_box
         except RuntimeError as error:
             if "timeout" in str(error) or "time-out" in str(error):
@@ -162,21 +180,13 @@ class ClientWorld:
         return actor.id, Body(_triple(box.location), _triple(box.extent))
 
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
-        """Teleport with a velocity."""
-        try:
-            self._actors[actor].set_transform(self._transform(pose))
-            self._actors[actor].set_target_velocity(self._carla.Vector3D(*velocity))
-        except RuntimeError as error:
-            raise self._failure("cannot place a vehicle", error) from None
+        """Teleport with a velocity, with the next tick."""
+        self._commands.append(pose_command(actor, pose))
+        self._commands.append(velocity_command(actor, velocity))
 
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set controls for the next tick, with which they are sent."""
-        carla = self._carla
-        self._commands.append(
-            carla.command.ApplyVehicleControl(
-                actor, carla.VehicleControl(throttle=throttle, steer=steer, brake=brake)
-            )
-        )
+        self._commands.append(control_command(actor, throttle, steer, brake))
 
     def tick(self) -> None:
         """Advance by one step.
@@ -184,31 +194,36 @@ class ClientWorld:
         :raises CausalityError: the world has also advanced otherwise, in this step or the last one
         """
         first = self._ticks == 0
-        if not (first or self._snapshots.empty()):
-            raise self._advanced_otherwise(self._snapshots.get())
+        wire, snapshots = self._prepared()
         commands, self._commands = self._commands, []
         try:
-            self._client.apply_batch(commands, not first)
+            if not first and (early := snapshots.arrived()) is not None:
+                raise self._advanced_otherwise(early.frame)
+            wire.post("apply_batch", commands, not first)
             if first:
-                self._first_frame = self._world.tick(_CHECK_PERIOD_S)
-        except RuntimeError as error:
+                self._first_frame = wire.call("tick_cue")
+            expected = self._first_frame + self._ticks
+            self._snapshot = snapshot = self._await_snapshot(snapshots, expected)
+            self._feel()
+        except WireError as error:
             raise self._failure("no answer to a tick", error) from None
-        expected = self._first_frame + self._ticks
-        self._snapshot = self._await_snapshot(expected)
         self._ticks += 1
-        if self._snapshot.frame != expected:
-            raise self._advanced_otherwise(self._snapshot)
+        if snapshot.frame != expected:
+            raise self._advanced_otherwise(snapshot.frame)
 
     def motion(self, actor: int) -> Motion:
         """State of an actor in the snapshot of the last tick."""
-        found = self._snapshot.find(actor)
+        assert self._snapshot is not None
+        found = self._snapshot.motion(actor)
         if found is None:
             raise RunError(f"{self._where}: actor {actor} has vanished")
-        return _motion(found)
+        return found
 
     def strangers(self) -> list[Stranger]:
         """Vehicles of other clients in the snapshot of the last tick."""
-        found = {entry.id: entry for entry in self._snapshot if entry.id not in self._actors}
+        snapshot = self._snapshot
+        assert snapshot is not None
+        found = [actor for actor in snapshot.actors() if actor not in self._actors]
         unknown = [actor for actor in found if actor not in self._strangers]
         if unknown:
             try:
@@ -219,22 +234,21 @@ class ClientWorld:
                 self._strangers[number] = _vehicle_body(there.get(number))
         self._strangers = {number: self._strangers[number] for number in found}
         return [
-            Stranger(number, body, _motion(found[number]))
+            Stranger(number, body, motion)
             for number in sorted(found)
             if (body := self._strangers[number]) is not None
+            and (motion := snapshot.motion(number)) is not None
         ]
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
         due = self._ticks - CONTACT_DELAY_TICKS
-        with self._lock:
-            arrived, self._arrived = self._arrived, []
+        arrived, self._arrived = self._arrived, []
         ready = []
         for frame, contact in arrived:
             tick = frame - self._first_frame + 1
             if tick > due:
-                with self._lock:
-                    self._arrived.append((frame, contact))
+                self._arrived.append((frame, contact))
             elif tick > self._reported:
                 ready.append(contact._replace(tick=tick))
             elif tick > 0:
@@ -277,7 +291,7 @@ class ClientWorld:
         deadline = time.monotonic() + CALL_TIMEOUT_S
         while True:
             try:
-                frame, measured = self._measured[sensor].get(timeout=_LOOK_PERIOD_S)
+                frame, measured = self._measured[sensor].get(timeout=LOOK_PERIOD_S)
             except Empty:
                 if self._server_gone():
                     raise ConnectionFailedError(
@@ -324,11 +338,9 @@ class ClientWorld:
         if self._client is None:
             return
         try:
-            if self._subscription is not None:
-                self._world.remove_on_tick(self._subscription)
             for sensor in self._sensors:
                 sensor.stop()
-            for actor in (*self._sensors, *self._actors.values()):
+            for actor in (*self._sensors, *self._feelers, *self._actors.values()):
                 # Asked each time: it may end right now, and each call would wait for it in vain.
                 if not self._server_gone():
                     actor.destroy()
@@ -339,14 +351,21 @@ class ClientWorld:
         if self._witness is not None:
             self._witness.close()
             self._witness = None
+        self._felt.close()
+        if self._snapshots is not None:
+            self._snapshots.close()
+        if self._wire is not None:
+            self._wire.close()
         self._sensors.clear()
+        self._feelers.clear()
+        self._feels.clear()
         self._measured.clear()
         self._actors.clear()
         self._strangers.clear()
         self._commands.clear()
-        self._snapshots = SimpleQueue()
+        self._places.clear()
         self._snapshot = self._world = self._client = self._old_settings = None
-        self._subscription = None
+        self._snapshots = self._wire = None
 
     def _connect(self) -> None:
         self.close()
@@ -393,7 +412,7 @@ class ClientWorld:
         threading.Thread(target=make, name="carla-call", daemon=True).start()
         while True:
             try:
-                result, error = outcome.get(timeout=_LOOK_PERIOD_S)
+                result, error = outcome.get(timeout=LOOK_PERIOD_S)
             except Empty:
                 if self._server_gone():
                     raise ConnectionFailedError(
@@ -409,16 +428,22 @@ class ClientWorld:
         if name.rsplit("/", 1)[-1] not in {entry.rsplit("/", 1)[-1] for entry in known}:
             raise ConfigurationError(f"map '{name}' not found; available maps: " + ", ".join(known))
 
-    def _listener(self, actor: int) -> Any:
-        def heard(event: Any) -> None:
-            try:
-                contact = Contact(0, actor, event.other_actor.id, _triple(event.normal_impulse))
-            except RuntimeError:  # the world of the event is gone, and with it its readers
-                return
-            with self._lock:
-                self._arrived.append((event.frame, contact))
+    def _listen(self, actor: int, sensor: int) -> None:
+        """Hear of the contacts of an actor."""
+        wire, _ = self._prepared()
+        stream = wire.sensor_stream(sensor)
+        self._felt.add(stream)
+        self._feels[stream] = actor
 
-        return heard
+    def _feel(self) -> None:
+        """Take over the contacts that have arrived."""
+        for stream, message in self._felt.arrived():
+            other, impulse = contact_of(message)
+            self._arrived.append((message.frame, Contact(0, self._feels[stream], other, impulse)))
+
+    def _prepared(self) -> tuple[ServerWire, Stream]:
+        assert self._wire is not None and self._snapshots is not None, "prepare comes first"
+        return self._wire, self._snapshots
 
     def _transform(self, pose: Pose) -> Any:
         carla = self._carla
@@ -431,41 +456,55 @@ class ClientWorld:
     def _where(self) -> str:
         return f"CARLA at {self._host}:{self._port}"
 
-    def _await_snapshot(self, frame: int) -> Any:
+    def _await_first(self) -> None:
+        """Wait until the server sends snapshots here; none of a later tick is missed then.
+
+        :raises WireError: it sends none
+        """
+        wire, snapshots = self._prepared()
+        deadline = time.monotonic() + CALL_TIMEOUT_S
+        while snapshots.wait() is None:
+            if self._server_gone() or time.monotonic() > deadline:
+                raise WireError("time-out: no snapshot comes")
+            wire.call("tick_cue")  # the ticks so far came before it knew of the reader
+
+    def _await_snapshot(self, snapshots: Stream, frame: int) -> Snapshot:
         """The snapshot of a frame, or of a later one that came instead; earlier ones are old.
 
         The tick was sent once and will be carried out once, so a slow server changes nothing: it is
         waited for as long as it is there.
+
+        :raises WireError: none comes
         """
         deadline = time.monotonic() + CALL_TIMEOUT_S
         while True:
-            try:
-                snapshot = self._snapshots.get(timeout=_LOOK_PERIOD_S)
-            except Empty:
+            message = snapshots.wait()
+            if message is None:
                 if self._server_gone() or time.monotonic() > deadline:
-                    raise self._failure("no answer to a tick", RuntimeError("time-out")) from None
-                continue
-            if snapshot.frame >= frame:
-                return snapshot
+                    raise WireError("time-out")
+            elif message.frame >= frame:
+                return Snapshot(message, self._places)
 
-    def _advanced_otherwise(self, snapshot: Any) -> CausalityError:
+    def _advanced_otherwise(self, frame: int) -> CausalityError:
         return CausalityError(
-            f"{self._where}: frame {snapshot.frame} was not asked for: another client also "
+            f"{self._where}: frame {frame} was not asked for: another client also "
             "advances this world"
         )
 
-    def _server_gone(self) -> bool:
-        if self._witness is None:
+    def _server_gone(self, within_s: float = 0.0) -> bool:
+        """Whether the server has closed its connections, now or in the next moments."""
+        witness = self._witness
+        if witness is None:
             return True
-        with contextlib.suppress(BlockingIOError):
-            try:
-                return not self._witness.recv(1, socket.MSG_PEEK)
-            except ConnectionError:
-                return True
-        return False
+        poll = select.poll()
+        poll.register(witness, select.POLLIN)
+        try:
+            return bool(poll.poll(within_s * 1e3)) and not witness.recv(1, socket.MSG_PEEK)
+        except ConnectionError:
+            return True
 
     def _failure(self, what: str, error: RuntimeError) -> RunError:
-        if self._server_gone():
+        if self._server_gone(_END_S if isinstance(error, WireError) else 0.0):
             return ConnectionFailedError(f"{self._where}: {what}: the server has gone")
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         kind = ConnectionFailedError if "time-out" in text or "timeout" in text else RunError
@@ -488,18 +527,6 @@ def _measurement_of(form: SensorForm, data: Any) -> Measurement:
         felt, rates = _triple(data.accelerometer), _triple(data.gyroscope)
         return Inertia(*felt, *rates, data.compass)
     return Payload(bytes(data.raw_data))  # the client's buffer ends with this call
-
-
-def _motion(snapshot: Any) -> Motion:
-    """State of an actor as a snapshot tells it."""
-    pose = snapshot.get_transform()
-    place, turn = pose.location, pose.rotation
-    return Motion(
-        Pose(place.x, place.y, place.z, turn.pitch, turn.yaw, turn.roll),
-        _triple(snapshot.get_velocity()),
-        _triple(snapshot.get_angular_velocity()),
-        _triple(snapshot.get_acceleration()),
-    )
 
 
 def _vehicle_body(actor: Any) -> Body | None:

@@ -30,13 +30,12 @@ from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
-from ros2_cosim.dcp_bridge.mapping import FieldWriter, Read, RecordReader, find_variable
+from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,
     ControlCommand,
     Odometry,
-    RoadUsers,
     StaticObjects,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -52,17 +51,6 @@ _ROOM = 64
 _MOST_OVER_UDP = UDP_MAX_PDU_SIZE - _ROOM
 #: Inputs of a vehicle to which no command has come yet.
 NO_COMMAND = float("nan")
-
-
-class RoadUsersReader(RecordReader):
-    """Makes the record of the vehicles that are no participants' from their binary variable."""
-
-    def read(self, read: Read) -> RoadUsers:
-        """The record of this moment.
-
-        :raises RunError: the bytes are not those of such vehicles
-        """
-        return unpacked(super().read(read).data)
 
 
 def slave_name(context: ModelContext) -> str:
@@ -170,7 +158,8 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
         outputs[port] = MappedOutput(reader, when=(slave, count.name))
     if scene.reports_traffic:
         outputs[TRAFFIC] = MappedOutput(
-            RoadUsersReader(Received, f"{slave}.{TRAFFIC}.*", slaves, TRAFFIC)
+            RecordReader(Received, f"{slave}.{TRAFFIC}.*", slaves, TRAFFIC),
+            convert=lambda received: unpacked(received.data),
         )
     _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
     collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")

@@ -26,12 +26,22 @@ class MappedOutput(NamedTuple):
     """What an output port sends.
 
     With ``when`` (slave, variable) it is silent unless that variable has changed, with ``once``
-    it sends at the first activation only.
+    it sends at the first activation only. ``convert`` makes what is sent of what was read.
     """
 
     reader: RecordReader
     when: tuple[str, str] | None = None
     once: bool = False
+    convert: Callable[[Any], Any] | None = None
+
+
+class _BoundOutput(NamedTuple):
+    """An output of a run; ``read`` gives what it sends."""
+
+    port: str
+    read: Callable[[], Any]
+    when: tuple[str, str] | None
+    once: bool
 
 
 class PortMapping(NamedTuple):
@@ -77,12 +87,15 @@ class CoupledSlaves:
         self._running: AbstractContextManager[Master] | None = None
         self._master: Master | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
+        self._outputs: list[_BoundOutput] = []
         self._begin_run()
 
     def _begin_run(self) -> None:
         #: Whether the slaves have their first outputs.
         self._is_ready = False
         self._former: dict[tuple[str, str], Value] = {}
+        #: What each input port gave last; the slaves keep it.
+        self._given: dict[str, Any] = {}
         self._start_ns: int | None = None
         self._steps = 0
         self._transport_ns = 0
@@ -117,6 +130,10 @@ class CoupledSlaves:
             for slave in master.slaves.values()
             for index, name in enumerate(slave.output_names)
         }
+        self._outputs = [
+            _BoundOutput(port, self._bound(found), found.when, found.once)
+            for port, found in self._ports.outputs.items()
+        ]
         return master
 
     def reset(self, *, connected: bool = True) -> None:
@@ -138,6 +155,11 @@ class CoupledSlaves:
             self.close()
             self._master = None
 
+    def _bound(self, output: MappedOutput) -> Callable[[], Any]:
+        read = output.reader.bound(self._output, lambda slave, name: self._at[slave, name])
+        convert = output.convert
+        return read if convert is None else lambda: convert(read())
+
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Bring all slaves to the activation time and report their outputs.
 
@@ -153,17 +175,16 @@ class CoupledSlaves:
         else:
             self._advance(step, step.time - self._start_ns)
         outputs: dict[str, Any] = {}
-        read = self._output
-        for port, (reader, when, once) in self._ports.outputs.items():
+        for port, read, when, once in self._outputs:
             if once and not first:
                 continue
             if when is not None:
-                value = read(*when)
+                value = self._output(*when)
                 former = self._former.get(when, _start(value))
                 self._former[when] = value
                 if value == former:
                     continue
-            outputs[port] = reader.read(read)
+            outputs[port] = read()
         return outputs
 
     def report(self) -> Report:
@@ -218,7 +239,11 @@ class CoupledSlaves:
         inputs: dict[str, dict[str, Value]] = {}
         for port, writer in self._ports.inputs.items():
             sample = step.latest.get(port)
-            writer.write(None if sample is None else sample.value, inputs)
+            record = None if sample is None else sample.value
+            # Most steps come between two messages: nothing has changed then.
+            if port not in self._given or record is not self._given[port]:
+                writer.write(record, inputs)
+                self._given[port] = record
         for slave, values in inputs.items():
             self._master.slaves[slave].set_inputs(values)
 

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.wire.enums import DataType
@@ -33,6 +35,18 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 Read = Callable[[str, str], Value]
 """(slave, output) -> its newest value."""
+
+
+class HasOutputs(Protocol):
+    """A slave of a run; the list of its newest outputs may be replaced by another one."""
+
+    @property
+    def outputs(self) -> list[Value]:
+        """In the order of its description."""
+
+
+Place = Callable[[str, str], tuple[HasOutputs, int]]
+"""(slave, output) -> what holds its newest value, and at which index."""
 Variables = Mapping[str, SlaveDescription]
 """Descriptions by the names of the slaves."""
 
@@ -131,6 +145,8 @@ class RecordReader:
             else:
                 single[name] = value
         self._getters: list[Callable[[Read], Any]] = []
+        #: Of each field that is an unchanged output: slave, output, type.
+        self._plain: list[tuple[str, str, type]] = []
         for name, kind in kinds.items():
             place = f"{where}.{name}"
             if kind.record is not None:
@@ -146,6 +162,21 @@ class RecordReader:
     def read(self, read: Read) -> Any:
         """The record of this moment."""
         return self._record(*(getter(read) for getter in self._getters))
+
+    def bound(self, read: Read, place: Place) -> Callable[[], Any]:
+        """What ``read`` gives, for the slaves of a run: places of outputs are looked up once.
+
+        :param place: where the newest value of an output is
+        """
+        slaves = {slave for slave, _, _ in self._plain}
+        scalars = {scalar for _, _, scalar in self._plain}
+        plain = len(self._plain) == len(self._getters) > 1
+        if not plain or len(slaves) > 1 or len(scalars) > 1:
+            return partial(self.read, read)
+        found = [place(slave, output) for slave, output, _ in self._plain]
+        source, pick = found[0][0], itemgetter(*(index for _, index in found))
+        record, scalar = self._record, scalars.pop()
+        return lambda: record(*map(scalar, pick(source.outputs)))
 
     def _single(self, kind: FieldKind, value: Any, where: str) -> Callable[[Read], Any]:
         source = parse_source(value, "variable", where)
@@ -170,6 +201,7 @@ class RecordReader:
             return lambda read: tuple(scalar(v) for v in source.scaled(read(slave, name)))
         if scaled:
             return lambda read: scalar(source.scaled(read(slave, name)))
+        self._plain.append((slave, name, scalar))
         return lambda read: scalar(read(slave, name))
 
     def _list(self, record: type, fields: Mapping[str, Any], where: str) -> Callable[[Read], Any]:

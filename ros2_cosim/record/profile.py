@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.documents.files import read_bounded, write_atomically
 from ros2_cosim.documents.plain_data import json_value
+from ros2_cosim.interfaces.namespaces import process_name_of
 from ros2_cosim.interfaces.spans import (
     COMPUTE,
     KINDS,
@@ -97,7 +98,7 @@ class Profile:
         found: dict[str, list[tuple[int, str]]] = {name: [] for name in self._threads}
         for thread in self._threads.values():
             for span in thread.sent:
-                node = span.name.rpartition("/")[2]
+                node = process_name_of(span.name.rpartition("/")[2])
                 target = place.get(node, node)
                 if target in found:
                     found[target].append((span.begin, thread.process))

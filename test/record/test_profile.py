@@ -109,6 +109,38 @@ def test_the_critical_path_goes_through_the_message_that_ended_a_wait(tmp_path: 
     }
 
 
+def test_the_critical_path_goes_through_the_clock(tmp_path: Path) -> None:
+    """``a`` waits for a horizon, which the clock sends when ``b`` has told it how far it is."""
+    directory = tmp_path / "profile"
+    us = Clock()
+    own = Spans("second", ["b"], us)
+    activation(us, own, "b", 0, 1, 51, 53, 54, 55)
+    own.sent(56 * US, "/cosim_clock")
+    own.spun(55 * US, 57 * US, 200 * US, 201 * US)
+    own.save(directory)
+    clock = Spans("clock", [], us, works=True)
+    clock.spun(0, 1 * US, 60 * US, 62 * US)
+    clock.sent(65 * US, "/a")
+    clock.spun(64 * US, 66 * US, 200 * US, 201 * US)
+    clock.save(directory)
+    waiting = Spans("first", ["a"], us)
+    waiting.spun(0, 1 * US, 70 * US, 71 * US)
+    activation(us, waiting, "a", 71, 72, 92, 93, 94, 95)
+    waiting.save(directory)
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY), encoding="utf-8")
+    data = read_profile(tmp_path).as_data()
+    path = {(p["process"], p["participant"], p["kind"]): p["us_per_step"] for p in
+            data["critical_path"]}  # fmt: skip
+    assert path["clock", "second to clock", "wake-up"] == 2.0
+    assert path["clock", "", "work"] == 1.0
+    assert path["second", "b", "compute"] == 25.0
+    assert ("clock", "", "wait") not in path
+    assert {(hop["from"], hop["to"]) for hop in data["hops"]} == {
+        ("second", "clock"),
+        ("clock", "first"),
+    }
+
+
 def test_what_no_span_names_is_told(tmp_path: Path) -> None:
     two_processes(tmp_path)
     clock = Clock()

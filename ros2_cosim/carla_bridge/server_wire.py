@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the bridge itself says to a CARLA server and hears of it in every step, without threads.
+
+The ``carla`` client passes each message through threads of its own: one sends, another receives,
+and a third one has to be woken to take it over. In a step there are two messages only, the call
+and the snapshot. They are written and read here, by the thread that needs them: the calls have the
+bytes that the client would send, on a connection of their own, and so have the streams.
+
+A stream is read as far as its bytes have arrived. A server writes what happens in a tick before it
+begins with the next one, so that on one host whoever has read the snapshot of a tick finds
+everything of all ticks before it.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgpack
+
+from ros2_cosim.carla_headless.snapshot import RECORD_BYTES
+from ros2_cosim.interfaces.simulator import Motion, Pose
+from ros2_cosim.kernel.exactmath import float32
+
+LOOK_PERIOD_S = 0.2
+"""A wait for a message returns after this time without one, so that its reader can look around."""
+#: Answers to calls that nothing waits for are read after so many calls: some kilobytes.
+_CALLS_PER_LOOK = 64
+_READ_SIZE = 256 * 1024
+_REQUEST, _RESPONSE = 0, 1
+_SET_CONTROL, _SET_POSE, _SET_VELOCITY = 2, 6, 8  # commands of a batch, by their number
+_TOKEN = struct.Struct("<IHBB16s")  # stream, port, protocol, kind of address, address
+_ADDRESSES = {1: (socket.AF_INET, 4), 2: (socket.AF_INET6, 16)}  # others: that of the server
+_LENGTH = struct.Struct("<I")
+_HEAD = struct.Struct("<QQd6f")  # kind, frame, simulated time, pose
+_EPISODE = struct.Struct("<Qdf3iI")
+_FRAME_AT = 8
+_RECORDS_AT = _HEAD.size + _EPISODE.size
+_ID = struct.Struct("<I")
+_MOTION = struct.Struct("<5x15f")  # behind id and state: all numbers of a motion
+_FRAME = struct.Struct("<Q")
+_TIMEOUT = struct.Struct("@ll")
+
+Command = list[Any]
+"""A command of a batch, as it travels."""
+
+
+class WireError(RuntimeError):
+    """The server has refused a call, or has gone."""
+
+
+def control_command(actor: int, throttle: float, steer: float, brake: float) -> Command:
+    """Set a vehicle's controls: forward, automatic gear, no hand brake."""
+    return [[_SET_CONTROL, [actor, [throttle, steer, brake, False, False, False, 0]]]]
+
+
+def pose_command(actor: int, pose: Pose) -> Command:
+    """Put an actor somewhere."""
+    x, y, z, pitch, yaw, roll = pose
+    return [[_SET_POSE, [actor, [[x, y, z], [pitch, yaw, roll]]]]]
+
+
+def velocity_command(actor: int, velocity: tuple[float, float, float]) -> Command:
+    """Give an actor a velocity [m/s, world frame]."""
+    return [[_SET_VELOCITY, [actor, [*velocity]]]]
+
+
+class StreamMessage(NamedTuple):
+    """A message of a stream: the frame that it belongs to, and all of its bytes."""
+
+    frame: int
+    data: bytes
+
+
+class Stream:
+    """One stream of a server.
+
+    :param sock: a connected socket, which the stream owns from now on
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._rest = b""
+        # One system call for a read, where a timeout of Python's sockets takes two.
+        sock.settimeout(None)
+        microseconds = _TIMEOUT.pack(0, int(LOOK_PERIOD_S * 1e6))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, microseconds)
+
+    def fileno(self) -> int:
+        """Number of the socket, for polling."""
+        return self._sock.fileno()
+
+    def wait(self) -> StreamMessage | None:
+        """The next message; None if none has come within ``LOOK_PERIOD_S``.
+
+        :raises WireError: the stream has ended
+        """
+        return self._next(0)
+
+    def arrived(self) -> StreamMessage | None:
+        """The next message, if it is there.
+
+        :raises WireError: the stream has ended
+        """
+        return self._next(socket.MSG_DONTWAIT)
+
+    def _next(self, flags: int) -> StreamMessage | None:
+        while True:
+            data = self._rest
+            if len(data) >= _LENGTH.size:
+                end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+                if len(data) >= end:
+                    self._rest = data[end:]
+                    message = data[_LENGTH.size : end]
+                    if len(message) < _HEAD.size:
+                        raise WireError(f"a stream brought {len(message)} bytes without a head")
+                    return StreamMessage(_FRAME.unpack_from(message, _FRAME_AT)[0], message)
+            try:
+                more = self._sock.recv(_READ_SIZE, flags)
+            except BlockingIOError:
+                return None
+            except OSError as error:
+                raise WireError(error.strerror or str(error)) from None
+            if not more:
+                raise WireError("a stream has ended")
+            self._rest = data + more if data else more
+
+    def close(self) -> None:
+        """Leave the stream."""
+        self._sock.close()
+
+
+class ServerWire:
+    """A connection for calls, and streams.
+
+    :param timeout_s: longest wait for a connection, and for the answer to a call
+    :raises WireError: nothing answers there
+    """
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self._host = host
+        self._timeout_s = timeout_s
+        self._calls = self._connect(host, port)
+        self._calls.settimeout(None)
+        self._calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._packer = msgpack.Packer(use_single_float=True)
+        self._unpacker = msgpack.Unpacker(raw=True)  # texts of CARLA may be in any encoding
+        self._number = 0
+
+    def _connect(self, host: str, port: int) -> socket.socket:
+        try:
+            return socket.create_connection((host, port), self._timeout_s)
+        except OSError as error:
+            raise WireError(f"no connection to {host}:{port}: {error.strerror or error}") from None
+
+    def post(self, method: str, *arguments: Any) -> None:
+        """Make a call that nothing waits for.
+
+        :raises WireError: the server has gone
+        """
+        number = self._send(method, arguments, forget=True)
+        if number % _CALLS_PER_LOOK == 0:
+            with suppress(BlockingIOError):
+                self._take(socket.MSG_DONTWAIT)
+                for _ in self._unpacker:
+                    pass
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Make a call and wait for the value that it gives.
+
+        :param method: one that gives a value
+        :raises WireError: the server has refused it, or has gone; or it does not answer in time
+        """
+        number = self._send(method, arguments, forget=False)
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            while True:
+                for answer in self._unpacker:
+                    if answer[:2] == [_RESPONSE, number]:
+                        return _result(method, answer)
+                self._calls.settimeout(max(0.001, deadline - time.monotonic()))
+                self._take(0)
+        except TimeoutError:
+            raise WireError(f"time-out: no answer to {method}") from None
+        finally:
+            self._calls.settimeout(None)  # with a timeout, reading what is there takes two calls
+
+    def _send(self, method: str, arguments: tuple[Any, ...], *, forget: bool) -> int:
+        self._number = number = (self._number + 1) & 0xFFFF_FFFF
+        try:
+            self._calls.sendall(
+                self._packer.pack([_REQUEST, number, method, [[forget], *arguments]])
+            )
+        except OSError as error:
+            raise WireError(error.strerror or str(error)) from None
+        return number
+
+    def _take(self, flags: int) -> None:
+        try:
+            data = self._calls.recv(_READ_SIZE, flags)
+        except (BlockingIOError, TimeoutError):
+            raise
+        except OSError as error:
+            raise WireError(error.strerror or str(error)) from None
+        if not data:
+            raise WireError("the connection was closed")
+        self._unpacker.feed(data)
+
+    def world_stream(self) -> Stream:
+        """The stream of the snapshots of the running episode."""
+        _, (token,) = self.call("get_episode_info")
+        return self._stream(token)
+
+    def sensor_stream(self, actor: int) -> Stream:
+        """The stream of a sensor.
+
+        :raises WireError: there is no such actor, or it has no stream
+        """
+        records = self.call("get_actors_by_id", [actor])
+        token = records[0][-1] if records else b""
+        if len(token) != _TOKEN.size:
+            raise WireError(f"actor {actor} has no stream")
+        return self._stream(token)
+
+    def _stream(self, token: bytes) -> Stream:
+        number, *_ = _TOKEN.unpack(token)
+        # As the client does: the server tells where the stream is, and may now expect a reader.
+        (token,) = self.call("get_sensor_token", number)
+        number, port, _, kind, packed = _TOKEN.unpack(token)
+        family, size = _ADDRESSES.get(kind, (None, 0))
+        host = self._host if family is None else socket.inet_ntop(family, packed[:size])
+        sock = self._connect(host, port)
+        try:
+            sock.sendall(_ID.pack(number))
+        except OSError as error:
+            sock.close()
+            raise WireError(error.strerror or str(error)) from None
+        return Stream(sock)
+
+    def close(self) -> None:
+        """Close the connection; streams stay open."""
+        self._calls.close()
+
+
+def _result(method: str, answer: list[Any]) -> Any:
+    """The value of a successful answer."""
+    error, result = answer[2:]
+    if error is not None:
+        raise WireError(f"{method}: {_text(error)}")
+    succeeded, value = result[0]
+    if not succeeded:
+        raise WireError(f"{method}: {_text(value[0])}")
+    return value
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+class Streams:
+    """Streams that have something seldom: one system call tells which of them have."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._streams: dict[int, Stream] = {}
+
+    def add(self, stream: Stream) -> None:
+        """Look at a stream, too."""
+        self._poll.register(stream, select.POLLIN)
+        self._streams[stream.fileno()] = stream
+
+    def arrived(self) -> Iterator[tuple[Stream, StreamMessage]]:
+        """Everything that is there, in the order of each stream.
+
+        :raises WireError: one of them has ended
+        """
+        for number, _ in self._poll.poll(0):
+            stream = self._streams[number]
+            while (message := stream.arrived()) is not None:
+                yield stream, message
+
+    def close(self) -> None:
+        """Leave all of them."""
+        for stream in self._streams.values():
+            self._poll.unregister(stream)
+            stream.close()
+        self._streams.clear()
+
+
+class Snapshot:
+    """All actors at one moment; each is read when it is asked for.
+
+    :param places: where actors were found in the snapshot before; their order seldom changes
+    :ivar frame: number of the tick
+    """
+
+    def __init__(self, message: StreamMessage, places: dict[int, int]) -> None:
+        self.frame, self._data = message
+        self._places = places
+
+    def actors(self) -> list[int]:
+        """All actors, in the order of the server."""
+        data = self._data
+        return [_ID.unpack_from(data, at)[0] for at in range(_RECORDS_AT, len(data), RECORD_BYTES)]
+
+    def motion(self, actor: int) -> Motion | None:
+        """State of an actor, None if it is not there."""
+        data, at = self._data, self._places.get(actor, 0)
+        if at + RECORD_BYTES > len(data) or at == 0 or _ID.unpack_from(data, at)[0] != actor:
+            self._places.clear()
+            for number, found in enumerate(self.actors()):
+                self._places[found] = _RECORDS_AT + number * RECORD_BYTES
+            at = self._places.get(actor, 0)
+            if at == 0:
+                return None
+        n = _MOTION.unpack_from(data, at)
+        return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:])
+
+
+def contact_of(message: StreamMessage) -> tuple[int, tuple[float, float, float]]:
+    """The other actor of a contact, 0 for scenery; and the impulse [N s, world frame]."""
+    _, other, impulse = msgpack.unpackb(message.data[_HEAD.size :], raw=True)
+    x, y, z = map(float32, impulse)  # a client keeps it so, however it travels
+    return other[0], (x, y, z)
