@@ -142,9 +142,12 @@ class Actor:
     def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
         """Shift position [m] and velocity [m/s], both in the map frame; most actors stay."""
 
-    def pack(self, pose: Transform) -> bytes:
-        """Snapshot record with the given world pose."""
-        return pack_record(self.id, (*pose.location, *pose.rotation, *self.numbers[6:]))
+    def pack(self, numbers: Numbers) -> bytes:
+        """Snapshot record.
+
+        :param numbers: of the state, with the pose in the world also of an attached actor
+        """
+        return pack_record(self.id, numbers)
 
 
 class VehicleActor(Actor):
@@ -243,7 +246,7 @@ class VehicleActor(Actor):
         """Lowest and highest x of a circle around the box."""
         return self.body.x_span()
 
-    def pack(self, pose: Transform) -> bytes:
+    def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with controls and speed limit."""
         control, limit = self.control, self.body.speed_limit_kmh()
         # As in CARLA, clients read the gear that is in where they do not shift by hand.
