@@ -20,6 +20,8 @@ MOST_SHAPES: Final = 10_000
 MOST_TEXT: Final = 500
 """Longer texts are cut."""
 _FOR_EVER: Final = -1.0
+MOST_COORDINATE: Final = 1.0e6
+"""Farther away [m], larger, or turned by more degrees a shape is a mistake."""
 
 
 class Kind(Enum):
@@ -72,8 +74,11 @@ class DebugShapes:
 
         :param life_time: simulated seconds, 0 for one frame, -1 for ever
         :param now: simulated seconds
-        :raises CosimError: another life time below 0
+        :raises CosimError: another life time below 0, or a shape that is a mistake
         """
+        numbers = (*shape.start, *shape.end, *shape.rotation, shape.thickness, shape.size)
+        if not all(-MOST_COORDINATE <= number <= MOST_COORDINATE for number in numbers):
+            raise CosimError(f"a shape has a number beyond {MOST_COORDINATE:g}")
         if life_time < 0.0 and life_time != _FOR_EVER:
             raise CosimError(f"life time {life_time:g} must be 0 and above, or -1 for ever")
         until = None if life_time < 0.0 else now + life_time

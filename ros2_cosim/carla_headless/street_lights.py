@@ -19,6 +19,8 @@ _MOST_GROUP: Final = 4
 
 #: Of a lamp for a street of two lanes [lm], and its warm white.
 USUAL_INTENSITY: Final = 8000.0
+MOST_INTENSITY: Final = 1.0e7
+"""More [lm] no lamp has."""
 _WARM: Final[Colour] = (255, 214, 168)
 
 
@@ -78,10 +80,10 @@ class StreetLights:
                     f"street light {state.id}: found group {state.group}; "
                     f"allowed is 0 to {_MOST_GROUP}"
                 )
-            if state.intensity < 0.0:
+            if not 0.0 <= state.intensity <= MOST_INTENSITY:
                 raise CosimError(
                     f"street light {state.id}: found intensity {state.intensity:g}; "
-                    "allowed is 0 and above"
+                    f"allowed is 0 to {MOST_INTENSITY:g}"
                 )
         for state in states:
             place = self._lights[state.id].location

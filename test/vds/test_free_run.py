@@ -63,7 +63,7 @@ def test_ticks_keep_their_deadlines_whatever_sleeping_loses() -> None:
     assert figures["lateness_us"]["max"] == 130.0
     assert figures["lateness_classes"] == [[1e-5, 1], [16e-5, 1999]]
     assert figures["busy_us"] == 900.0
-    assert run.control.status() == ("ended", 2000 * 5 * MS, 2000, 1.0, True)
+    assert run.control.status() == ("ended", 2000 * 5 * MS, 2000, 1.0, True, True)
 
 
 @pytest.mark.parametrize(("rate", "distance"), [(0.5, 10 * MS), (2.0, 2_500_000), (10.0, 500_000)])
@@ -184,7 +184,7 @@ def test_pause_step_resume_and_the_watchdog_rests() -> None:
     run.control.step(4)
     while run.control.status().steps < 7:
         time.sleep(0.001)
-    assert run.control.status() == ("paused", 35 * MS, 7, 1.0, True)
+    assert run.control.status() == ("paused", 35 * MS, 7, 1.0, True, True)
     clock.time = 10_000 * MS  # no command arrives while the run stands
     run.control.resume()
     worker.join(60)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -16,9 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from support.browser import Browser, BrowserError, find_browser
 from support.headless_process import HIGHWAY, TOWN
+from typer.testing import CliRunner
 
+from ros2_cosim.carla_headless.__main__ import make_command
 from ros2_cosim.carla_headless.debug_shapes import DebugShape, Kind
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.onlooker import CameraPicture, picture_of_world
@@ -214,3 +219,32 @@ def test_a_browser_shows_the_world(tmp_path: Path) -> None:
             assert browser.complaints == []
     finally:
         browser.close()
+
+
+def test_the_command_names_the_page_after_the_ready_line() -> None:
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "carla-headless", "--exit-with-parent"]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--map", str(HIGHWAY), "--view", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("listening on 127.0.0.1:")
+        ready, _, address = process.stdout.readline().strip().partition(" at ")
+        assert ready == "world"
+        assert _ask(address + "api/run")["world"]["signals"] == []
+    finally:
+        process.terminate()
+        _, messages = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, messages) == (0, "")
+
+
+def test_a_server_without_a_page_says_so() -> None:
+    errors: list[str] = []
+    command = typer.Typer()
+    command.command()(make_command(on_error=errors.append))
+    result = CliRunner().invoke(command, ["--port", "0", "--view", "0"])
+    assert result.exit_code == 1
+    assert errors == [
+        "--view: found without a page to show; allowed is it with cosim carla-headless"
+    ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.carla_headless.decoding import (
+    ArgumentError,
     ackermann_control,
     ackermann_settings,
     boolean,
@@ -52,6 +53,17 @@ def door(value: Any) -> int:
 
 
 wheel = integer(0, 3)
+
+#: Wheels that look turned by more are a mistake [deg].
+_MOST_ANGLE = 1.0e6
+
+
+def angle(value: Any) -> float:
+    """An angle of a wheel [deg]."""
+    found = real(value)
+    if abs(found) > _MOST_ANGLE:
+        raise ArgumentError(f"expected an angle within {_MOST_ANGLE:g} deg, found {found:g}")
+    return found
 
 
 @_method("apply_control_to_vehicle", NONE, u32, vehicle_control)
@@ -117,14 +129,14 @@ def _close_door(simulation: Simulation, actor: int, doors: int) -> None:
     simulation.world.require_vehicle(actor).open_doors &= ~doors
 
 
-@_method("set_wheel_steer_direction", NONE, u32, wheel, real)
-def _steer_look(simulation: Simulation, actor: int, number: int, angle: float) -> None:
-    simulation.world.require_vehicle(actor).steered_looks[number] = angle
+@_method("set_wheel_steer_direction", NONE, u32, wheel, angle)
+def _steer_look(simulation: Simulation, actor: int, number: int, turn: float) -> None:
+    simulation.world.require_vehicle(actor).steered_looks[number] = turn
 
 
-@_method("set_wheel_pitch_angle", NONE, u32, wheel, real)
-def _pitch_look(simulation: Simulation, actor: int, number: int, angle: float) -> None:
-    simulation.world.require_vehicle(actor).turned_looks[number] = angle
+@_method("set_wheel_pitch_angle", NONE, u32, wheel, angle)
+def _pitch_look(simulation: Simulation, actor: int, number: int, turn: float) -> None:
+    simulation.world.require_vehicle(actor).turned_looks[number] = turn
 
 
 @_method("get_wheel_steer_angle", VALUE, u32, u8)
