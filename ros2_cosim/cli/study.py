@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -127,12 +128,7 @@ def string_stability(
         print(json.dumps(found, indent=1))
         return
     for result in found["settings"]:
-        smallest = result["min_time_gap_s"]
-        print(
-            f"{result['law']}, time gap {result['time_gap_s']:g} s: largest gain "
-            f"{max(result['gain']):.3f}, {'' if result['string_stable'] else 'not '}string stable; "
-            f"smallest time gap {'not found' if smallest is None else f'{smallest:g} s'}"
-        )
+        print(stability_line(result, looked=bisect))
     print(f"results in {out}")
 
 
@@ -167,6 +163,21 @@ def pedals(
         f"{table.throttle_lag:.3f} s, of the brake {table.brake_lag:.3f} s"
     )
     print(f"written: {out}; a cacc_controller takes it as pedal_map")
+
+
+def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:
+    """What is told of one setting.
+
+    :param looked: whether the smallest time gap was looked for
+    """
+    line = (
+        f"{result['law']}, time gap {result['time_gap_s']:g} s: largest gain "
+        f"{max(result['gain']):.3f}, {'' if result['string_stable'] else 'not '}string stable"
+    )
+    if not looked:
+        return line
+    smallest = result["min_time_gap_s"]
+    return f"{line}; smallest time gap {'not found' if smallest is None else f'{smallest:g} s'}"
 
 
 def _quiet(line: str) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.console import EXIT_ERROR
 from ros2_cosim.cli.main import app
+from ros2_cosim.cli.study import stability_line
 from ros2_cosim.models.controllers.measurement import Measurement
 from ros2_cosim.models.controllers.path import PathAcc, PathCacc
 from ros2_cosim.models.controllers.ploeg import PloegCacc
@@ -92,6 +93,23 @@ def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
                 assert a == pytest.approx(b, abs=0.06)
     page = (tmp_path / "report.html").read_text()
     assert "theory" in page and "path_acc" in page and "<script src" not in page
+
+
+@pytest.mark.parametrize(
+    ("smallest", "looked", "end"),
+    [
+        (0.41, True, "not string stable; smallest time gap 0.41 s"),
+        (None, True, "not string stable; smallest time gap not found"),
+        (None, False, "not string stable"),
+    ],
+)
+def test_a_time_gap_that_nothing_looked_for_is_not_told_as_not_found(
+    smallest: float | None, looked: bool, end: str
+) -> None:
+    result = {"law": "ploeg_cacc", "time_gap_s": 0.6, "gain": [1.028, 1.01],
+              "string_stable": False, "min_time_gap_s": smallest}  # fmt: skip
+    line = stability_line(result, looked=looked)
+    assert line == f"ploeg_cacc, time gap 0.6 s: largest gain 1.028, {end}"
 
 
 def test_a_law_that_follows_nothing_has_no_theory(tmp_path: Path) -> None:
