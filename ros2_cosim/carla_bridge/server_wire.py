@@ -7,7 +7,7 @@ and the snapshot. They are written and read here, by the thread that needs them:
 bytes that the client would send, on a connection of their own, and so have the streams.
 
 A stream is read as far as its bytes have arrived. A server writes what happens in a tick before it
-begins with the next one, so that on one host whoever has read the snapshot of a tick finds
+begins with the next one, so that on one host a client that has read the snapshot of a tick finds
 everything of all ticks before it.
 """
 

@@ -248,11 +248,12 @@ class VehicleActor(Actor):
 
     def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with controls and speed limit."""
-        control = self.control
-        if not control.manual_gear_shift:  # as in CARLA, clients read the gear that is in
-            control = control._replace(gear=self.gear())
-        status = VehicleStatus(control, self.body.speed_limit_kmh())
-        if self.at_light is not None:
+        control, limit = self.control, self.body.speed_limit_kmh()
+        # As in CARLA, clients read the gear that is in where they do not shift by hand.
+        gear = control.gear if control.manual_gear_shift else self.gear()
+        if self.at_light is None:
+            status = VehicleStatus(control, limit, gear)
+        else:
             light, state = self.at_light
-            status = status._replace(light=light, light_state=state)
+            status = VehicleStatus(control, limit, gear, state, light)
         return pack_vehicle_record(self.id, self.numbers, status)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ros2_cosim.cli.console import visiting
+from ros2_cosim.cli.console import clear_errors, running, visiting
 from ros2_cosim.cli.control import Domain, Namespace
 
 
@@ -23,8 +25,26 @@ def add_dashboard_command(app: typer.Typer) -> None:
         ] = None,
         domain: Domain = None,
         namespace: Namespace = None,
+        folder: Annotated[
+            Path | None,
+            typer.Option(
+                help="Offer the scenarios of this folder and of the library, to start them "
+                "(without a run: this folder)."
+            ),
+        ] = None,
     ) -> None:
-        """Show a run under way in the browser, and pause, step and pace it there."""
+        """Show a run under way in the browser, and control it; without one, start one there."""
+        from ros2_cosim.run.domain_lock import active_runs
+
+        named = domain is not None or namespace is not None or os.environ.get("ROS_DOMAIN_ID")
+        with clear_errors():
+            starts = folder is not None or (not named and not active_runs())
+        if starts:
+            from ros2_cosim.web.starter_page import StarterPage
+
+            with running():
+                StarterPage(folder or Path(), host=http_host, port=http_port, token=token).serve()
+            return
         with visiting() as visit:
             from ros2_cosim.web.dashboard import show
 

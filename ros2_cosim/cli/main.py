@@ -34,6 +34,7 @@ from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
+from ros2_cosim.cli.join import join
 from ros2_cosim.cli.messages import app as messages_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.new import new
@@ -356,6 +357,8 @@ def plan(
         return
     for process in found:
         print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
+        for there in process.there:
+            print(f"  {there.name}{there.note}: {shlex.join(command_of(there))}")
 
 
 def _described(process: Process) -> dict[str, object]:
@@ -368,6 +371,7 @@ def _described(process: Process) -> dict[str, object]:
         "required": process.required,
         "ros_node": process.is_ros,
         "command": command_of(process),
+        **({"there": [_described(each) for each in process.there]} if process.there else {}),
     }
 
 
@@ -431,6 +435,7 @@ app.command()(diff)
 app.command()(profile)
 app.command()(replay)
 app.command()(sweep)
+app.command()(join)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app)
 add_dashboard_command(app)

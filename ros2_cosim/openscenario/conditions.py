@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import NamedTuple
 
-from ros2_cosim.openscenario.story import Condition, DistanceTo, Trigger, compare
+from ros2_cosim.openscenario.story import Clearance, Condition, DistanceTo, Trigger, compare
 from ros2_cosim.openscenario.traffic import Seen, Traffic, overlap
 
 #: Whether an element of the storyboard is in a state, or made a transition: (type, name, state).
@@ -20,6 +20,7 @@ class Instant(NamedTuple):
 
     traffic: Traffic
     state: LookUp
+    values: Mapping[str, float | str]
 
 
 class ConditionRun:
@@ -69,6 +70,9 @@ class ConditionRun:
         if condition.state is not None:
             asked = condition.state
             return instant.state(asked.type, asked.element, asked.state)
+        if condition.value is not None:
+            found = condition.value
+            return compare(found.rule, instant.values[found.of], found.value)
         names = condition.vehicles
         self.vehicles = tuple(name for name in names if self._of(instant.traffic, name))
         if condition.every:
@@ -79,6 +83,8 @@ class ConditionRun:
         """Whether a condition of vehicles holds for one."""
         condition = self._condition
         seen = traffic.seen[name]
+        if condition.clearance is not None:
+            return _is_clear(traffic, name, condition.clearance)
         if condition.speed is not None:
             return compare(condition.speed.rule, seen.speed, condition.speed.value)
         if condition.acceleration is not None:
@@ -119,6 +125,37 @@ class ConditionRun:
                 other = _other(traffic, asked)
                 return compare(asked.rule, figure(traffic, seen, other, asked), asked.value)
         raise AssertionError(condition)
+
+
+def _is_clear(traffic: Traffic, name: str, asked: Clearance) -> bool:
+    """Whether no other vehicle is where a vehicle wants to have room."""
+    own = traffic.seen[name]
+    for other, seen in traffic.seen.items():
+        if other == name or (asked.others and other not in asked.others):
+            continue
+        lanes = _lanes_to_the_left(own, seen, asked.opposite)
+        if lanes is None or not _among(lanes, asked.lanes):
+            continue
+        way = traffic.way(own, seen, "longitudinal", freespace=asked.freespace, along_road=True)
+        if -asked.backward <= way <= asked.forward:
+            return False
+    return True
+
+
+def _lanes_to_the_left(own: Seen, other: Seen, opposite: bool) -> int | None:
+    """How many lanes the other one's is to the left; None: in none that is looked at."""
+    here, there = own.position.lane_id, other.position.lane_id
+    if not here or not there or ((here < 0) != (there < 0) and not opposite):
+        return None
+    # There is no lane 0 between those of both directions.
+    steps = there - here
+    if (here < 0) != (there < 0):
+        steps -= 1 if steps > 0 else -1
+    return steps if own.along >= 0.0 else -steps
+
+
+def _among(lanes: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return not ranges or any(low <= lanes <= high for low, high in ranges)
 
 
 def _other(traffic: Traffic, asked: DistanceTo) -> Seen | tuple[float, float]:

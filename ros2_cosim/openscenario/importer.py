@@ -17,7 +17,7 @@ from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
 from ros2_cosim.openscenario.places import OFF_CENTRE, Places, Spot
-from ros2_cosim.openscenario.translate import Translator, is_constant
+from ros2_cosim.openscenario.translate import Translator, changed_values, is_constant
 from ros2_cosim.openscenario.vehicles import (
     STANDING,
     StandingKind,
@@ -80,6 +80,7 @@ class _Import:
 
     def scenario(self) -> Imported:
         """The scenario, with what is wrong."""
+        self._translator.values.update(changed_values(self._root))
         storyboard = self._root.one("Storyboard")
         self._entities(self._root.one("Entities"))
         self._start(storyboard.one("Init", "Actions"))
@@ -102,6 +103,7 @@ class _Import:
         story: _Plain = {
             "boxes": {name: vehicle.box() for name, vehicle in self._vehicles.items()},
             "standing": {},
+            "values": self._translator.values,
             "external": external,
             "init": self._init,
             "stories": stories,
@@ -162,7 +164,9 @@ class _Import:
     def _start(self, actions: Element) -> None:
         for action in actions.each("GlobalAction") + actions.each("UserDefinedAction"):
             with self._findings.collected():
-                self._translator.action(action)
+                plain = self._translator.action(action)
+                if "change" in plain:
+                    self._init.append({"actors": [], **plain})
         waiting = actions.each("Private")
         # A place may be relative to that of an entity that stands further below.
         for _ in range(len(waiting)):

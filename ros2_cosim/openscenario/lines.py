@@ -6,10 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ros2_cosim.documents.settings import read_section
 from ros2_cosim.openscenario.document import Element, declared
 from ros2_cosim.openscenario.places import Places
+from ros2_cosim.openscenario.story import Trajectory, Where
+from ros2_cosim.openscenario.trajectories import Path, Pose, points_of
 
 _Plain = dict[str, Any]
+
+#: The direction of a trajectory is that to the point so far ahead [m].
+_AHEAD: Final = 0.01
 
 
 class Lines:
@@ -28,12 +34,50 @@ class Lines:
         self._places = places
         self._entity = entity
         self._catalogues = catalogues
+        places.on_trajectory = self.point_of
+
+    def point_of(self, position: Element) -> tuple[float, float]:
+        """(x, y) of a TrajectoryPosition.
+
+        :raises ConfigurationError: its trajectory is wrong, not one of the map, or too short
+        """
+
+        def pose(where: Where) -> Pose:
+            if where.to is not None:
+                raise position.error(
+                    "TrajectoryRef: found a trajectory relative to an entity; supported is one "
+                    "whose points are places of the map"
+                )
+            return Pose(where.x, where.y, where.heading)
+
+        trajectory = read_section(Trajectory, self._line(position), origin=position.place)
+        path = Path([(x, y) for x, y, _ in points_of(trajectory, "", pose)])
+        s, t = position.number("s"), position.number("t", 0.0)
+        if not 0.0 <= s <= path.length or path.length <= 0.0:
+            raise position.error(f"s: found {s:g}; allowed is 0 to {path.length:g} m, its length")
+        (x, y), (u, v) = path.at(s), path.at(s + _AHEAD)
+        return x - t * (v - y) / _AHEAD, y + t * (u - x) / _AHEAD
 
     def follow(self, element: Element) -> _Plain:
         """A FollowTrajectoryAction.
 
         :raises ConfigurationError: it is not supported, or wrong
         """
+        found = self._line(element)
+        if element.number("initialDistanceOffset", 0.0):
+            found["start"] = element.number("initialDistanceOffset")
+        timing = element.find("TimeReference", "Timing")
+        if timing is not None:
+            domain = timing.one_of("domainAbsoluteRelative", {"absolute": "1", "relative": ""})
+            found["timing"] = {
+                "absolute": bool(domain),
+                "scale": timing.number("scale"),
+                "offset": timing.number("offset"),
+            }
+        return found
+
+    def _line(self, element: Element) -> _Plain:
+        """The trajectory that an element has, or refers to."""
         holder = element.find("TrajectoryRef") or element
         trajectory = holder.find("Trajectory")
         if trajectory is not None:
@@ -54,16 +98,6 @@ class Lines:
             if shape.tag != "Polyline":
                 raise trajectory.error("closed: supported is a closed Polyline")
             found["closed"] = True
-        if element.number("initialDistanceOffset", 0.0):
-            found["start"] = element.number("initialDistanceOffset")
-        timing = element.find("TimeReference", "Timing")
-        if timing is not None:
-            domain = timing.one_of("domainAbsoluteRelative", {"absolute": "1", "relative": ""})
-            found["timing"] = {
-                "absolute": bool(domain),
-                "scale": timing.number("scale"),
-                "offset": timing.number("offset"),
-            }
         return found
 
     def where(self, position: Element) -> _Plain:

@@ -17,9 +17,11 @@ from ros2_cosim.models.road.lane_routes import Stretch, lane_route, roads_of
 from ros2_cosim.models.speed_profiles import Chain, SpeedCourse, SpeedPoint, Straight
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.arrival import Arriving
+from ros2_cosim.openscenario.beside import Beside
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import (
     Dynamics,
+    KeepAside,
     KeepDistance,
     LaneChange,
     LaneOffset,
@@ -267,6 +269,8 @@ class Actor:
         self._parameters = parameters
         #: What it follows instead of a lane.
         self._trajectory: TrajectoryRun | None = None
+        #: What moves the line that it keeps.
+        self._beside: Beside | None = None
         self._odometry: Odometry | None = None
 
     def set_speed(self, action: SpeedAction, traffic: Traffic) -> Longitudinal:
@@ -330,7 +334,7 @@ class Actor:
         :raises ConfigurationError: it has no length, or its times do not grow
         """
         found = TrajectoryRun(action, self.name, traffic)
-        self._trajectory = found
+        self._trajectory, self._beside = found, None
         if found.is_timed:
             self._drive(found)
         return found
@@ -394,6 +398,21 @@ class Actor:
         limit = min(action.max_acceleration, _LATERAL_LIMIT)
         return self._aside(lane, offset, action.shape, way, 0.0, limit, traffic)
 
+    def keep_aside(self, action: KeepAside, traffic: Traffic) -> Beside:
+        """Begin a LateralDistanceAction.
+
+        :raises ConfigurationError: the vehicle is in no lane
+        """
+        self._require_lane("lateral distance", traffic)
+        self._beside = Beside(action, self.name, traffic, self._period / _NS)
+        return self._beside
+
+    def _keep_line(self, beside: Beside, traffic: Traffic) -> None:
+        """Keep the line where it is now."""
+        here, lane = traffic.seen[self.name].position, self._keeper.lane_id
+        offset = beside.line(traffic) - self._network.lane_centre(here.road_id, lane, here.s)
+        self._keeper.change_lane(lane, 1, offset=offset)
+
     def _require_lane(self, what: str, traffic: Traffic) -> None:
         """Leave a trajectory: what is done in lanes takes its place."""
         if self._trajectory is not None and not self._leave_trajectory(traffic):
@@ -426,6 +445,7 @@ class Actor:
         self, lane: int, offset: float, shape: str, way: float, duration: float, limit: float,
         traffic: Traffic,
     ) -> Lateral:  # fmt: skip
+        self._beside = None
         least = sqrt(_PEAK_BEND[shape] * way / limit)
         taken = min(max(duration, least), _LONGEST)
         calls = max(round(taken * _NS / self._period), 1)
@@ -460,6 +480,8 @@ class Actor:
         position = traffic.seen[self.name].position
         motion = self._longitudinal.motion(traffic.time, traffic)
         self._speed = motion.speed
+        if self._beside is not None:
+            self._keep_line(self._beside, traffic)
         if self._trajectory is None:
             direction = float(driving_direction(self._keeper.lane_id))
             steer = self._keeper.steer(odometry, position)

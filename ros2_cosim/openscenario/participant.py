@@ -172,6 +172,8 @@ def _of_condition(condition: Condition) -> list[str]:
     names = list(condition.vehicles)
     relations = (condition.headway, condition.time_to_collision, condition.distance)
     names += [asked.to for asked in relations if asked is not None and asked.to is not None]
+    if condition.clearance is not None:
+        names += condition.clearance.others
     if condition.collision is not None:
         names.append(condition.collision)
     if condition.relative_speed is not None:
@@ -185,6 +187,8 @@ def _of_action(action: Action) -> list[str]:
         names.append(action.speed.relative.to)
     if action.keep_distance is not None:
         names.append(action.keep_distance.to)
+    if action.keep_aside is not None:
+        names.append(action.keep_aside.to)
     if action.synchronize is not None:
         names.append(action.synchronize.master)
     if action.trajectory is not None:

@@ -39,6 +39,8 @@ class Places:
         self.network = network
         self._findings = findings
         self._catalogues = catalogues
+        #: From a TrajectoryPosition to its point; set by what reads trajectories.
+        self.on_trajectory: Callable[[Element], tuple[float, float]] | None = None
         #: Where the vehicles start, as far as known.
         self.starts: dict[str, Spot] = {}
 
@@ -211,6 +213,10 @@ class Places:
         found = self.network.project(x + dx, y + dy, hint)
         return self.on_road(found.road_id, found.s, found.t)
 
+    def _on_trajectory(self, kind: Element) -> Spot:
+        assert self.on_trajectory is not None
+        return self.near(kind, *self.on_trajectory(kind))
+
     def _on_route(self, kind: Element) -> Spot:
         way = self.way(kind.one("RouteRef"))
         place = kind.one("InRoutePosition").choice()
@@ -238,6 +244,7 @@ _MAKERS: Final = {
     "RelativeWorldPosition": Places._relative_object,
     "RelativeObjectPosition": Places._relative_object,
     "RoutePosition": Places._on_route,
+    "TrajectoryPosition": Places._on_trajectory,
 }
 
 

@@ -8,8 +8,10 @@ the order of a file does not decide what a condition sees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.openscenario.beside import Beside
 from ros2_cosim.openscenario.conditions import Instant, TriggerRun
 from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal
 from ros2_cosim.openscenario.story import (
@@ -20,6 +22,7 @@ from ros2_cosim.openscenario.story import (
     ManeuverGroup,
     Story,
     Storyboard,
+    ValueChange,
 )
 from ros2_cosim.openscenario.traffic import Traffic
 from ros2_cosim.openscenario.trajectories import TrajectoryRun
@@ -34,6 +37,8 @@ _SKIP: Final = "skipTransition"
 #: Directions in which an action moves a vehicle.
 _ALONG: Final = "along"
 _ASIDE: Final = "aside"
+#: What a vehicle obeys.
+Obeyed: TypeAlias = Longitudinal | Lateral | Beside | TrajectoryRun
 
 
 class StagedElement:
@@ -68,7 +73,7 @@ class Cast:
         self.actors = dict(actors)
         self.traffic = traffic
         #: Vehicle and direction -> what it obeys.
-        self._obeyed: dict[tuple[str, str], Longitudinal | Lateral | TrajectoryRun] = {}
+        self._obeyed: dict[tuple[str, str], Obeyed] = {}
 
     def begin(self, action: Action, name: str) -> _Play | None:
         """Begin an action on a vehicle; None: it is complete at once.
@@ -89,6 +94,8 @@ class Cast:
             return self._obey(actor.change_lane(action.lane_change, traffic), name, (_ASIDE,))
         if action.lane_offset is not None:
             return self._obey(actor.change_offset(action.lane_offset, traffic), name, (_ASIDE,))
+        if action.keep_aside is not None:
+            return self._obey(actor.keep_aside(action.keep_aside, traffic), name, (_ASIDE,))
         along: Longitudinal
         if action.speed is not None:
             along = actor.set_speed(action.speed, traffic)
@@ -101,16 +108,12 @@ class Cast:
             along = actor.keep_distance(action.keep_distance, traffic)
         return self._obey(along, name, (_ALONG,))
 
-    def _obey(
-        self, action: Longitudinal | Lateral | TrajectoryRun, name: str, directions: Sequence[str]
-    ) -> _Play:
+    def _obey(self, action: Obeyed, name: str, directions: Sequence[str]) -> _Play:
         places = [(name, direction) for direction in directions]
         self._obeyed.update(dict.fromkeys(places, action))
         return _Play(action, places, self)
 
-    def obeys(
-        self, places: Sequence[tuple[str, str]], action: Longitudinal | Lateral | TrajectoryRun
-    ) -> bool:
+    def obeys(self, places: Sequence[tuple[str, str]], action: Obeyed) -> bool:
         """Whether a vehicle still obeys an action, in all directions that it is about."""
         return all(self._obeyed[place] is action for place in places)
 
@@ -120,7 +123,7 @@ class _Play:
 
     def __init__(
         self,
-        action: Longitudinal | Lateral | TrajectoryRun,
+        action: Obeyed,
         places: Sequence[tuple[str, str]],
         cast: Cast,
     ) -> None:
@@ -147,6 +150,9 @@ class Stage:
         self._stop = TriggerRun(storyboard.stop)
         self._stop_given = bool(storyboard.stop)
         self._begun = False
+        #: Parameters and variables as conditions see them, and as they will in the next period.
+        self._values = dict(storyboard.values)
+        self._next_values = dict(storyboard.values)
         #: Events in the order in which they began: (time [ns], name).
         self.begun: list[tuple[int, str]] = []
         #: Why the run is to end; None: it goes on.
@@ -181,10 +187,13 @@ class Stage:
             return
         for element in self._elements:
             element.publish()
-        instant = Instant(self._cast.traffic, self.shows)
+        self._values.update(self._next_values)
+        instant = Instant(self._cast.traffic, self.shows, self._values)
         if not self._begun:
             self._begun = True
             for action in self._init:
+                if action.change is not None:
+                    self.change(action.change)
                 for name in action.actors:
                     self._cast.begin(action, name)
         if self._stop_given and self._stop.fires(instant):
@@ -198,6 +207,21 @@ class Stage:
         complete = bool(self._stories) and _complete(story.element for story in self._stories)
         if complete and not self._stop_given:
             self.ended = "all stories of the storyboard are complete"
+
+    def change(self, asked: ValueChange) -> None:
+        """Change a value; conditions see it in the next period.
+
+        :raises ConfigurationError: a text is to be calculated with
+        """
+        old, value = self._next_values[asked.of], asked.value
+        if asked.how != "set":
+            if isinstance(old, str) or isinstance(value, str):
+                raise ConfigurationError(
+                    f"storyboard: {asked.of}: found {old!r} to {asked.how} {value!r}; allowed are "
+                    "numbers"
+                )
+            value = old + value if asked.how == "add" else old * value
+        self._next_values[asked.of] = value
 
     def new(self, kind: str, name: str) -> StagedElement:
         """A new element."""
@@ -386,6 +410,9 @@ class _ActionRun:
 
     def start(self, actors: Sequence[str]) -> None:
         self.element.happen(_START, RUNNING)
+        if self._action.change is not None:
+            self._stage.change(self._action.change)
+            return
         begun = [self._stage.cast.begin(self._action, name) for name in actors]
         self._plays = [play for play in begun if play is not None]
 

@@ -15,6 +15,8 @@ from ros2_cosim.documents.settings import Number, Section, Whole
 
 #: Elements below one element: more are written by no hand.
 MAX_PARTS: Final = 1000
+#: All clothoids of a trajectory together [m]: they are drawn in pieces of a quarter of a metre.
+MAX_LENGTH: Final = 100_000.0
 
 _Positive = Annotated[Number, Field(gt=0)]
 _NotNegative = Annotated[Number, Field(ge=0)]
@@ -109,6 +111,21 @@ class KeepDistance(Section):
         return self
 
 
+class KeepAside(Section):
+    """A distance [m] to the side of another vehicle; without one, that of the action's begin.
+
+    ``left`` says whether on the left of that one; default: on the side where it is.
+    """
+
+    to: str
+    distance: _NotNegative | None = None
+    left: bool | None = None
+    freespace: bool = False
+    continuous: bool = False
+    max_acceleration: _Positive = 3.0
+    max_speed: _Positive = 3.0
+
+
 class LaneChange(Section):
     """To lane ``lane``, or to that so many lanes to the left of the lane of ``relative_to``."""
 
@@ -164,7 +181,7 @@ class SplineSegment(Section):
     turn: Number = 0.0
     curvature: Number
     curvature_end: Number
-    length: Annotated[Number, Field(gt=0, le=100_000)]
+    length: Annotated[Number, Field(gt=0, le=MAX_LENGTH)]
     time: Number | None = None
 
 
@@ -214,6 +231,9 @@ class Trajectory(Section):
     def _one(self) -> Self:
         if [self.polyline, self.spline, self.nurbs].count(None) != 2:
             raise ValueError("allowed is one of polyline, spline and nurbs")
+        length = sum(segment.length for segment in self.spline or ())
+        if length > MAX_LENGTH:
+            raise ValueError(f"found {length:g} m of clothoids; allowed are {MAX_LENGTH:g} m")
         return self
 
 
@@ -251,6 +271,14 @@ class Synchronize(Section):
     steady_time: _NotNegative = 0.0
 
 
+class ValueChange(Section):
+    """Another value of a parameter or variable: ``value``, or the old one changed by it."""
+
+    of: str
+    value: Number | str
+    how: Literal["set", "add", "multiply"] = "set"
+
+
 class Action(_OneOf):
     """What an event does, to each actor of its group."""
 
@@ -261,9 +289,11 @@ class Action(_OneOf):
     keep_distance: KeepDistance | None = None
     lane_change: LaneChange | None = None
     lane_offset: LaneOffset | None = None
+    keep_aside: KeepAside | None = None
     trajectory: Trajectory | None = None
     route: Route | None = None
     synchronize: Synchronize | None = None
+    change: ValueChange | None = None
     nothing: str | None = None
 
 
@@ -283,6 +313,29 @@ class ElementState(Section):
         "startTransition", "endTransition", "stopTransition", "skipTransition",
         "standbyState", "runningState", "completeState",
     ]  # fmt: skip
+
+
+class ValueOf(Section):
+    """The value of a parameter or variable that actions change."""
+
+    of: str
+    rule: Rule
+    value: Number | str
+
+
+class Clearance(Section):
+    """No other vehicle is in lanes beside and ahead or behind.
+
+    ``lanes`` are ranges of lanes to the left of the own one, negative to the right; empty: all.
+    Distances in m; ``others`` are those that are looked at; empty: all.
+    """
+
+    forward: _NotNegative = 0.0
+    backward: _NotNegative = 0.0
+    freespace: bool = False
+    opposite: bool = False
+    lanes: tuple[tuple[Whole, Whole], ...] = Field(default=(), max_length=MAX_PARTS)
+    others: tuple[str, ...] = ()
 
 
 class DistanceTo(Compared):
@@ -325,6 +378,8 @@ class Condition(_OneOf):
     time: Compared | None = None
     state: ElementState | None = None
     constant: bool | None = None
+    value: ValueOf | None = None
+    clearance: Clearance | None = None
     speed: Compared | None = None
     acceleration: Compared | None = None
     relative_speed: SpeedRelation | None = None
@@ -410,6 +465,9 @@ class Storyboard(Section):
     standing: dict[str, Standing] = Field(
         default_factory=dict, description="what conditions know beside the vehicles"
     )
+    values: dict[str, Number | str] = Field(
+        default_factory=dict, description="parameters and variables that actions change"
+    )
     external: tuple[str, ...] = Field(
         default=(), description="vehicles that other participants drive"
     )
@@ -419,7 +477,9 @@ class Storyboard(Section):
 
 
 def compare(rule: str, found: Any, value: Any) -> bool:
-    """Whether a comparison holds."""
+    """Whether a comparison holds; a number and a text are not equal, and neither is more."""
+    if isinstance(found, str) is not isinstance(value, str):
+        return rule == "notEqualTo"
     if rule == "lessThan":
         return bool(found < value)
     if rule == "greaterThan":

@@ -9,6 +9,8 @@ W. Tiller, "The NURBS Book", 2nd ed. (1997), algorithm A4.1), the time as a furt
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
@@ -83,28 +85,36 @@ def pose_of(where: Where, traffic: Traffic) -> Pose:
     return Pose(x, y, network.lane_pose(road, lane, s).heading + where.heading)
 
 
-def points_of(trajectory: Trajectory, name: str, traffic: Traffic) -> list[_Timed]:
-    """The points of a trajectory as it is when a vehicle begins it."""
+def points_of(trajectory: Trajectory, name: str, pose: Callable[[Where], Pose]) -> list[_Timed]:
+    """The points of a trajectory as it is when a vehicle begins it.
+
+    :param name: of the vehicle
+    :param pose: what a pose is then
+    """
     if trajectory.polyline is not None:
         found = []
         for vertex in trajectory.polyline:
-            x, y, _ = pose_of(vertex.at, traffic)
+            x, y, _ = pose(vertex.at)
             found.append(_Timed(x, y, vertex.time))
         return [*found, found[0]] if trajectory.closed else found
     if trajectory.spline is not None:
-        own = pose_of(Where(x=0.0, y=0.0, to=name, frame="vehicle"), traffic)
-        return _spline(own, trajectory.spline, trajectory.end_time, traffic)
+        own = Where(x=0.0, y=0.0, to=name, frame="vehicle")
+        first = trajectory.spline[0].at or own
+        return _spline(pose(first), trajectory.spline, trajectory.end_time, pose)
     assert trajectory.nurbs is not None
-    return _nurbs(trajectory.nurbs, traffic)
+    return _nurbs(trajectory.nurbs, pose)
 
 
 def _spline(
-    here: Pose, segments: tuple[SplineSegment, ...], end_time: float | None, traffic: Traffic
+    here: Pose,
+    segments: tuple[SplineSegment, ...],
+    end_time: float | None,
+    pose: Callable[[Where], Pose],
 ) -> list[_Timed]:
     points: list[_Timed] = []
     for number, segment in enumerate(segments):
         if segment.at is not None:
-            here = pose_of(segment.at, traffic)
+            here = pose(segment.at)
         here = here._replace(heading=here.heading + segment.turn)
         following = segments[number + 1].time if number + 1 < len(segments) else end_time
         count = max(int(segment.length / _STEP + 0.999999), 1)
@@ -130,11 +140,11 @@ def _drawn(here: Pose, segment: SplineSegment, way: float, step: float) -> Pose:
     return Pose(here.x + step * cos(middle), here.y + step * sin(middle), here.heading + turn)
 
 
-def _nurbs(nurbs: Nurbs, traffic: Traffic) -> list[_Timed]:
+def _nurbs(nurbs: Nurbs, pose: Callable[[Where], Pose]) -> list[_Timed]:
     rows = []
     timed = all(point.time is not None for point in nurbs.points)
     for point in nurbs.points:
-        x, y, _ = pose_of(point.at, traffic)
+        x, y, _ = pose(point.at)
         w, t = point.weight, point.time or 0.0
         rows.append((w * x, w * y, w * t, w))
     degree, knots = nurbs.order - 1, nurbs.knots
@@ -227,7 +237,7 @@ class TrajectoryRun:
     """
 
     def __init__(self, action: Trajectory, name: str, traffic: Traffic) -> None:
-        points = points_of(action, name, traffic)
+        points = points_of(action, name, partial(pose_of, traffic=traffic))
         self._name = name
         self.path = Path([(x, y) for x, y, _ in points])
         if self.path.length <= 0.0:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, Final
 
 from ros2_cosim.models.road.lane_routes import Stretch, roads_of
@@ -16,6 +17,11 @@ from ros2_cosim.openscenario.story import compare
 _MAX_TIMES: Final = 1_000_000
 #: Without limits of its own a vehicle keeps its distance with these [m/s^2, m/s].
 _LIMITS: Final = {"max_acceleration": 5.0, "max_deceleration": 8.0, "max_speed": 100.0}
+
+#: A range of lanes without an end has this one.
+_MOST_LANES: Final = 100
+#: Largest acceleration [m/s^2] and speed [m/s] to the side.
+_MOST_ASIDE: Final = 3.0
 
 _Plain = dict[str, Any]
 
@@ -60,8 +66,8 @@ _WITHOUT_EFFECT: Final = {
 
 #: Elements around the one that says what is done.
 _WRAPPERS: Final = (
-    "EntityAction", "GlobalAction", "LateralAction", "LongitudinalAction", "ParameterAction",
-    "PrivateAction", "RoutingAction", "TrafficAction", "VariableAction",
+    "EntityAction", "GlobalAction", "LateralAction", "LongitudinalAction", "PrivateAction",
+    "RoutingAction", "TrafficAction",
 )  # fmt: skip
 
 
@@ -87,6 +93,8 @@ class Translator:
         self._findings = findings
         self._catalogues = catalogues
         self._lines = Lines(places, self.entity, catalogues)
+        #: Parameters and variables that actions change, and their values at the start.
+        self.values: dict[str, float | str] = {}
 
     def story(self, element: Element) -> _Plain:
         """A Story."""
@@ -195,10 +203,13 @@ class Translator:
             "LongitudinalDistanceAction": self._keep_distance,
             "LaneChangeAction": self._lane_change,
             "LaneOffsetAction": self._lane_offset,
+            "LateralDistanceAction": self._keep_aside,
             "FollowTrajectoryAction": self._follow,
             "AssignRouteAction": self._assign_route,
             "AcquirePositionAction": self._acquire,
             "SynchronizeAction": self._synchronize,
+            "ParameterAction": self._change,
+            "VariableAction": self._change,
         }
         if element.tag in makers:
             return makers[element.tag](element)
@@ -283,6 +294,25 @@ class Translator:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}
 
+    def _keep_aside(self, element: Element) -> _Plain:
+        action: _Plain = {
+            "to": self.entity(element),
+            "freespace": element.flag("freespace"),
+            "continuous": element.flag("continuous"),
+        }
+        sides = {"any": "", "leftToReferencedEntity": "left", "rightToReferencedEntity": "right"}
+        side = element.one_of("displacement", sides, "any")
+        action["left"] = side == "left" if side else None
+        if element.has("distance"):
+            action["distance"] = element.number("distance")
+        limits = element.find("DynamicConstraints")
+        for key, name in (("max_acceleration", "maxAcceleration"), ("max_speed", "maxSpeed")):
+            value = limits.number(name, 0.0) if limits is not None else 0.0
+            if value > 0.0:
+                # A vehicle gets aside by steering: no faster than its tyres and its place allow.
+                action[key] = min(value, _MOST_ASIDE)
+        return {"keep_aside": action}
+
     def _follow(self, element: Element) -> _Plain:
         return {"trajectory": self._lines.follow(element)}
 
@@ -316,6 +346,22 @@ class Translator:
                 action[key] = state.number(name)
         return {"synchronize": action}
 
+    def _change(self, element: Element) -> _Plain:
+        name = _value_name(element)
+        if name not in self.values:
+            raise element.error(
+                f"found '{name}'; allowed are {', '.join(self.values) or 'none'}, parameters and "
+                "variables of the file that its own storyboard changes"
+            )
+        kind = element.choice()
+        if kind.tag in ("SetAction", "ParameterSetAction", "VariableSetAction"):
+            return {"change": {"of": name, "value": as_value(kind.text("value"))}}
+        rule = kind.one("Rule").choice()
+        ways = {"AddValue": "add", "MultiplyByValue": "multiply"}
+        if rule.tag not in ways:
+            raise rule.error(f"not supported; supported are {', '.join(ways)}")
+        return {"change": {"of": name, "value": rule.number("value"), "how": ways[rule.tag]}}
+
     # Conditions --------------------------------------------------------------------------
 
     def _condition(self, element: Element) -> _Plain:
@@ -339,6 +385,7 @@ class Translator:
             "EndOfRoadCondition": self._end_of_road,
             "OffroadCondition": self._off_road,
             "ReachPositionCondition": self._reach,
+            "RelativeClearanceCondition": self._clearance,
             "RelativeDistanceCondition": self._relative_distance,
             "RelativeSpeedCondition": self._relative_speed,
             "SpeedCondition": self._speed_of,
@@ -363,11 +410,24 @@ class Translator:
                 }
             }
         if kind.tag == "ParameterCondition":
+            name = _value_name(kind)
+            if name in self.values:
+                return self._value(kind, name)
             return {"constant": self._parameter(kind)}
+        if kind.tag == "VariableCondition":
+            return self._value(kind, _value_name(kind))
         raise kind.error(
             "not supported; supported are SimulationTimeCondition, "
-            "StoryboardElementStateCondition, ParameterCondition"
+            "StoryboardElementStateCondition, ParameterCondition, VariableCondition"
         )
+
+    def _value(self, kind: Element, name: str) -> _Plain:
+        if name not in self.values:
+            raise kind.error(f"found '{name}'; allowed are {', '.join(self.values) or 'none'}")
+        rule, value = kind.one_of("rule", _RULES), as_value(kind.text("value"))
+        if isinstance(value, str) and rule not in ("equalTo", "notEqualTo"):
+            raise kind.error(f"rule: found {rule} of a text; allowed is equalTo")
+        return {"value": {"of": name, "rule": rule, "value": value}}
 
     def _parameter(self, kind: Element) -> bool:
         """Parameters do not change during a run: the condition holds always or never."""
@@ -422,6 +482,22 @@ class Translator:
 
     def _headway(self, kind: Element) -> _Plain:
         return {"headway": {**self._distance_to(kind), "to": self.entity(kind)}}
+
+    def _clearance(self, kind: Element) -> _Plain:
+        ranges = []
+        for found in kind.each("RelativeLaneRange"):
+            low = found.whole("from", -_MOST_LANES)
+            ranges.append([low, found.whole("to", _MOST_LANES)])
+        return {
+            "clearance": {
+                "forward": kind.number("distanceForward", 0.0),
+                "backward": kind.number("distanceBackward", 0.0),
+                "freespace": kind.flag("freeSpace"),
+                "opposite": kind.flag("oppositeLanes"),
+                "lanes": ranges,
+                "others": [self.entity(found) for found in kind.each("EntityRef")],
+            }
+        }
 
     def _relative_distance(self, kind: Element) -> _Plain:
         measures = {
@@ -501,3 +577,39 @@ def _triggering(actors: Element) -> _Plain:
 def _require_longitudinal(kind: Element) -> None:
     if kind.has("direction") and kind.text("direction") != "longitudinal":
         raise kind.error(f"direction: found '{kind.text('direction')}'; supported is longitudinal")
+
+
+def changed_values(root: Element) -> dict[str, float | str]:
+    """Parameters and variables that actions of a file change, with their values at the start.
+
+    :raises ConfigurationError: a declaration of a variable is wrong
+    """
+    known = dict(root.parameters)
+    declarations = root.find("VariableDeclarations")
+    variables = {}
+    for declaration in declarations.each("VariableDeclaration") if declarations else ():
+        variables[declaration.raw("name")] = declaration.text("value")
+    # Conditions may ask for any variable, and for parameters that nothing changes.
+    found = {name: as_value(text) for name, text in variables.items()}
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        waiting += element.children()
+        if element.tag == "ParameterAction" and _value_name(element) in known:
+            found[_value_name(element)] = as_value(known[_value_name(element)])
+    return found
+
+
+def as_value(text: str) -> float | str:
+    """A value of a parameter or variable: a number, or else a text; true is 1."""
+    try:
+        value = float({"true": "1", "false": "0"}.get(text, text))
+    except ValueError:
+        return text
+    return value if isfinite(value) else text
+
+
+def _value_name(element: Element) -> str:
+    """The parameter or variable that an action or condition names."""
+    name = "variableRef" if element.tag.startswith("Variable") else "parameterRef"
+    return element.raw(name).removeprefix("$")

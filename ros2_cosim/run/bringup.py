@@ -24,8 +24,9 @@ from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.branch import check_branch, scenario_of
 from ros2_cosim.run.checkpoints import check_savable, check_times
-from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
+from ros2_cosim.run.dds import Network, dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
+from ros2_cosim.run.far_plan import network_of, write_parts
 from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
 from ros2_cosim.run.process_limits import check_limits
@@ -232,7 +233,8 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     if request.shape != "inproc" or request.by_hand:
         plan = planner(scenario, options)
         if request.shape != "inproc":
-            check_limits(len(plan), len(scenario.participants) * has_lane(options, os.environ))
+            on_lane = len(scenario.participants) * has_lane(options, plan, os.environ)
+            check_limits(len(plan), on_lane)
     if request.shape != "inproc":  # which makes all models in the starting process
         try_models(scenario, request.shape)
     if request.arrivals is not None:
@@ -330,16 +332,18 @@ def bring_up(
         channel: StarterChannel | None = None
         ports: HeldPorts | None = None
         place: HeldPlace | None = None
+        network: Network | None = None
         settings, secret = {}, ""
         if options.shape != "inproc":
-            settings = dds_settings(dds_environment(os.environ, options.output))
             # One that was set holds: processes on other hosts, started by the user, have it too.
             secret = secret_of() or new_secret()
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
-            ports = hold_ports(scenario)
+            ports = hold_ports(scenario, options.shape)
             stack.callback(ports.close)
             scenario = with_declared_outputs(ports.scenario)
             plan = planner(scenario, options)
+            network = network_of(scenario, plan)
+            settings = dds_settings(dds_environment(os.environ, options.output, network))
             channel = stack.enter_context(StarterChannel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
             environment |= {
@@ -348,7 +352,7 @@ def bring_up(
                 RUN_SECRET: secret,
             }
             environment.pop(LANE, None)
-            if has_lane(options, environment):
+            if has_lane(options, plan, environment):
                 switchboard = stack.enter_context(Switchboard(secret))
                 directory.announce(lane=switchboard.address)
                 environment[LANE] = switchboard.address
@@ -361,7 +365,11 @@ def bring_up(
             vehicles = drawn_vehicles(scenario)
             write_views(options.output, scenario, vehicles, options.namespace)
         if plan:
-            environment = loopback_environment(environment, options.output, options.namespace)
+            environment = loopback_environment(
+                environment, options.output, options.namespace, network
+            )
+            if network is not None:
+                write_parts(scenario, options, plan, network)
         if place is not None:
             place.announce(scenario.name, options.output, settings, secret)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DDS settings of a run: loopback only, nothing in shared memory.
+"""The DDS settings of a run: loopback only, or its hosts only; nothing in shared memory.
 
 Fast DDS's shared memory transport leaves its files behind when a process is killed; UDP over
 loopback is as fast for messages of this size and leaves nothing.
@@ -16,11 +16,16 @@ have arrived. Ten times a second is enough for the one and soon enough for the o
 timer is started for each reader of each message, too; here, at most as often.
 
 The horizon, which all participants read, is sent once, by multicast.
+
+A run on several hosts uses the address of each alone, also between processes of one host: with
+the loopback beside it, others would be told an address that is their own. Nodes find each other by
+these addresses, so that networks without multicast will do; the horizon goes to each reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ros2_cosim.documents.files import write_atomically
@@ -43,19 +48,23 @@ USER_CHOICES = (
 _USER_MULTICAST = 7401
 _PORTS_PER_DOMAIN = 250
 
-PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
+#: How many nodes more than those of the run are looked for on each host: tools of users.
+_MORE_NODES = 12
+_MULTICAST_DISCOVERY = "239.255.0.1"
+
+_PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 <dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
   <profiles>
     <transport_descriptors>
       <transport_descriptor>
-        <transport_id>loopback</transport_id>
+        <transport_id>of_this_run</transport_id>
         <type>UDPv4</type>
-        <interfaceWhiteList><address>127.0.0.1</address></interfaceWhiteList>
+        <interfaceWhiteList>{interfaces}</interfaceWhiteList>{peers_range}
       </transport_descriptor>
     </transport_descriptors>
-    <participant profile_name="loopback_only" is_default_profile="true">
+    <participant profile_name="of_this_run" is_default_profile="true">
       <rtps>
-        <userTransports><transport_id>loopback</transport_id></userTransports>
+        <userTransports><transport_id>of_this_run</transport_id></userTransports>
         <useBuiltinTransports>false</useBuiltinTransports>
         <builtin>
           <discovery_config>
@@ -64,7 +73,7 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
               <count>50</count>
               <period><sec>0</sec><nanosec>100000000</nanosec></period>
             </initialAnnouncements>
-          </discovery_config>
+          </discovery_config>{peers}
         </builtin>
       </rtps>
     </participant>
@@ -76,41 +85,82 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
         <heartbeatPeriod><sec>0</sec><nanosec>100000000</nanosec></heartbeatPeriod>
         <nackSupressionDuration><sec>0</sec><nanosec>80000000</nanosec></nackSupressionDuration>
       </times>
-    </data_writer>
+    </data_writer>{readers}
+  </profiles>
+</dds>
+"""
+_HORIZON_READER = """
     <data_reader profile_name="{horizon}">
       <multicastLocatorList>
         <locator><udpv4><port>{port}</port><address>239.255.0.2</address></udpv4></locator>
       </multicastLocatorList>
-    </data_reader>
-  </profiles>
-</dds>
-"""
+    </data_reader>"""
+
+
+@dataclass(frozen=True)
+class Network:
+    """The network of a run on several hosts, as one of them sees it.
+
+    ``own`` are the addresses of this host by which the others reach it, ``all`` those of every
+    host, and ``nodes`` is how many the run has at most on one of them.
+    """
+
+    own: tuple[str, ...]
+    all: tuple[str, ...]
+    nodes: int
 
 
 def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that decide which other nodes its nodes can reach."""
-    names = (*USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
+    names = (*USER_CHOICES, "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
     return {name: environment[name] for name in names if name in environment}
 
 
 def loopback_environment(
-    environment: Mapping[str, str], directory: Path, namespace: str = ROOT
+    environment: Mapping[str, str],
+    directory: Path,
+    namespace: str = ROOT,
+    network: Network | None = None,
 ) -> dict[str, str]:
-    """An environment in which ROS nodes talk over loopback only.
+    """An environment in which ROS nodes talk over loopback only, or among the hosts of a run.
 
     DDS settings that are in the environment already hold instead. With ``COSIM_KEEP_DDS`` the
     middleware's defaults hold.
 
     :param directory: where the profile file is written
     :param namespace: of the run
+    :param network: of the run, if it is on several hosts
     """
-    result = dds_environment(environment, directory)
+    result = dds_environment(environment, directory, network)
     profile = result.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
     if profile and profile != environment.get("FASTRTPS_DEFAULT_PROFILES_FILE"):
-        port = _USER_MULTICAST + _PORTS_PER_DOMAIN * own_domain(environment)
-        horizon = qualified(namespace, HORIZON)
-        write_atomically(Path(profile), PROFILE.format(port=port, horizon=horizon))
+        text = _network_profile(network) if network else _loopback_profile(environment, namespace)
+        write_atomically(Path(profile), text)
     return result
+
+
+def _loopback_profile(environment: Mapping[str, str], namespace: str) -> str:
+    port = _USER_MULTICAST + _PORTS_PER_DOMAIN * own_domain(environment)
+    return _PROFILE.format(
+        interfaces="<address>127.0.0.1</address>",
+        peers_range="",
+        peers="",
+        readers=_HORIZON_READER.format(port=port, horizon=qualified(namespace, HORIZON)),
+    )
+
+
+def _network_profile(network: Network) -> str:
+    peers = (*network.all, _MULTICAST_DISCOVERY)
+    locators = "".join(
+        f"<locator><udpv4><address>{address}</address></udpv4></locator>" for address in peers
+    )
+    most = network.nodes + _MORE_NODES
+    return _PROFILE.format(
+        interfaces="".join(f"<address>{address}</address>" for address in network.own),
+        peers_range=f"<maxInitialPeersRange>{most}</maxInitialPeersRange>",
+        peers=f"<initialPeersList>{locators}</initialPeersList>",
+        readers="",
+    )
 
 
 def keeps_dds(environment: Mapping[str, str]) -> bool:
@@ -120,13 +170,17 @@ def keeps_dds(environment: Mapping[str, str]) -> bool:
     )
 
 
-def dds_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+def dds_environment(
+    environment: Mapping[str, str], directory: Path, network: Network | None = None
+) -> dict[str, str]:
     """The environment of :func:`loopback_environment`; the profile is not written."""
     result = dict(environment)
     if keeps_dds(environment):
         return result
     if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
-        result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET" if network else "LOCALHOST"
+        if network:
+            result["ROS_STATIC_PEERS"] = ";".join(network.all)
         return result
     result["FASTRTPS_DEFAULT_PROFILES_FILE"] = str((directory / PROFILE_FILE).resolve())
     # LOCALHOST would make the middleware ignore the profile's transports.

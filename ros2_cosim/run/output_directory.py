@@ -39,6 +39,7 @@ _RESULTS = (
     "checkpoint-*s.ckpt",
     "fastdds.xml",
     "parameters.yaml",
+    "host-*.json",
     *(f"again-{'[0-9]' * digits}" for digits in range(1, 7)),
     RESOLVED_SCENARIO,
     RVIZ_VIEW,

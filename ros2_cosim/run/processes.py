@@ -136,9 +136,15 @@ class ProcessGroup:
         found = {child.process.name: child.running.poll() for child in self._children}
         return {name: code for name, code in found.items() if code is not None}
 
-    def failure(self) -> str | None:
-        """One line about the first required process that ended before its time, else None."""
+    def failure(self, *, elsewhere: bool = False) -> str | None:
+        """One line about the first required process that ended before its time, else None.
+
+        :param elsewhere: the run has processes that are not in this plan: where these fail because
+            of one of those, there is nothing to tell
+        """
         self._look()
+        if elsewhere and self._watch.some_failed and not self._watch.cause_known:
+            return None
         if self._watch.some_failed:
             deadline = time.monotonic() + EARLY_S
             time.sleep(GATHER_S)

@@ -4,26 +4,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ros2_cosim.run.dds import keeps_dds
 from ros2_cosim.run.output_directory import read_holder
 from ros2_cosim.run.starter_channel import CHANNEL
-from ros2_cosim.scenario.plan import RunOptions
+from ros2_cosim.scenario.plan import Process, RunOptions
 from ros2_cosim.sockets.switchboard import LANE
 
 #: A lane wherever it reaches all processes; or DDS in any case.
 TRANSPORTS = ("auto", "dds")
 
 
-def has_lane(options: RunOptions, environment: Mapping[str, str]) -> bool:
+def has_lane(options: RunOptions, plan: Sequence[Process], environment: Mapping[str, str]) -> bool:
     """Whether the processes of a run use a lane.
 
-    The starter's own processes are on its host. Those that the user starts may be elsewhere if
-    DDS settings of the user, which hold then, reach other hosts.
+    Those of the plan are on its host, unless a part of it is for another one. Those that the user
+    starts may be elsewhere if DDS settings of the user, which hold then, reach other hosts.
     """
     if options.shape != "ros" or options.transport == "dds":
+        return False
+    if any(process.there for process in plan):
         return False
     return not (options.by_hand and keeps_dds(environment))
 

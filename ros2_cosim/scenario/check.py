@@ -23,6 +23,7 @@ from ros2_cosim.kernel.model import Model, Onlooker, Port
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
+from ros2_cosim.scenario.distribution import hosts_of
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
@@ -69,6 +70,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         for declaration in declared.values():
             faults.update(dict.fromkeys(_port_faults(scenario, declaration, found)))
         found(lambda: _check_names(scenario, declared))
+        found(lambda: hosts_of(scenario, declared, shape))
         if shape == "ros":
             found(lambda: check_history(scenario))
         if shape in ON_TOPICS:

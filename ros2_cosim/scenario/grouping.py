@@ -2,10 +2,11 @@
 """Grouping by default: which participants share a process in shape ``ros`` without being told.
 
 A message between two processes costs two wake-ups, some tenths of a millisecond; between two
-participants of one thread it is a call. So all that can share a thread share one process, but for
-long activations, which are worth a core of their own. The plan is a pure function of the scenario,
-of what the models declare, and of the number of cores. It is written into the resolved scenario:
-a run that is repeated from there has the same processes. The results are the same with any plan.
+participants of one thread it is a call. So all that can share a thread share one process on each
+host, but for long activations, which are worth a core of their own. The plan is a pure function of
+the scenario, of what the models declare, and of the number of cores. It is written into the
+resolved scenario: a run that is repeated from there has the same processes. The results are the
+same with any plan.
 """
 
 from __future__ import annotations
@@ -64,11 +65,13 @@ def grouped(scenario: Scenario, cores: int, by_hand: Collection[str] = ()) -> Sc
     }
     places = dict(scenario.participants)
     names = _names(scenario)
-    for group in _groups(scenario, able, cores):
-        if len(group) > 1:
-            process = next(names)
-            for name in group:
-                places[name] = places[name].model_copy(update={"process": process})
+    for host in (None, *scenario.hosts):
+        there = {name: d for name, d in able.items() if d.settings.host == host}
+        for group in _groups(scenario, there, cores):
+            if len(group) > 1:
+                process = next(names)
+                for name in group:
+                    places[name] = places[name].model_copy(update={"process": process})
     return scenario.model_copy(update={"participants": places})
 
 
@@ -118,6 +121,7 @@ def _names(scenario: Scenario) -> Iterator[str]:
     """Names that no process has yet."""
     taken = {*scenario.participants, *RESERVED_NAMES}
     taken |= {str(settings.process) for settings in scenario.participants.values()}
+    taken |= scenario.hosts.keys()
     number = 1
     while True:
         name = f"{_GROUP}{number}"

@@ -24,17 +24,17 @@ from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all, repeatability_of
+from ros2_cosim.scenario.distribution import SIMULATOR, hosts_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.server_ports import server_ports
 from ros2_cosim.scenario.system import as_declared, declared_outputs
-from ros2_cosim.scenario.views import RVIZ_VIEW
+from ros2_cosim.scenario.views import RVIZ_VIEW, viewed_topics
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
-SIMULATOR = "simulator"
 #: (kind, how far above the port that is named): RPC, streaming and the port that CARLA reserves for
 #: secondary servers; control over either transport.
 _SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1), ("tcp", 2))
@@ -53,7 +53,8 @@ class Process:
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves;
     if there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets
     that are held for it. The ``namespace`` is that of its nodes,
-    ``ros_arguments`` are theirs besides.
+    ``ros_arguments`` are theirs besides. One that stands for another host has the processes
+    ``there``.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Process:
     inherits: bool = False
     namespace: str = ROOT
     ros_arguments: tuple[str, ...] = ()
+    there: tuple[Process, ...] = ()
 
     @property
     def node(self) -> str:
@@ -130,7 +132,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     clock last.
 
     :raises ConfigurationError: a participant's node, or RViz, is not there; there is no such
-        process to be started by hand; or a participant cannot run in the process named for it
+        process to be started by hand; a participant cannot run in the process named for it; or
+        other hosts cannot take part as they are wanted to
     """
     _check_by_hand(scenario, options)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
@@ -192,12 +195,53 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     else:
         parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
-    return [
+    placed = [
         replace(process, namespace=options.namespace, ros_arguments=options.ros_arguments)
         if process.is_ros
         else process
         for process in processes
     ]
+    return _by_host(placed, hosts_of(scenario, declared, options.shape), options)
+
+
+def _by_host(
+    processes: list[Process], hosts: Mapping[str, str], options: RunOptions
+) -> list[Process]:
+    """The plan with one process for each other host, in the place of the first that is there."""
+    if hosts:
+        for option, given in (
+            ("--profile", options.profile),
+            ("--arrivals", options.arrivals is not None),
+        ):
+            if given:
+                raise ConfigurationError(
+                    f"{option}: found with participants on other hosts ({_listed(hosts)}); allowed "
+                    "is it on one host: their files do not reach the other ones"
+                )
+    found: list[Process] = []
+    for process in processes:
+        host = hosts.get(process.name)
+        if host is None:
+            found.append(process)
+        elif all(other.name != host for other in found):
+            there = tuple(each for each in processes if hosts.get(each.name) == host)
+            participants = dict.fromkeys(name for each in there for name in each.participants)
+            found.append(
+                Process(
+                    host,
+                    "far_host",
+                    arguments=(str(options.output), host),
+                    is_ros=False,
+                    required=any(each.required for each in there),
+                    hosts=tuple(participants),
+                    there=there,
+                )
+            )
+    return found
+
+
+def _listed(hosts: Mapping[str, str]) -> str:
+    return ", ".join(dict.fromkeys(hosts.values()))
 
 
 def _participants(scenario: Scenario, common: Mapping[str, str]) -> list[Process]:
@@ -240,6 +284,12 @@ def _part_of_group(scenario: Scenario, group: list[str]) -> dict[str, Any]:
 
 def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
     for name in options.by_hand:
+        settings = scenario.participants.get(name)
+        if settings is not None and settings.host is not None and options.shape == "ros":
+            raise ConfigurationError(
+                f"--by-hand {name}: it is on the host '{settings.host}'; allowed is "
+                f"hosts.{settings.host}.start: hand, for all that is there"
+            )
         if options.shape != "ros":
             raise ConfigurationError(
                 f"--by-hand {name}: in shape {options.shape} participants have no processes of "
@@ -373,10 +423,12 @@ def drawing(scenario: Scenario) -> dict[str, Any]:
     """What is drawn, and cannot be learnt from topics: parameters of the visualisation node."""
     vehicles = scenario.scene.get("vehicles", {})
     names = drawn_vehicles(scenario)
+    tracks = viewed_topics(scenario, names).tracks
     sectors = [s for d in declare_all(scenario).values() for s in d.sectors]
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
         "vehicles": names,
+        "odometries": [tracks.get(name, f"/{name}/odometry") for name in names],
         # A size that the scene leaves to the simulator is drawn as that of the usual car.
         "lengths": [float(vehicles[name].get("length") or DEFAULT_SIZE[0]) for name in names],
         "widths": [float(vehicles[name].get("width") or DEFAULT_SIZE[1]) for name in names],
@@ -409,20 +461,23 @@ class HeldPorts:
         self.of.clear()
 
 
-def hold_ports(scenario: Scenario) -> HeldPorts:
+def hold_ports(scenario: Scenario, shape: str = "ros") -> HeldPorts:
     """Bind the ports of all servers of the plan, a free one where the scenario asks for port 0.
 
     Processes that are started at once must know each other's ports beforehand, also under
-    ``ros2 launch``.
+    ``ros2 launch``. For a server on another host the number is drawn only.
 
     :raises ConfigurationError: a port that the scenario asks for is in use
     """
     data = scenario.model_dump(by_alias=True)
     declared = declare_all(scenario)
     simulator = data["simulator"]
+    far = hosts_of(scenario, declared, shape)
     held = HeldPorts(scenario, {})
     try:
-        if simulator["kind"] == "headless" and any(d.needs.simulator for d in declared.values()):
+        if SIMULATOR in far:
+            simulator["port"] = simulator["port"] or next(server_ports())
+        elif simulator["kind"] == "headless" and any(d.needs.simulator for d in declared.values()):
             held.of[SIMULATOR] = _reserve(
                 simulator["host"], simulator["port"], "simulator", _SIMULATOR_SOCKETS
             )
@@ -434,6 +489,9 @@ def hold_ports(scenario: Scenario) -> HeldPorts:
                     entry = _at(parameters, companion.address)
                     place = ".".join((declaration.context.where, *companion.address))
                     entry["host"] = entry.get("host") or LOOPBACK
+                    if companion.name in far:
+                        entry["port"] = entry.get("port") or next(server_ports())
+                        continue
                     sockets = _reserve(entry["host"], entry.get("port") or 0, place, _SLAVE_SOCKETS)
                     held.of[companion.name] = sockets
                     entry["port"] = sockets[0].port

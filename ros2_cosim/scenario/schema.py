@@ -37,6 +37,7 @@ from ros2_cosim.realtime.settings import (
 )
 from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
 from ros2_cosim.scenario.composition import compose
+from ros2_cosim.scenario.host_settings import HostSettings
 from ros2_cosim.scenario.messages import offer_messages
 
 #: What the coordination protocol and the middleware use themselves.
@@ -166,6 +167,8 @@ class ParticipantSettings(Section):
     #: In shape ``ros``: the process that it shares with all others that name it; ``own``: none.
     #: Without it the plan of the run decides.
     process: Name | None = None
+    #: In shape ``ros``: the machine that it is on, one of ``hosts``; None: that of the run.
+    host: Name | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     period: PositiveDuration | None = None
     offset: Duration = 0
@@ -289,6 +292,8 @@ class Scenario(Section):
     simulator: SimulatorSettings = SimulatorSettings()
     scene: dict[str, Any] = Field(default_factory=dict)
     participants: dict[Name, ParticipantSettings]
+    #: Other machines that participants are on.
+    hosts: dict[Name, HostSettings] = Field(default_factory=dict)
     #: What is done to messages on purpose, in the order in which it is done.
     faults: dict[Name, FaultSettings] = Field(default_factory=dict)
     #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
@@ -336,6 +341,7 @@ def _check(scenario: Scenario, origin: str) -> None:
                 f"process or node of a run has this name; not allowed are those of participants, "
                 f"{', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
+    _check_hosts(scenario, origin)
     if scenario.run_ahead > scenario.stop_latency:
         raise ConfigurationError(
             f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
@@ -346,6 +352,29 @@ def _check(scenario: Scenario, origin: str) -> None:
             f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
             f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
         )
+
+
+def _check_hosts(scenario: Scenario, origin: str) -> None:
+    processes = {settings.process for settings in scenario.participants.values()}
+    for machine in scenario.hosts:
+        if _is_taken(machine, scenario) or machine in processes:
+            raise ConfigurationError(
+                f"scenario {origin}: hosts.{machine}: a participant or a process of a run has this "
+                "name; allowed is another one"
+            )
+    places: dict[str, str | None] = {}
+    for name, settings in scenario.participants.items():
+        where = f"scenario {origin}: participants.{name}.host"
+        if settings.host is not None and settings.host not in scenario.hosts:
+            allowed = ", ".join(scenario.hosts) or "none without a section 'hosts'"
+            raise ConfigurationError(f"{where}: found '{settings.host}'; allowed is {allowed}")
+        if settings.process not in (None, OWN_PROCESS):
+            host = places.setdefault(str(settings.process), settings.host)
+            if host != settings.host:
+                raise ConfigurationError(
+                    f"{where}: found {settings.host or 'none'}; allowed is {host or 'none'}, that "
+                    f"of others with process '{settings.process}'"
+                )
 
 
 def _is_taken(process: str, scenario: Scenario) -> bool:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.kernel.time import format_ns, parse_duration
 from ros2_cosim.study.record import RunKey, StudyRun
 from ros2_cosim.study.schedule import Control, Job
 
@@ -18,6 +18,9 @@ FULL_FACTORS = "0.1:2.0:0.1"
 QUICK_FACTORS = "1.0:2.0:1.0"
 FULL_DURATION = "100s"
 QUICK_DURATION = "2s"
+#: Step widths: below what the shortest chain of the scenario leaves room for, up to many periods.
+FULL_STEPS = "1ms,2.5ms,5ms,10ms,20ms,40ms,100ms"
+QUICK_STEPS = "2.5ms,10ms"
 FULL_REPETITIONS = 8
 QUICK_REPETITIONS = 1
 #: At most so many runs of each mode beyond the last factor.
@@ -25,6 +28,9 @@ MOST_DOUBLINGS = 8
 QUICK_DOUBLINGS = 1
 MODES = ("PRT", "HDE")
 _MOST_FACTORS = 200
+_MOST_STEPS = 50
+#: A time-stepped run of 100 s has at most a million exchanges.
+_SHORTEST_STEP_NS = 100_000
 _HIGHEST = 1000.0
 #: Wall time [s] that a run takes beside that of its simulated time, to start up and to end.
 _AROUND_S = 6.0
@@ -34,12 +40,15 @@ _AROUND_S = 6.0
 _UNDISTURBED = 0.5
 #: Real-time factor of a run as fast as possible, to tell how long it may take.
 _FASTEST = 15.0
+#: The same of a time-stepped run, which is made in this process.
+_STEPPED = 20.0
 
 
 @dataclass(frozen=True)
 class StudyOptions:
     """What is run: ``factors`` in both modes, then up to ``doublings`` of the last beyond them.
 
+    ``steps`` are the widths [ns] of the runs with time-stepped synchronisation.
     ``repetitions`` runs without synchronisation at ``repetition_factor`` are compared with the
     synchronised run, of which there are ``synchronised`` as fast as possible. ``together`` is the
     largest sum of the factors of runs that are under way at once, 0: one after the other.
@@ -51,6 +60,7 @@ class StudyOptions:
     factors: tuple[float, ...]
     repetitions: int
     doublings: int
+    steps: tuple[int, ...]
     synchronised: int = 2
     repetition_factor: float = 1.0
     together: float = 0.0
@@ -63,6 +73,7 @@ def study_options(
     quick: bool = False,
     duration: str | None = None,
     factors: str | None = None,
+    steps: str | None = None,
     repetitions: int | None = None,
     together: float | None = None,
     resume: bool = False,
@@ -94,6 +105,7 @@ def study_options(
         factors=asked,
         repetitions=count,
         doublings=QUICK_DOUBLINGS if quick else MOST_DOUBLINGS,
+        steps=parse_steps(steps or (QUICK_STEPS if quick else FULL_STEPS)),
         synchronised=1 if quick else 2,
         together=budget,
         resume=resume,
@@ -121,9 +133,23 @@ def parse_factors(text: str) -> tuple[float, ...]:
     return tuple(float(factor) for factor in exact)
 
 
+def parse_steps(text: str) -> tuple[int, ...]:
+    """Read a list of step widths, as ``1ms,2.5ms`` [ns], shortest first.
+
+    :raises ConfigurationError: one is no duration or too short, or there are too many
+    """
+    found = {parse_duration(part, "--steps", minimum=_SHORTEST_STEP_NS) for part in text.split(",")}
+    if len(found) > _MOST_STEPS:
+        raise ConfigurationError(
+            f"--steps: found {len(found)} of them; allowed is {_MOST_STEPS} at most"
+        )
+    return tuple(sorted(found))
+
+
 def planned_runs(options: StudyOptions) -> list[RunKey]:
     """The runs that are wanted in any case, in the order in which they are listed."""
     keys = [RunKey("HDE", "synchronised", None, n + 1) for n in range(options.synchronised)]
+    keys += [RunKey("TSS", "stepped", None, 0, step) for step in options.steps]
     keys += [
         RunKey("PRT", "repetition", options.repetition_factor, n + 1)
         for n in range(options.repetitions)
@@ -141,6 +167,8 @@ def directory_of(key: RunKey) -> str:
     """Where the files of a run are, below the output directory of the study."""
     if key.purpose == "synchronised":
         return f"hde-{key.repetition}"
+    if key.step_ns is not None:
+        return f"runs/tss-{format_ns(key.step_ns)}"
     # Exactly, so that no two have the same.
     name = f"{key.mode.lower()}-{repr(key.factor).removesuffix('.0')}"
     return f"runs/{name}-{key.repetition}" if key.repetition else f"runs/{name}"
@@ -149,11 +177,14 @@ def directory_of(key: RunKey) -> str:
 def job_of(key: RunKey, duration_ns: int, run: Callable[[Control], StudyRun]) -> Job[StudyRun]:
     """A run as a job beside others: what it needs of the machine, and for how long."""
     # A run whose speed is not known beforehand needs the machine for itself.
-    alone = key.purpose in ("synchronised", "beyond")
+    alone = key.purpose in ("synchronised", "stepped", "beyond")
     factor = _FASTEST if key.factor is None else key.factor
     if alone:
         factor = min(factor, _FASTEST)
     seconds = duration_ns / 1e9 / factor + _AROUND_S
+    if key.step_ns is not None:
+        # In this process, with nothing that starts up.
+        seconds = duration_ns / 1e9 / _STEPPED
     # The repetitions are compared with one another and with HDE, not with other factors.
     quiet = key.mode == "PRT" and key.purpose == "sweep" and factor > _UNDISTURBED
     return Job(key.label, factor, seconds, run, alone, quiet)

@@ -14,13 +14,14 @@ import ros2_cosim
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 
 STUDY_FILE = "study.json"
 TRACKS_FILE = "tracks.json"
 
 
 #: In the order in which they are listed.
-PURPOSES = ("synchronised", "repetition", "sweep", "beyond")
+PURPOSES = ("synchronised", "stepped", "repetition", "sweep", "beyond")
 
 
 class RunKey(NamedTuple):
@@ -30,21 +31,29 @@ class RunKey(NamedTuple):
     purpose: str
     factor: float | None
     repetition: int
+    step_ns: int | None = None
+
+    @property
+    def setting(self) -> str:
+        """What is varied: the factor, or the step width."""
+        if self.step_ns is not None:
+            return f"{format_ns(self.step_ns)} steps"
+        # Exactly, so that no two have the same.
+        return "max" if self.factor is None else repr(self.factor).removesuffix(".0")
 
     @property
     def label(self) -> str:
         """The run in a few words."""
-        # Exactly, so that no two have the same.
-        speed = "max" if self.factor is None else repr(self.factor).removesuffix(".0")
-        text = f"{self.mode} {speed}"
+        text = f"{self.mode} {self.setting}"
         return f"{text}, {self.purpose} {self.repetition}" if self.repetition else text
 
     @property
-    def place(self) -> tuple[int, float, int, bool]:
+    def place(self) -> tuple[int, float, int, int, bool]:
         """Sorts the runs as they are listed, whichever was done first."""
         return (
             PURPOSES.index(self.purpose),
             self.factor or 0.0,
+            self.step_ns or 0,
             self.repetition,
             self.mode == "HDE",
         )
@@ -54,15 +63,15 @@ class RunKey(NamedTuple):
 class StudyRun:
     """One run.
 
-    ``mode`` is HDE (synchronised) or PRT (paced real time, not synchronised), ``purpose`` one
-    of ``synchronised``, ``repetition``, ``sweep`` and ``beyond``. ``factor`` is the wanted
+    ``mode`` is HDE (synchronised), TSS (time-stepped synchronisation, ``step_ns`` wide) or PRT
+    (paced real time, not synchronised), ``purpose`` one of ``PURPOSES``. ``factor`` is the wanted
     real-time factor (None: as fast as possible), ``rtf`` the one reached. ``messages`` counts
     each message once per reader, as ``timing``, ``order`` and ``loss`` do; ``wrong`` of the
-    ``activations`` of a PRT run were given other messages than in the synchronised run. ``load``
-    is what the machine did when the run began (processes that want to run, mean of a minute),
-    ``beside`` the largest sum of the factors of other runs of the study at one time during this
-    one, ``starts`` how many of them came up meanwhile. ``track`` holds ``times`` [s] and ``way``
-    [m] of the ego vehicle.
+    ``activations`` of a PRT or TSS run were given other messages than in the synchronised run.
+    ``load`` is what the machine did when the run began (processes that want to run, mean of a
+    minute), ``beside`` the largest sum of the factors of other runs of the study at one time
+    during this one, ``starts`` how many of them came up meanwhile. ``track`` holds ``times`` [s]
+    and ``way`` [m] of the ego vehicle.
     """
 
     mode: str
@@ -87,6 +96,7 @@ class StudyRun:
     starts: int = 0
     readers: dict[str, dict[str, int]] = field(default_factory=dict)
     track: dict[str, list[float]] = field(default_factory=dict)
+    step_ns: int | None = None
 
     def share(self, count: int) -> float:
         """A count as share of the messages."""
@@ -103,9 +113,14 @@ class StudyRun:
         return self.timing + self.order + self.loss
 
     @property
+    def wrong_per_violation(self) -> float:
+        """Wrong activations for each violation, 0 without any."""
+        return self.wrong / self.violations if self.violations else 0.0
+
+    @property
     def key(self) -> RunKey:
         """What run it is."""
-        return RunKey(self.mode, self.purpose, self.factor, self.repetition)
+        return RunKey(self.mode, self.purpose, self.factor, self.repetition, self.step_ns)
 
 
 @dataclass
@@ -154,6 +169,11 @@ class Study:
     def unpaced(self) -> list[StudyRun]:
         """The synchronised runs as fast as possible."""
         return [run for run in self.runs if run.purpose == "synchronised"]
+
+    @property
+    def stepped(self) -> list[StudyRun]:
+        """The runs with time-stepped synchronisation, by step width."""
+        return [run for run in self.runs if run.purpose == "stepped"]
 
     @property
     def repetitions(self) -> list[StudyRun]:

@@ -8,11 +8,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.report import REPORT_FILE
-from ros2_cosim.record.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
+from ros2_cosim.record.svg_plot import COLOURS, Bar, Chart, Line, line_chart, stacked_bars
 from ros2_cosim.study.record import Study, StudyRun
-from ros2_cosim.study.table import write_table
+from ros2_cosim.study.table import compared, deviation, largest_deviation, write_table
 
 KINDS = ("timing: late", "timing: early", "order", "loss")
 #: Colour of the synchronised run.
@@ -28,6 +29,7 @@ def render_study(output: Path, study: Study) -> Path:
         study=study,
         tiles=study_tiles(study),
         violations=violation_charts(study),
+        ways=way_charts(study),
         tracks=track_charts(study),
         company=company_text(study),
         factor=f"{study.repetitions[0].factor:g}" if study.repetitions else "",
@@ -58,9 +60,14 @@ def study_tiles(study: Study) -> list[Tile]:
             broke = study.broke_at(mode)
             text = f"factor {broke:g}" if broke else f"above {runs[-1].factor:g}"
             tiles.append(Tile(words, text))
-    deviations = [abs(d) for run in study.repetitions for d in deviation(run, study)[1]]
-    if deviations:
-        tiles.append(Tile("largest deviation of the track", f"{max(deviations):.3f} m"))
+    right = [run for run in study.stepped if run.trace_sha256 == study.reference_sha256]
+    if study.stepped:
+        widest = max((run.step_ns or 0 for run in right), default=0)
+        text = format_ns(widest) if widest else "none"
+        tiles.append(Tile("widest time step with the reference trace", text))
+    deviations = [largest_deviation(run, study) or 0.0 for run in study.repetitions]
+    if deviations and study.hde:
+        tiles.append(Tile("largest deviation of the track, PRT", f"{max(deviations):.3f} m"))
     return tiles
 
 
@@ -127,6 +134,47 @@ def violation_charts(study: Study) -> list[Chart]:
     return charts
 
 
+def way_charts(study: Study) -> list[Chart]:
+    """The three ways side by side: violations, what becomes of them, the tracks of all widths."""
+    if not study.stepped:
+        return []
+    runs = compared(study)
+    names = [f"{run.mode} {run.key.setting}" for run in runs]
+    charts = [
+        Chart(
+            "Violations: HDE, time-stepped synchronisation (TSS), PRT",
+            "Share of all messages received, by kind.",
+            Markup(
+                stacked_bars(
+                    [_bar(name, run) for name, run in zip(names, runs, strict=True)],
+                    parts=KINDS,
+                    x_label="share of messages [%]",
+                )
+            ),
+        ),
+        Chart(
+            "What becomes of them",
+            "Activations that read other messages than in the synchronised run.",
+            Markup(
+                stacked_bars(
+                    [Bar(n, [100.0 * r.wrong_share]) for n, r in zip(names, runs, strict=True)],
+                    parts=["wrong"],
+                    x_label="share of activations [%]",
+                )
+            ),
+        ),
+    ]
+    if study.hde:
+        lines = [
+            Line(run.key.setting, *deviation(run, study), n % COLOURS, n >= COLOURS)
+            for n, run in enumerate(study.stepped)
+        ]
+        chart = line_chart(lines, y_label="deviation from HDE [m]")
+        note = "The same in each run: the result is repeatable, and wrong where it is not zero."
+        charts.append(Chart("Time steps: deviation of the covered track", note, Markup(chart)))
+    return charts
+
+
 def company_text(study: Study) -> str:
     """What ran side by side, in a sentence or two; empty if nothing did."""
     beside = [run for run in study.runs if run.beside > 0.0]
@@ -171,20 +219,6 @@ def track_charts(study: Study) -> list[Chart]:
             Markup(line_chart([*shifted, zero], y_label="deviation from HDE [m]")),
         ),
     ]
-
-
-def deviation(run: StudyRun, study: Study) -> tuple[list[float], list[float]]:
-    """Times [s], and covered way less that of the first synchronised run [m]."""
-    if not study.hde:
-        return [], []
-    base = study.hde[0].track
-    expected = dict(zip(base["times"], base["way"], strict=True))
-    pairs = [
-        (time, way - expected[time])
-        for time, way in zip(run.track["times"], run.track["way"], strict=True)
-        if time in expected
-    ]
-    return [time for time, _ in pairs], [value for _, value in pairs]
 
 
 def _factors(runs: list[StudyRun]) -> list[float]:

@@ -5,22 +5,29 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.kernel.trace import run_digest
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.domain_lock import domains_from, own_domain
 from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.scenario.system import build_graph, build_model
 from ros2_cosim.study.prt import KEEPS_UP, EgoTrack, run_free
 from ros2_cosim.study.record import RunKey, StudyRun
 from ros2_cosim.study.schedule import Control
+from ros2_cosim.study.time_stepped import TimeStepped
 
 #: The topic whose track is compared.
 WATCHED = "/ego/odometry"
@@ -64,6 +71,8 @@ def perform(
 
     watch = _Watch(told, said, control.check)
     try:
+        if key.step_ns is not None:
+            return _stepped(key, key.step_ns, scenario, watch)
         if key.factor is None or key.mode == "HDE":
             return _synchronised(key, scenario, output, watch)
         return _free(key, key.factor, scenario, output, watch)
@@ -111,6 +120,56 @@ def _free(key: RunKey, factor: float, scenario: Scenario, output: Path, watch: _
         **watch._asdict(),
     )
     return StudyRun(**{**key._asdict(), **result._asdict()}, load=load)
+
+
+def _stepped(key: RunKey, step_ns: int, scenario: Scenario, watch: _Watch) -> StudyRun:
+    """In this process: no wall clock decides anything, and nothing is written."""
+    load = _load()
+    track = EgoTrack()
+
+    def observe(participant: str, port: str, sample: Sample) -> None:
+        if scenario.participants[participant].outputs[port].topic == WATCHED:
+            track.add(sample.stamp, sample.value)
+
+    told = -SECOND
+
+    def before(time_ns: int) -> None:
+        nonlocal told
+        watch.on_poll()
+        if time_ns - told >= SECOND:
+            told = time_ns
+            watch.progress(time_ns)
+
+    graph = build_graph(scenario)
+    with ExitStack() as opened:
+        models = {}
+        for name in graph.order:
+            models[name] = build_model(scenario, name, "inproc")
+            opened.callback(models[name].close)
+        stepped = TimeStepped(graph, models, step_ns, end_ns=scenario.duration, observer=observe)
+        begun = time.monotonic()
+        stepped.run(before)
+        wall_s = time.monotonic() - begun
+    readers = {}
+    for name, free in stepped.participants.items():
+        counts = free.counts
+        readers[name] = {
+            "timing": counts.timing,
+            **asdict(counts),
+            "activations": free.runtime.trace.activations,
+        }
+    traces = {n: free.runtime.trace.hexdigest() for n, free in stepped.participants.items()}
+    kinds = ("timing", "order", "loss", "messages", "late", "early", "wrong", "activations")
+    return StudyRun(
+        **key._asdict(),
+        **{kind: sum(reader[kind] for reader in readers.values()) for kind in kinds},
+        rtf=scenario.duration / 1e9 / wall_s,
+        wall_time_s=wall_s,
+        trace_sha256=run_digest(traces),
+        load=load,
+        readers=readers,
+        track={"times": track.times, "way": track.way},
+    )
 
 
 def _count(scenario: Scenario, bag: Path) -> tuple[dict[str, dict[str, int]], EgoTrack]:

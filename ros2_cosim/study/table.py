@@ -11,10 +11,10 @@ from ros2_cosim.study.record import Study, StudyRun
 #: The table in Markdown, beside the report.
 TABLE_FILE = "table.md"
 _HEAD = (
-    "mode", "factor", "rtf", "messages", "timing", "order", "loss", "share", "lag", "beside",
+    "mode", "setting", "rtf", "messages", "timing", "order", "loss", "share", "lag", "beside",
     "trace",
 )  # fmt: skip
-_FORMAT = "{:4} {:>7} {:>8} {:>9} {:>8} {:>7} {:>6} {:>8} {:>9} {:>6}  {}"
+_FORMAT = "{:4} {:>11} {:>8} {:>9} {:>8} {:>7} {:>6} {:>8} {:>9} {:>6}  {}"
 _COLUMNS = (
     "Factor",
     "Late",
@@ -27,6 +27,10 @@ _COLUMNS = (
     "Largest lag",
 )
 _SYNCHRONISED = ("HDE: all kinds", "HDE: trace")
+_WAYS = (
+    "Mode", "Setting", "Timing", "Order", "All kinds", "Wrong", "Wrong per violation",
+    "Largest deviation", "Trace",
+)  # fmt: skip
 
 
 def table_head() -> str:
@@ -38,7 +42,7 @@ def row_of(run: StudyRun) -> str:
     """One run as a line of the table."""
     return _FORMAT.format(
         run.mode,
-        "max" if run.factor is None else f"{run.factor:g}",
+        run.key.setting,
         f"{run.rtf:.2f}",
         run.messages,
         run.timing,
@@ -62,7 +66,8 @@ def write_table(output: Path, study: Study) -> Path:
     :returns: the path of the file
     """
     path = output / TABLE_FILE
-    write_atomically(path, "\n".join(markdown_table(study)) + "\n")
+    lines = [*markdown_table(study), "", *ways_table(study)]
+    write_atomically(path, "\n".join(lines) + "\n")
     return path
 
 
@@ -81,6 +86,54 @@ def markdown_table(study: Study) -> list[str]:
         hde = _hde_cells(run, study.reference_sha256)
         lines.append(_line([f"max (reached {run.rtf:.3g})", *[""] * 8, *hde]))
     return lines
+
+
+def ways_table(study: Study) -> list[str]:
+    """HDE, time-stepped synchronisation and PRT: violations, and what becomes of them."""
+    lines = [_line(_WAYS), _line(["---"] * len(_WAYS))]
+    for run in compared(study):
+        largest = largest_deviation(run, study)
+        trace = "reference" if run.trace_sha256 == study.reference_sha256 else run.trace_sha256[:12]
+        lines.append(
+            _line(
+                [
+                    run.mode,
+                    run.key.setting,
+                    f"{100.0 * run.share(run.timing):.2f} %",
+                    f"{100.0 * run.share(run.order):.2f} %",
+                    f"{100.0 * run.share(run.violations):.2f} %",
+                    f"{run.wrong} ({100.0 * run.wrong_share:.2f} %)",
+                    f"{run.wrong_per_violation:.2f}" if run.violations else "",
+                    "" if largest is None else f"{largest:.3f} m",
+                    trace,
+                ]
+            )
+        )
+    return lines
+
+
+def compared(study: Study) -> list[StudyRun]:
+    """One run of each setting: HDE as fast as possible, each step width, each factor of PRT."""
+    return [*study.unpaced[:1], *study.stepped, *study.sweep("PRT")]
+
+
+def deviation(run: StudyRun, study: Study) -> tuple[list[float], list[float]]:
+    """Times [s], and covered way less that of the first synchronised run [m]."""
+    if not study.hde:
+        return [], []
+    base = study.hde[0].track
+    expected = dict(zip(base["times"], base["way"], strict=True))
+    pairs = [
+        (time, way - expected[time])
+        for time, way in zip(run.track["times"], run.track["way"], strict=True)
+        if time in expected
+    ]
+    return [time for time, _ in pairs], [value for _, value in pairs]
+
+
+def largest_deviation(run: StudyRun, study: Study) -> float | None:
+    """Largest amount of :func:`deviation` [m]; None without a synchronised run."""
+    return max((abs(value) for value in deviation(run, study)[1]), default=None)
 
 
 def _prt_cells(run: StudyRun) -> list[str]:

@@ -84,6 +84,10 @@ class RequestQueue:
         self.requests.put(Request(Command.PAUSE))
         self.requests.put(Request(Command.STEP, steps=checked_steps(count)))
 
+    def stop(self, reason: str) -> None:
+        """Ask for the end of the run."""
+        self.requests.put(Request(Command.STOP, reason=reason))
+
     def set_rate(self, rate: float | None) -> None:
         """Ask for another real-time factor."""
         self.requests.put(Request(Command.RATE, rate=checked_rate(rate) or 0.0))

@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 
 from ros2_cosim.carla_bridge.world import CarlaWorld
@@ -77,6 +78,41 @@ def run_shown(
     :raises ConnectionFailedError: the port cannot be had
     :raises CosimError: a participant failed
     """
+    with ExitStack() as opened:
+
+        def show(api: DataPortApi, control: DrivenControl) -> None:
+            served = DataPort(api, address.host, address.port, token)
+            opened.callback(served.close)
+            served.start()
+            tell(f"dashboard at {served.url}")
+
+        summary = drive(prepared, show, paused=paused, progress=progress, tell=tell)
+        last_look()
+        return summary
+
+
+def drive(
+    prepared: PreparedRun,
+    show: Callable[[DataPortApi, DrivenControl], object],
+    *,
+    number: int = 0,
+    starts: bool = False,
+    paused: bool = False,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Summary:
+    """Run a scenario to its end, as the requests of a page say.
+
+    :param prepared: a run in shape ``inproc``
+    :param show: takes what answers the page, and the control behind it, before anything runs
+    :param number: tells the page this run from those before it
+    :param starts: whether the page starts runs
+    :param paused: begin paused
+    :param progress: called now and then with the simulated time [ns]
+    :param tell: takes refused requests
+    :raises ConfigurationError: there is nothing to show
+    :raises CosimError: a participant failed
+    """
     scenario = prepared.scenario
     view, control = RecordsView(footprints(scenario)), DrivenControl()
 
@@ -107,14 +143,14 @@ def run_shown(
         lines=road_lines(scenario),
         sectors=sectors(scenario),
         history=view.history,
+        number=number,
+        starts=starts,
         camera=world.camera if world is not None else lambda number: None,
     )
-    served = DataPort(api, address.host, address.port, token)
-    try:
-        with run:
-            served.start()
-            tell(f"dashboard at {served.url}")
-            request = Request(Command.PAUSE if paused else Command.RESUME)
+    with run:
+        show(api, control)
+        request = Request(Command.PAUSE if paused else Command.RESUME)
+        try:
             while True:
                 run.take(request, partial(refused, request.command.name.lower()))
                 run.go_on()
@@ -122,12 +158,9 @@ def run_shown(
                     break
                 control.tell(run, PAUSED)
                 request = _next(control.requests, onlooker)
-            summary = run.finish()
+            return run.finish()
+        finally:
             control.tell(run, ENDED)
-            last_look()
-            return summary
-    finally:
-        served.close()
 
 
 def onlooker_of(run: InprocRun) -> Onlooker | None:

@@ -296,6 +296,170 @@ def test_an_offset_relative_to_another_vehicle(tmp_path: Path) -> None:
     assert set(begins(played(tmp_path, text))) == {"aside", "there"}
 
 
+def change(kind: str, name: str, how: str) -> str:
+    """A ParameterAction or VariableAction."""
+    reference = f'{kind.lower()}Ref="{name}"'
+    return f"<GlobalAction><{kind}Action {reference}>{how}</{kind}Action></GlobalAction>"
+
+
+def when(kind: str, name: str, rule: str, value: str) -> str:
+    """A trigger by the value of a parameter or variable."""
+    reference = f'{kind.lower()}Ref="{name}"'
+    return by_value(f'<{kind}Condition {reference} rule="{rule}" value="{value}"/>')
+
+
+def modify(rule: str) -> str:
+    return f"<ModifyAction><Rule>{rule}</Rule></ModifyAction>"
+
+
+VALUES = """<VariableDeclarations>
+<VariableDeclaration name="mode" variableType="string" value="day"/>
+<VariableDeclaration name="on" variableType="boolean" value="false"/></VariableDeclarations>
+<CatalogLocations>"""
+
+
+def test_values_change_and_conditions_see_it_in_the_next_period(tmp_path: Path) -> None:
+    add, times = modify('<AddValue value="5"/>'), modify('<MultiplyByValue value="2"/>')
+    actions = (
+        event("set", change("Parameter", "p", '<SetAction value="11"/>'), at(1.0))
+        + event("add", change("Parameter", "p", add), at(2.0))
+        + event("double", change("Parameter", "p", times), at(3.0))
+        + event("night", change("Variable", "mode", '<SetAction value="night"/>'), at(4.0))
+        + event("on", change("Variable", "on", '<SetAction value="true"/>'), at(5.0))
+    )
+    marks = (
+        marker("one", when("Parameter", "p", "equalTo", "1"))
+        + marker("eleven", when("Parameter", "p", "greaterThan", "10"))
+        + marker("sixteen", when("Parameter", "p", "equalTo", "16"))
+        + marker("32", when("Parameter", "p", "greaterOrEqual", "32"))
+        + marker("dark", when("Variable", "mode", "equalTo", "night"))
+        + marker("is on", when("Variable", "on", "equalTo", "true"))
+        + marker("never", when("Variable", "mode", "equalTo", "1"))
+    )
+    declared = '<ParameterDeclaration name="p" parameterType="integer" value="1"/>'
+    # What sees the values stands before what changes them, and behind it.
+    text = document(group(marks, "B") + group(actions), at(6.0), parameters=declared)
+    text = text.replace("<CatalogLocations>", VALUES)
+    found = begins(played(tmp_path, text))
+    # A period after the action, though it stands behind what asks.
+    seen = {"one": 0.0, "eleven": 1.02, "sixteen": 2.02, "32": 3.02, "dark": 4.02, "is on": 5.02}
+    changes = {"set": 1.0, "add": 2.0, "double": 3.0, "night": 4.0, "on": 5.0}
+    assert found == pytest.approx(seen | changes)
+
+
+@pytest.mark.parametrize(
+    ("action", "start", "said"),
+    [
+        (change("Parameter", "q", '<SetAction value="1"/>'), at(1.0), "found 'q'; allowed are"),
+        (NOTHING, when("Variable", "v", "equalTo", "1"), "found 'v'; allowed are mode, on"),
+        (NOTHING, when("Variable", "mode", "lessThan", "a"), "found lessThan of a text"),
+    ],
+)
+def test_values_that_are_none_are_said(tmp_path: Path, action: str, start: str, said: str) -> None:
+    text = document(group(event("e", action, start))).replace("<CatalogLocations>", VALUES)
+    with pytest.raises(ScenarioError) as raised:
+        played(tmp_path, text)
+    assert said in str(raised.value)
+
+
+def test_nothing_is_added_to_a_text(tmp_path: Path) -> None:
+    add = change("Variable", "mode", modify('<AddValue value="1"/>'))
+    text = document(group(event("add", add, at(0.5)))).replace("<CatalogLocations>", VALUES)
+    with pytest.raises(RunError, match="mode: found 'day' to add 1.0; allowed are numbers"):
+        played(tmp_path, text)
+
+
+def test_room_beside_a_vehicle(tmp_path: Path) -> None:
+    """Car A passes car B, which is 50 m ahead in the lane on its left and 5 m/s slower."""
+
+    def clear(lanes: str, others: str = "") -> str:
+        return (
+            '<RelativeClearanceCondition distanceForward="30" distanceBackward="10" '
+            f'freeSpace="false" oppositeLanes="false">{lanes}{others}</RelativeClearanceCondition>'
+        )
+
+    left = clear('<RelativeLaneRange from="1" to="1"/>')
+    right = clear('<RelativeLaneRange from="-2" to="0"/>')
+    marks = (
+        marker("clear", by_entity(left))
+        + marker("taken", by_entity(left, edge="falling"))
+        + marker("again", by_entity(left, edge="rising"))
+        + marker("any lane", by_entity(clear(""), edge="falling"))
+        + marker("open end", by_entity(clear('<RelativeLaneRange from="1"/>'), edge="falling"))
+        + marker("right", by_entity(right, edge="falling"))
+        + marker("itself", by_entity(clear("", '<EntityRef entityRef="A"/>'), edge="falling"))
+    )
+    found = begins(played(tmp_path, document(group(marks), at(14.0))))
+    assert found["clear"] == 0.0
+    assert found["taken"] == pytest.approx(4.0, abs=0.2)
+    assert found["any lane"] == found["open end"] == found["taken"]
+    assert found["again"] == pytest.approx(12.0, abs=0.4)
+    assert not {"right", "itself"} & set(found)
+
+
+def aside(settings: str, limits: str = "") -> str:
+    """A LateralDistanceAction relative to car B."""
+    return private(
+        f'<LateralAction><LateralDistanceAction entityRef="B" {settings}>{limits}'
+        "</LateralDistanceAction></LateralAction>"
+    )
+
+
+#: The lateral distance between the cars, which start 3.5 m apart and are 2 m wide.
+APART = (
+    '<RelativeDistanceCondition entityRef="B" relativeDistanceType="lateral" '
+    'coordinateSystem="road" freespace="false" rule="{}" value="{}"/>'
+)
+
+
+def test_a_distance_to_the_side_is_reached(tmp_path: Path) -> None:
+    limits = '<DynamicConstraints maxAcceleration="1" maxSpeed="0.5"/>'
+    keep = aside('distance="0.5" freespace="true" continuous="false"', limits)
+    ended = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="event" '
+        'storyboardElementRef="aside" state="completeState"/>'
+    )
+    marks = marker("there", by_entity(APART.format("lessThan", 2.6))) + marker("ended", ended)
+    marks += marker("too close", by_entity(APART.format("lessThan", 2.3)))
+    found = begins(played(tmp_path, document(group(event("aside", keep, at(1.0)) + marks))))
+    assert set(found) == {"aside", "there", "ended"}
+    # 1 m at 0.5 m/s, with half a second to begin and to end; the vehicle follows its line.
+    assert 2.5 < found["there"] < 6.0
+    # Complete within 0.1 m, then the vehicle comes to its line.
+    assert found["ended"] == pytest.approx(found["there"], abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("distance", "kept"), [('distance="3" freespace="false"', 3.0), ('freespace="true"', 3.5)]
+)
+def test_a_distance_to_the_side_is_kept_until_another_action(
+    tmp_path: Path, distance: str, kept: float
+) -> None:
+    keep = aside(f'{distance} continuous="true" displacement="rightToReferencedEntity"')
+    offset = private(
+        '<LateralAction><LaneOffsetAction continuous="false"><LaneOffsetActionDynamics '
+        'dynamicsShape="sinusoidal" maxLateralAcc="2"/><LaneOffsetTarget>'
+        '<AbsoluteTargetLaneOffset value="-1"/></LaneOffsetTarget></LaneOffsetAction>'
+        "</LateralAction>"
+    )
+    stopped = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="action" '
+        'storyboardElementRef="keep action" state="stopTransition"/>'
+    )
+    marks = (
+        marker("nearer", by_entity(APART.format("lessThan", kept - 0.3)))
+        + marker("again", by_entity(APART.format("greaterThan", kept - 0.1), edge="rising"))
+        + marker("stopped", stopped)
+        + event("away", lane_change('<AbsoluteTargetLane value="-3"/>'), at(10.0))
+    )
+    actions = group(event("keep", keep, at(0.5)) + marks) + group(event("b", offset, at(4.0)), "B")
+    found = begins(played(tmp_path, document(actions, at(12.0))))
+    # Car B comes a metre nearer; car A gives way.
+    assert 4.0 < found["nearer"] < found["again"] < 10.0
+    # Replaced in the first period, told in the second, seen in the third.
+    assert found["stopped"] == pytest.approx(10.0 + 2 * PERIOD)
+
+
 def test_a_distance_is_reached_and_kept(tmp_path: Path) -> None:
     keep = private(
         '<LongitudinalAction><LongitudinalDistanceAction entityRef="B" distance="30" '

@@ -3,20 +3,32 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import cos, hypot, pi, sin, sqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
 from openscenario.test_storyboard import begins, marker, played
-from support.xosc_files import at, by_entity, by_value, document, event, group, private, teleport
+from support.xosc_files import (
+    at,
+    by_entity,
+    by_value,
+    document,
+    event,
+    group,
+    private,
+    teleport,
+    written,
+)
 
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.openscenario.story import Box, Standing, Trajectory
 from ros2_cosim.openscenario.traffic import Traffic
 from ros2_cosim.openscenario.trajectories import Path as Line
-from ros2_cosim.openscenario.trajectories import points_of
+from ros2_cosim.openscenario.trajectories import points_of, pose_of
 from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.scenario.schema import load_scenario
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 
@@ -31,7 +43,8 @@ def traffic() -> Traffic:
 
 
 def drawn(traffic: Traffic, **what: Any) -> list[tuple[float, float, float | None]]:
-    return [tuple(point) for point in points_of(Trajectory(**what), "S", traffic)]
+    pose = partial(pose_of, traffic=traffic)
+    return [tuple(point) for point in points_of(Trajectory(**what), "S", pose)]
 
 
 def test_a_clothoid_of_one_curvature_is_an_arc(traffic: Traffic) -> None:
@@ -227,3 +240,69 @@ def test_what_is_no_trajectory_is_said(tmp_path: Path, shape: str, timing: str, 
     text = document(group(event("follow", following(shape, timing), at(0.0))))
     with pytest.raises(ScenarioError, match=said):
         played(tmp_path, text)
+
+
+def on_line(vertices: str, s: float, t: float = 0.0) -> str:
+    """A TrajectoryPosition on a line."""
+    return (
+        f'<TrajectoryPosition s="{s}" t="{t}"><TrajectoryRef><Trajectory name="line" '
+        f'closed="false"><Shape><Polyline>{vertices}</Polyline></Shape></Trajectory>'
+        f"</TrajectoryRef></TrajectoryPosition>"
+    )
+
+
+def vertex(position: str) -> str:
+    return f"<Vertex><Position>{position}</Position></Vertex>"
+
+
+IN_LANE = "".join(
+    vertex(f'<LanePosition roadId="1" laneId="-2" s="{s}"/>') for s in (100, 200, 300)
+)
+
+
+LONG = (
+    '<ClothoidSplineSegment curvatureStart="0" curvatureEnd="0" length="90000"><PositionStart>'
+    '<WorldPosition x="100" y="-5"/></PositionStart></ClothoidSplineSegment>'
+)
+
+
+@pytest.mark.parametrize(
+    ("s", "t", "lane", "found"), [(50.0, 0.0, -2, 151.4), (150.0, 3.5, -1, 251.4)]
+)
+def test_a_place_on_a_trajectory(
+    tmp_path: Path, s: float, t: float, lane: int, found: float
+) -> None:
+    path = written(tmp_path, document(start_a=on_line(IN_LANE, s, t)))
+    vehicle = load_scenario(path).scene["vehicles"]["A"]
+    assert (vehicle["road"], vehicle["lane"]) == (1, lane)
+    # The centre of the box is ahead of the point that places mean.
+    assert vehicle["s"] == pytest.approx(found, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("position", "said"),
+    [
+        (on_line(IN_LANE, 300.0), "TrajectoryPosition: s: found 300; allowed is 0 to 200 m"),
+        (on_line(IN_LANE, -1.0), "TrajectoryPosition: s: found -1; allowed is 0 to 200 m"),
+        (
+            on_line(IN_LANE, 50.0).replace(
+                f"<Polyline>{IN_LANE}</Polyline>", f"<ClothoidSpline>{LONG * 2}</ClothoidSpline>"
+            ),
+            "found 180000 m of clothoids; allowed are 100000 m",
+        ),
+        (on_line(IN_LANE, 50.0, 200.0), "which is in no lane of the map"),
+        (
+            on_line(vertex('<RelativeWorldPosition entityRef="B" dx="1" dy="0"/>') * 2, 0.0),
+            "TrajectoryRef: found a trajectory relative to an entity",
+        ),
+        (
+            on_line(IN_LANE[: len(IN_LANE) // 3], 0.0),
+            "polyline: found 1 entries; allowed is at least 2",
+        ),
+    ],
+)
+def test_a_place_on_no_trajectory_is_said(tmp_path: Path, position: str, said: str) -> None:
+    path = written(tmp_path, document(start_a=position))
+    with pytest.raises(ScenarioError) as raised:
+        load_scenario(path)
+    assert said in str(raised.value)

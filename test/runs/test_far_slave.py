@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.dcp_models import Sine, running, sine_description
+from support.far_host import FAR, joined_namespace
 
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
@@ -23,39 +24,13 @@ ROOT = Path(__file__).parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"
 SHORT = "duration=500ms"
 COSIM = [sys.executable, "-m", "ros2_cosim.cli.main"]
-#: Addresses of the two ends; the numbers differ between test sessions that run side by side.
-NET = f"10.{os.getpid() // 250 % 250}.{os.getpid() % 250}"
-NEAR, FAR = f"{NET}.1", f"{NET}.2"
 
 
 @pytest.fixture
 def far_host() -> Iterator[list[str]]:
     """Words before a command that runs on the other host."""
-    name, cable = f"far{os.getpid()}", (f"fn{os.getpid()}", f"ff{os.getpid()}")
-    there = ["ip", "netns", "exec", name]
-    steps = (
-        ["ip", "netns", "add", name],
-        ["ip", "link", "add", cable[0], "type", "veth", "peer", "name", cable[1], "netns", name],
-        ["ip", "address", "add", f"{NEAR}/24", "dev", cable[0]],
-        ["ip", "link", "set", cable[0], "up"],
-        [*there, "ip", "address", "add", f"{FAR}/24", "dev", cable[1]],
-        [*there, "ip", "link", "set", cable[1], "up"],
-    )
-    try:
-        for words in steps:
-            try:
-                done = subprocess.run(words, capture_output=True, text=True, check=False)
-            except OSError as error:
-                pytest.skip(f"no network namespaces here: {error}")
-            if done.returncode:
-                pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+    with joined_namespace() as there:
         yield there
-    finally:
-        for words in (["ip", "link", "del", cable[0]], ["ip", "netns", "del", name]):
-            try:
-                subprocess.run(words, capture_output=True, check=False)
-            except OSError:
-                break
 
 
 @pytest.mark.usefixtures("nothing_left", "ros_domain")

@@ -23,6 +23,7 @@ from ros2_cosim.study.plan import (
     directory_of,
     job_of,
     parse_factors,
+    parse_steps,
     planned_runs,
     runs_beyond,
     study_options,
@@ -30,9 +31,9 @@ from ros2_cosim.study.plan import (
 from ros2_cosim.study.progress import StudyBars, StudyProgress
 from ros2_cosim.study.prt import EgoTrack, FreeRun, make_free_plan, write_free_run
 from ros2_cosim.study.record import Study, StudyRun, read_study
-from ros2_cosim.study.report import company_text, deviation, render_study
+from ros2_cosim.study.report import company_text, render_study
 from ros2_cosim.study.schedule import Control, Job, expected_s
-from ros2_cosim.study.table import markdown_table, row_of, table_head
+from ros2_cosim.study.table import deviation, markdown_table, row_of, table_head, ways_table
 
 SECOND = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,10 +51,9 @@ def a_run(mode: str, purpose: str, factor: float | None, shift: float, **changes
         int(numbered),
         factor,
         wall_time_s=1.0,
-        trace_sha256="ab" * 32,
         max_lag_s=0.001 if mode == "PRT" else None,
         track={"times": times, "way": [(20.0 + shift) * t for t in times]},
-        **({"rtf": factor or 30.0} | usual | changes),
+        **({"rtf": factor or 30.0, "trace_sha256": "ab" * 32} | usual | changes),
     )
 
 
@@ -79,6 +79,19 @@ def study() -> Study:
         ),
         a_run("PRT", "repetition", 1.0, 0.5, timing=7, late=5, early=2),
         a_run("HDE", "synchronised", None, 0.0),
+        a_run("TSS", "stepped", None, 0.0, step_ns=2_500_000, rtf=200.0),
+        a_run(
+            "TSS",
+            "stepped",
+            None,
+            0.2,
+            step_ns=10_000_000,
+            rtf=200.0,
+            timing=250,
+            late=250,
+            wrong=125,
+            trace_sha256="ef" * 32,
+        ),
     ):
         study.add(run)
     return study
@@ -112,6 +125,19 @@ def test_defaults_are_those_of_the_case_study() -> None:
     assert options.repetitions == 8
     assert study_options(Path("x"), quick=True, duration="3s").duration_ns == 3 * SECOND
     assert study_options(Path("x"), quick=True, repetitions=0).repetitions == 0
+    assert study_options(Path("x")).steps[:3] == (1_000_000, 2_500_000, 5_000_000)
+
+
+def test_step_widths_are_sorted_and_each_is_there_once() -> None:
+    assert parse_steps("10ms,2.5ms,10 ms") == (2_500_000, 10_000_000)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "10", "1ms,", "50us", ",".join(f"{n}ms" for n in range(1, 60))]
+)
+def test_wrong_step_widths_are_named(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="--steps: found"):
+        parse_steps(text)
 
 
 def test_what_runs_together_is_no_more_than_the_fastest_of_the_sweep_unless_asked_for() -> None:
@@ -152,7 +178,7 @@ def test_what_runs_alone_and_what_must_not_be_disturbed() -> None:
     keys = [*planned_runs(options), *runs_beyond(options, "PRT")]
     jobs = {key: job_of(key, options.duration_ns, run_of_no_job) for key in keys}
     for key, job in jobs.items():
-        assert job.alone == (key.purpose in ("synchronised", "beyond"))
+        assert job.alone == (key.purpose in ("synchronised", "stepped", "beyond"))
         if not job.alone:
             assert job.weight == key.factor
             in_sweep = (key.mode, key.purpose) == ("PRT", "sweep")
@@ -228,7 +254,7 @@ def test_record_is_read_back(study: Study, tmp_path: Path) -> None:
     content = json.loads((tmp_path / "study.json").read_text())
     fields = {"mode", "factor", "timing", "order", "loss", "messages", "rtf", "trace_sha256"}
     assert all(fields <= run.keys() for run in content["runs"])
-    assert {run["mode"] for run in content["runs"]} == {"HDE", "PRT"}
+    assert {run["mode"] for run in content["runs"]} == {"HDE", "PRT", "TSS"}
     assert (content["broke_at"], content["hde_broke_at"]) == (4.0, 16.0)
 
 
@@ -238,8 +264,9 @@ def test_order_of_the_record_does_not_depend_on_the_first_end(study: Study) -> N
         turned.add(run)
     assert turned == study
     purposes = [run.purpose for run in study.runs]
-    assert purposes[:2] == ["synchronised", "repetition"]
-    assert [run.mode for run in study.runs[2:6]] == ["PRT", "HDE"] * 2
+    assert purposes[:4] == ["synchronised", "stepped", "stepped", "repetition"]
+    assert [run.step_ns for run in study.stepped] == [2_500_000, 10_000_000]
+    assert [run.mode for run in study.runs[4:8]] == ["PRT", "HDE"] * 2
     again = a_run("PRT", "sweep", 0.3, 0.0, timing=9)
     turned.add(again)
     assert len(turned.runs) == len(study.runs)
@@ -263,6 +290,9 @@ def test_page_shows_figures_and_all_runs(study: Study, tmp_path: Path) -> None:
         "Violations of causality over the real-time factor",
         "How far it goes",
         "Until it breaks",
+        "Violations: HDE, time-stepped synchronisation (TSS), PRT",
+        "What becomes of them",
+        "Time steps: deviation of the covered track",
         "Covered track of the ego vehicle: absolute",
         "Covered track of the ego vehicle: deviation",
     ]
@@ -271,18 +301,19 @@ def test_page_shows_figures_and_all_runs(study: Study, tmp_path: Path) -> None:
     assert tiles["violations in 24 HDE runs"] == "0"
     assert tiles["PRT breaks at"] == "factor 4"
     assert tiles["HDE is too slow at"] == "factor 16"
-    assert tiles["largest deviation of the track"] == "0.950 m"
+    assert tiles["largest deviation of the track, PRT"] == "0.950 m"
+    assert tiles["widest time step with the reference trace"] == "2.5ms"
     assert "http" not in (tmp_path / "report.html").read_text().replace("http://www.w3.org", "")
 
 
 def test_page_says_what_ran_side_by_side(study: Study, tmp_path: Path) -> None:
     text = company_text(study)
-    assert text.startswith("20 of 46 runs had others of the study beside them")
+    assert text.startswith("20 of 48 runs had others of the study beside them")
     assert "at most 0.3 together" in text
     page = html.parse(str(render_study(tmp_path, study)))
     assert text in page.xpath("//header/p/text()")
     column = page.xpath("//thead/tr/th/text()").index("Beside")
-    assert page.xpath("//tbody/tr[4]/td")[column].text == "0.3 (2)"
+    assert page.xpath("//tbody/tr[6]/td")[column].text == "0.3 (2)"
     study.runs = [run for run in study.runs if run.beside == 0.0]
     assert company_text(study) == ""
 
@@ -300,7 +331,21 @@ def test_table_in_markdown_has_both_modes_in_each_line(study: Study, tmp_path: P
     assert lines[24].startswith("| 16 |  |")
     assert lines[25].startswith("| max (reached 30) |")
     render_study(tmp_path, study)
-    assert (tmp_path / "table.md").read_text().splitlines() == lines
+    assert (tmp_path / "table.md").read_text().splitlines() == [*lines, "", *ways_table(study)]
+
+
+def test_table_of_the_three_ways_has_a_line_for_each_setting(study: Study) -> None:
+    lines = ways_table(study)
+    assert len(lines) == 2 + 1 + 2 + len(study.sweep("PRT"))
+    assert len({line.count("|") for line in lines}) == 1
+    assert (
+        lines[2] == "| HDE | max | 0.00 % | 0.00 % | 0.00 % | 0 (0.00 %) |  | 0.000 m | reference |"
+    )
+    assert lines[4] == (
+        "| TSS | 10ms steps | 25.00 % | 0.00 % | 25.00 % | 125 (25.00 %) | 0.50 | 0.380 m "
+        "| efefefefefef |"
+    )
+    assert lines[-1].startswith("| PRT | 4 | 50.00 % | 0.00 % | 50.10 % | 125 (25.00 %) | 0.25 |")
 
 
 def test_progress_tells_what_is_under_way_and_how_long_it_takes(study: Study) -> None:
@@ -365,7 +410,7 @@ def test_command_report_makes_the_page_of_a_study_again(study: Study, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "wrong", ["--duration=soon", "--factors=0", "--repetitions=-1", "--together=-1"]
+    "wrong", ["--duration=soon", "--factors=0", "--steps=0ms", "--repetitions=-1", "--together=-1"]
 )
 def test_command_names_a_wrong_option(tmp_path: Path, wrong: str) -> None:
     done = CliRunner().invoke(app, ["study", "causality", wrong, f"--out={tmp_path / 'x'}"])

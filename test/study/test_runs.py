@@ -60,7 +60,7 @@ def check_counts(run: dict[str, Any]) -> None:
     assert 0 <= run["timing"] + run["order"] <= run["messages"]
     assert 0 <= run["wrong"] <= run["activations"]
     for kind in ("messages", "timing", "order", "loss", "wrong", "activations"):
-        if run["mode"] == "PRT":
+        if run["mode"] != "HDE":
             assert run[kind] == sum(reader[kind] for reader in run["readers"].values())
     assert run["rtf"] > 0.0
     assert len(run["trace_sha256"]) == 64
@@ -109,6 +109,10 @@ def test_quick_study(environment: dict[str, str], tmp_path: Path) -> None:
         beyond = [r["factor"] for r in runs if (r["mode"], r["purpose"]) == (mode, "beyond")]
         # A mode that keeps up with the factors asked for goes beyond them.
         assert beyond == ([4.0] if broke in (None, 4.0) else [])
+    stepped = [run for run in runs if run["mode"] == "TSS"]
+    assert [run["step_ns"] for run in stepped] == [2_500_000, 10_000_000]
+    assert [run["trace_sha256"] == reference for run in stepped] == [True, False]
+    assert [run["timing"] for run in stepped] == [0, 150]
     tracks = json.loads((output / "tracks.json").read_text())
     assert len(tracks) == len(runs)
     assert tracks[0]["times"] == [n / 10 for n in range(10)]
@@ -174,7 +178,7 @@ def test_interrupted_study_keeps_what_is_finished(
         stdout, stderr = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert stderr.splitlines()[-1] == "cosim: ended by SIGINT"
-    assert [run["mode"] for run in runs_of(output)] == ["HDE"]
+    assert [run["mode"] for run in runs_of(output)] == ["HDE", "TSS", "TSS"]
     assert runs_of(output)[0]["trace_sha256"][:12] in stdout
     assert json.loads((output / "study.json").read_text())["complete"] is False
     assert "not complete" in (output / "report.html").read_text()
@@ -202,7 +206,7 @@ def test_failing_run_ends_the_study_and_is_named(
         _, stderr = process.communicate(timeout=HANG_S)
     assert process.returncode == 1
     assert "cosim: HDE 0.01: process 'driving' was killed by SIGKILL" in stderr
-    assert [run["purpose"] for run in runs_of(output)] == ["synchronised"]
+    assert [run["purpose"] for run in runs_of(output)] == ["synchronised", "stepped", "stepped"]
 
 
 def process_of(output: Path, name: str) -> int:

@@ -163,7 +163,7 @@ def test_a_scenario_without_vehicles_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--dashboard", "0"], "--dashboard: found with shape ros; allowed is shape"),
+        (["--shape", "ros", "--dashboard", "0"], "--dashboard: found with shape ros; allowed is"),
         (["--shape", "inproc", "--dashboard", "x"], "--dashboard: found 'x'; allowed is [HOST:]PO"),
         (["--shape", "inproc", "--dashboard", "0", "--repeat", "2"], "allowed is a single run"),
     ],

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -31,6 +31,8 @@ _PAGES = {
     "/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
     "/world.js": ("world.js", "text/javascript; charset=utf-8"),
     "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
+    "/start.js": ("start.js", "text/javascript; charset=utf-8"),
+    "/scene3d.js": ("scene3d.js", "text/javascript; charset=utf-8"),
 }
 Lines = Sequence[Sequence[tuple[float, float]]]
 JSON_TYPE = "application/json"
@@ -63,6 +65,16 @@ def _split(path: str) -> SplitResult | None:
         return None
 
 
+class RequestApi(Protocol):
+    """Answers requests; called from the threads of the data port."""
+
+    def is_open(self, path: str) -> bool:
+        """Whether a path is a part of the page, which contains nothing about the run."""
+
+    def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:
+        """Answer a request; never raises for what is in it."""
+
+
 class DataPortApi:
     """Answers the requests about one run.
 
@@ -74,6 +86,8 @@ class DataPortApi:
     :param lines: of the road, each a list of places (x, y) [m]; or what makes them, where the road
         may change
     :param sectors: fields of view, which do not change
+    :param number: tells a page this run from others at the same address
+    :param starts: whether runs are started at the same address: ``/api/scenarios``
     :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
@@ -88,10 +102,14 @@ class DataPortApi:
         lines: Lines | Callable[[], Lines] = (),
         sectors: Sequence[Sector] = (),
         history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
+        number: int = 0,
+        starts: bool = False,
         camera: Callable[[int], bytes | None] = lambda number: None,
     ) -> None:
         self._name = name
+        self._number = number
         self._history = history
+        self._starts = starts
         self._camera = camera
         self._lines, self._sectors = lines, [sector._asdict() for sector in sectors]
         self._control = control
@@ -112,7 +130,7 @@ class DataPortApi:
 
     @staticmethod
     def is_open(path: str) -> bool:
-        """Whether a path is the dashboard's page, which contains nothing about the run."""
+        """Whether a path is a part of the page, which contains nothing about the run."""
         parts = _split(path)
         return parts is not None and parts.path in _PAGES
 
@@ -145,7 +163,8 @@ class DataPortApi:
 
     def _scene(self, query: str, body: bytes) -> HttpAnswer:
         lines = self._lines() if callable(self._lines) else self._lines
-        return json_answer(200, {"lines": lines, "sectors": self._sectors})
+        known = {"lines": lines, "sectors": self._sectors, "starts": self._starts}
+        return json_answer(200, known)
 
     def _image(self, query: str, body: bytes) -> HttpAnswer:
         wanted = parse_qs(query).get("id", [""])[0]
@@ -157,7 +176,8 @@ class DataPortApi:
         return HttpAnswer(200, "image/png", image)
 
     def _run(self, query: str, body: bytes) -> HttpAnswer:
-        run = {"name": self._name, **plain_status(self._control.status())}
+        status = plain_status(self._control.status())
+        run = {"name": self._name, "number": self._number, **status}
         return json_answer(200, {"run": run, **self._view.picture()})
 
     def _past(self, query: str, body: bytes) -> HttpAnswer:

@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.vds.data_port.api import JSON_TYPE, DataPortApi, HttpAnswer, error_answer
+from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
 MAX_BODY = 16_384
 MAX_CONNECTIONS = 32
@@ -53,10 +53,10 @@ class DataPort:
     """
 
     def __init__(
-        self, api: DataPortApi, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+        self, api: RequestApi, host: str = "127.0.0.1", port: int = 0, token: str | None = None
     ) -> None:
         self.host = host
-        self.token = token or (None if _is_loopback(host) else secrets.token_urlsafe(16))
+        self.token = token or (None if is_loopback(host) else secrets.token_urlsafe(16))
         try:
             self._server = _Server((host, port), api, self.token)
         except (OSError, OverflowError) as error:
@@ -96,10 +96,10 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, address: tuple[str, int], api: DataPortApi, token: str | None) -> None:
+    def __init__(self, address: tuple[str, int], api: RequestApi, token: str | None) -> None:
         self.api = api
         self.token = token
-        self.loopback_only = _is_loopback(address[0]) and token is None
+        self.loopback_only = is_loopback(address[0]) and token is None
         self._lock = threading.Lock()
         #: The time of the last answer on each connection, or of its begin; in this order.
         self._open: dict[socket.socket, float] = {}
@@ -219,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The refusal of a request that lacks permission; None: it is permitted."""
         name = self.headers.get("Host", "")
         host = _host_of(f"//{name}")
-        if self.server.loopback_only and not _is_loopback(host):
+        if self.server.loopback_only and not is_loopback(host):
             return error_answer(403, f"Host: found {name[:60]!r}; allowed is this machine's own")
         origin = self.headers.get("Origin")
         if origin is not None and _netloc_of(origin) != name:
@@ -271,7 +271,8 @@ def _host_of(address: str) -> str:
         return ""
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether an address, or a name, is that of this machine alone."""
     if host == "localhost":
         return True
     try:

@@ -20,15 +20,17 @@ from ros2_cosim.vds.vehicle_plant import PlantState
 MAX_TARGETS = 16
 _IPV4 = r"^(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}$"
 
-_Document = TypeVar("_Document", bound="_Message")
+_Document = TypeVar("_Document", bound="PortDocument")
 Pedal = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class _Message(Section):
+class PortDocument(Section):
+    """A request: of exactly the types that are declared."""
+
     model_config = ConfigDict(strict=True)
 
 
-class IoRequest(_Message):
+class IoRequest(PortDocument):
     """A command to one vehicle. With ``vehicle`` alone no command is given."""
 
     vehicle: str = Field(description="Name of the vehicle.")
@@ -41,14 +43,14 @@ class IoRequest(_Message):
     handbrake: bool = Field(False, description="Hand brake.")
 
 
-class Target(_Message):
+class Target(PortDocument):
     """Where telemetry goes."""
 
     ip: str = Field(pattern=_IPV4, description="IPv4 address.")
     port: int = Field(ge=1, le=65535, description="UDP port.")
 
 
-class TargetsRequest(_Message):
+class TargetsRequest(PortDocument):
     """Receivers of one vehicle's telemetry; they replace the former ones."""
 
     vehicle: str = Field(description="Name of the vehicle.")
@@ -56,7 +58,7 @@ class TargetsRequest(_Message):
     command: bool = Field(False, description="Send the command along with the state.")
 
 
-class ChangeRunRequest(_Message):
+class ChangeRunRequest(PortDocument):
     """A change to the run."""
 
     action: Literal["pause", "resume", "step", "rate"] = Field(description="What to do.")

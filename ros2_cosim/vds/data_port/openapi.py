@@ -42,13 +42,15 @@ def openapi() -> dict[str, Any]:
         "Run": _object(
             {
                 "name": {"type": "string"},
+                "number": {"type": "integer"},
                 "state": {"enum": ["running", "paused", "ended"]},
                 "time_s": _NUMBER,
                 "steps": {"type": "integer"},
                 "rate": {"type": ["number", "null"]},
                 "may_change_rate": {"type": "boolean"},
                 "may_pause": {"type": "boolean"},
-            }
+            },
+            optional=("number",),
         ),
     }
     for model in (IoRequest, ChangeRunRequest, TargetsRequest):

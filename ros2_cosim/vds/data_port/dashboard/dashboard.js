@@ -2,6 +2,8 @@
 // Asks the data port for the picture of the run again and again, shows it, and controls the run.
 
 import { LineChart, Scene, colourOf, drawHistogram } from "./drawing.js";
+import { Scene3D } from "./scene3d.js";
+import { Starter } from "./start.js";
 import { Cameras } from "./world.js";
 
 const INTERVAL_MS = 50;
@@ -13,6 +15,7 @@ const FACTOR_MS = 2000; // the measured factor is that of the last two seconds
 
 const element = (id) => document.getElementById(id);
 const scene = new Scene(element("scene"), element("scale"));
+const solid = new Scene3D(element("solid"));
 const speeds = new LineChart(element("speeds"), "m/s", 5);
 const gaps = new LineChart(element("gaps"), "m", 5);
 const accelerations = new LineChart(element("accelerations"), "m/s²", 2);
@@ -20,6 +23,7 @@ const REMEMBERED = ["speed", "gap", "acceleration"];
 const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
 const passed = []; // [wall ms, simulated s, steps]
 let shownRun = null;
+let shownPicture = null;
 let episode = null; // of the world whose roads are shown
 
 const token = takeToken();
@@ -69,6 +73,8 @@ async function change(request) {
   }
 }
 
+const starter = new Starter(ask, complain);
+
 function number(value, decimals, unit = "") {
   return value === null || value === undefined ? "–" : `${value.toFixed(decimals)}${unit}`;
 }
@@ -81,16 +87,18 @@ function setText(id, text) {
 function showRun(run) {
   setText("name", run.name);
   document.title = `${run.name} · ${run.state}`;
+  document.querySelector("main").classList.toggle("idle", run.state === "idle");
   setText("state", run.state);
   element("state").className = `badge ${run.state}`;
   setText("time", `${run.time_s.toFixed(2)} s`);
   setText("steps", String(run.steps));
   setText("pause", run.state === "paused" ? "Resume" : "Pause");
-  const over = run.state === "ended";
+  const over = run.state === "ended" || run.state === "idle";
   element("pause").disabled = over || !run.may_pause;
   element("step").disabled = over || !run.may_pause;
   element("rate").disabled = over || !run.may_change_rate;
   showRate(run.rate);
+  starter.show(run.state);
   shownRun = run;
 }
 
@@ -132,7 +140,9 @@ function nothingYet() {
 async function recall() {
   const known = await ask("api/scene");
   scene.take(known);
+  solid.take(known);
   element("field-key").hidden = !known.sectors.length;
+  if (known.starts) await starter.offer();
   const { fields, vehicles } = await ask("api/history");
   for (const [name, rows] of Object.entries(vehicles)) {
     const known = nothingYet();
@@ -140,6 +150,15 @@ async function recall() {
       known[key] = rows.map((row) => [row[0], row[fields.indexOf(key)]]);
     if (rows.length) history.set(name, known);
   }
+}
+
+// Another run at the same address.
+async function renew() {
+  history.clear();
+  passed.length = 0;
+  episode = null;
+  scene.forget();
+  await recall();
 }
 
 function remember(run, vehicles) {
@@ -239,23 +258,43 @@ async function showWorld(world) {
     episode = world.episode;
     history.clear();
     scene.trails.clear();
-    scene.take(await ask("api/scene")); // another map
+    const known = await ask("api/scene"); // another map
+    scene.take(known);
+    solid.take(known);
   }
   episode = world.episode;
 }
 
-function show({ run, vehicles, objects, links, timing, world }) {
+function show(picture) {
+  const { run, vehicles, objects, links, timing, world } = (shownPicture = picture);
   showRun(run);
   showFactor(run);
   showTiming(timing);
   const some = listed(vehicles);
   remember(run, some);
   showFollow(vehicles, world);
-  scene.draw(vehicles, objects, links, world);
-  element("link-key").hidden = !links.length;
+  if (isSolid()) solid.draw(vehicles, objects, scene.followed);
+  else scene.draw(vehicles, objects, links, world);
+  element("link-key").hidden = isSolid() || !links.length;
   showWorld(world).catch((error) => complain(error.message));
   showCharts(run, some);
   showTable(some);
+}
+
+function isSolid() {
+  return !element("solid").hidden;
+}
+
+// From above, or from behind: the one that is hidden is not drawn.
+function choose(view) {
+  const fromBehind = view === "solid";
+  element("solid").hidden = !fromBehind;
+  element("scene").hidden = fromBehind;
+  element("scale").hidden = element("field-key").hidden = fromBehind;
+  element("field-key").hidden ||= !scene.sectors.length;
+  element("solid-view").setAttribute("aria-pressed", String(fromBehind));
+  element("top-view").setAttribute("aria-pressed", String(!fromBehind));
+  if (shownPicture) show(shownPicture);
 }
 
 function showOffline(error) {
@@ -271,6 +310,7 @@ async function watch() {
   if (!document.hidden) {
     try {
       const picture = await ask("api/run");
+      if (shownRun && picture.run.number !== shownRun.number) await renew();
       if (element("state").textContent === "offline") complain("");
       show(picture);
       document.body.dataset.steps = picture.run.steps;
@@ -282,6 +322,8 @@ async function watch() {
   setTimeout(watch, wait);
 }
 
+element("top-view").addEventListener("click", () => choose("top"));
+element("solid-view").addEventListener("click", () => choose("solid"));
 element("pause").addEventListener("click", () =>
   change({ action: shownRun?.state === "paused" ? "resume" : "pause" }));
 element("step").addEventListener("click", () =>

@@ -58,6 +58,12 @@ export class Scene {
     this.view = null; // width of the picture around a followed one [m]
   }
 
+  // Another run begins.
+  forget() {
+    this.trails.clear();
+    this.scale = 0;
+  }
+
   // Lines of the road, each a list of places, and the box around each; fields of view.
   take({ lines, sectors }) {
     this.sectors = sectors;

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim join``: this host takes part in a run of another one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
+
+if TYPE_CHECKING:
+    from ros2_cosim.run.far_link import FarLink
+
+
+def join(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ADDRESS:PORT",
+            help="Where the run waits, as it prints; without: standard input and output lead there "
+            "(ssh).",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--as", help="Name of this host in the scenario of the run.")
+    ] = "",
+    patience: Annotated[
+        float, typer.Option("--wait", min=0.0, help="How long to try to reach the run [s].")
+    ] = 120.0,
+) -> None:
+    """Take part in a run of another host, with the processes that its scenario has on this one.
+
+    The environment variable COSIM_RUN_SECRET has the secret of the run, which cosim run prints.
+    """
+    from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
+    from ros2_cosim.kernel.errors import ConfigurationError
+    from ros2_cosim.live.address import Address
+    from ros2_cosim.run import far_part
+
+    with clear_errors():
+        if run is None:
+            code = far_part.join(_over_pipes())  # the run says what happens
+        else:
+            secret = secret_of()
+            if not secret:
+                raise ConfigurationError(
+                    f"{RUN_SECRET}: not in the environment; allowed is the secret of the run, "
+                    "which cosim run prints"
+                )
+            if not host:
+                raise ConfigurationError("--as: missing; allowed is the name of this host")
+            address = Address.of(run, "ADDRESS:PORT")
+            link = far_part.connect((address.host, address.port), secret, host, patience)
+            code = far_part.join(link, _say)
+    if code:
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _over_pipes() -> FarLink:
+    """The connection over standard input and output; what else is printed goes to the errors."""
+    from ros2_cosim.run.far_link import FarLink
+
+    reader, writer = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    silent = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(silent, 0)
+    os.close(silent)
+    return FarLink(reader, writer)
+
+
+def _say(text: str) -> None:
+    print(f"cosim join: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run from behind and above: road, vehicles and objects as solids, projected onto a canvas.
+
+import { colour, colourOf, prepared } from "./drawing.js";
+
+const NEAREST = 0.5; // what is nearer to the eye is cut off [m]
+const WIDE = 1.6; // the view opens at most so far from side to side [rad],
+const HIGH = 0.9; // and from top to bottom
+const FAR = 400; // lines of the road are drawn as far as this from the middle [m]
+const LOWEST = 0.08; // the eye stays above the ground, and does not pass the zenith [rad]
+const HIGHEST = 1.5;
+const TALL_FROM = 6.5; // longer vehicles are lorries and buses: a single box [m]
+
+// The eight corners of a box: first those below, then those above.
+function corners(box, from, to, width, low, high) {
+  const c = Math.cos(box.yaw);
+  const s = Math.sin(box.yaw);
+  const found = [];
+  for (const z of [low, high])
+    for (const [along, aside] of [[from, -width], [to, -width], [to, width], [from, width]])
+      found.push([
+        box.x + c * along * box.length - (s * aside * box.width) / 2,
+        box.y + s * along * box.length + (c * aside * box.width) / 2,
+        z,
+      ]);
+  return found;
+}
+
+// Corners of each face, against the clock as seen from outside, and how light it is.
+const FACES = [
+  [[4, 5, 6, 7], 1], // above
+  [[0, 1, 5, 4], 0.8], // right
+  [[2, 3, 7, 6], 0.8], // left
+  [[1, 2, 6, 5], 0.65], // front
+  [[3, 0, 4, 7], 0.65], // rear
+];
+
+function solids(vehicle) {
+  if (vehicle.length > TALL_FROM) return [corners(vehicle, -0.5, 0.5, 1, 0.3, 3.2)];
+  return [
+    corners(vehicle, -0.5, 0.5, 1, 0.2, 0.85),
+    corners(vehicle, -0.42, 0.22, 0.86, 0.85, 1.45),
+  ];
+}
+
+export class Scene3D {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.lines = [];
+    this.turned = 0; // from straight behind the first vehicle [rad]
+    this.raised = 0.3;
+    this.zoom = 1;
+    this.heading = null;
+    this.#listen();
+  }
+
+  take({ lines }) {
+    this.lines = lines;
+  }
+
+  #listen() {
+    const canvas = this.canvas;
+    canvas.addEventListener("pointerdown", (event) => canvas.setPointerCapture(event.pointerId));
+    canvas.addEventListener("pointermove", (event) => {
+      if (!canvas.hasPointerCapture(event.pointerId)) return;
+      this.turned -= event.movementX * 0.008;
+      this.raised = Math.min(Math.max(this.raised + event.movementY * 0.006, LOWEST), HIGHEST);
+    });
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom = Math.min(Math.max(this.zoom * Math.exp(event.deltaY * 0.001), 0.1), 10);
+    }, { passive: false });
+  }
+
+  // `followed`: the name of the vehicle that is looked at; else all of them.
+  draw(vehicles, objects, followed = "") {
+    const { pen, width, height } = prepared(this.canvas);
+    if (!vehicles.length) return;
+    const one = vehicles.filter(({ name }) => name === followed);
+    this.#look(one.length ? one : vehicles, width, height);
+    pen.fillStyle = colour("--sky");
+    pen.fillRect(0, 0, width, height);
+    pen.fillStyle = colour("--road");
+    // Straight ahead at the height of the eye; above the picture if that looks down steeply.
+    const horizon = Math.max(0, height / 2 - Math.tan(this.raised) * this.focal);
+    pen.fillRect(0, horizon, width, height - horizon);
+    this.#road(pen);
+    const bodies = [
+      ...objects.map((box) => ({
+        box, parts: [corners(box, -0.5, 0.5, 1, 0, 1.1)], ink: colour("--soft") })),
+      ...vehicles.map((box, index) => ({ box, parts: solids(box), ink: colourOf(index) })),
+    ];
+    // Those behind first: what is nearer is painted over them.
+    const distance = ({ box }) => Math.hypot(box.x - this.eye[0], box.y - this.eye[1]);
+    bodies.sort((a, b) => distance(b) - distance(a));
+    for (const { parts, ink } of bodies) for (const part of parts) this.#solid(pen, part, ink);
+    this.#names(pen, vehicles);
+  }
+
+  // Behind the first vehicle, so far away that all are in the picture.
+  #look(vehicles, width, height) {
+    const xs = vehicles.map((v) => v.x);
+    const ys = vehicles.map((v) => v.y);
+    const middle = (values) => (Math.max(...values) + Math.min(...values)) / 2;
+    const span = Math.hypot(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys));
+    this.focal = Math.max(width / 2 / Math.tan(WIDE / 2), height / 2 / Math.tan(HIGH / 2));
+    const away = Math.max(16, 0.9 * span + 6) * this.zoom; // the last one is in the picture, too
+    const goal = vehicles[0].yaw;
+    // The eye follows the road softly: a turn of the vehicle must not throw the picture about.
+    const off = this.heading === null ? 0 : Math.atan2(
+      Math.sin(goal - this.heading), Math.cos(goal - this.heading));
+    this.heading = this.heading === null ? goal : this.heading + 0.1 * off;
+    const azimuth = this.heading + this.turned;
+    const [c, s] = [Math.cos(azimuth), Math.sin(azimuth)];
+    const [up, flat] = [Math.sin(this.raised), Math.cos(this.raised)];
+    this.target = [middle(xs), middle(ys), 0.5];
+    this.eye = [this.target[0] - away * flat * c, this.target[1] - away * flat * s, 0.5 + away * up];
+    this.forward = [flat * c, flat * s, -up];
+    this.right = [s, -c, 0];
+    this.above = [up * c, up * s, flat];
+    this.half = [width / 2, height / 2];
+  }
+
+  // Place in the eye's frame: to the right, up, and ahead [m].
+  #seen(point) {
+    const d = point.map((value, axis) => value - this.eye[axis]);
+    const dot = (v) => v[0] * d[0] + v[1] * d[1] + v[2] * d[2];
+    return [dot(this.right), dot(this.above), dot(this.forward)];
+  }
+
+  #pixel([right, up, ahead]) {
+    return [this.half[0] + (this.focal * right) / ahead, this.half[1] - (this.focal * up) / ahead];
+  }
+
+  #road(pen) {
+    pen.strokeStyle = colour("--soft");
+    pen.lineWidth = 1.2;
+    pen.globalAlpha = 0.7;
+    pen.beginPath();
+    for (const points of this.lines) {
+      let before = null;
+      for (const [x, y] of points) {
+        const near = Math.hypot(x - this.target[0], y - this.target[1]) < FAR;
+        const now = near ? this.#seen([x, y, 0]) : null;
+        if (before && now) this.#segment(pen, before, now);
+        before = now;
+      }
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
+  }
+
+  // A line from place to place, without what lies behind the eye.
+  #segment(pen, a, b) {
+    if (a[2] < NEAREST && b[2] < NEAREST) return;
+    const cut = (behind, ahead) => {
+      const part = (NEAREST - behind[2]) / (ahead[2] - behind[2]);
+      return behind.map((value, axis) => value + part * (ahead[axis] - value));
+    };
+    const from = a[2] < NEAREST ? cut(a, b) : a;
+    const to = b[2] < NEAREST ? cut(b, a) : b;
+    pen.moveTo(...this.#pixel(from));
+    pen.lineTo(...this.#pixel(to));
+  }
+
+  #solid(pen, part, ink) {
+    const seen = part.map((corner) => this.#seen(corner));
+    if (seen.some((place) => place[2] < NEAREST)) return;
+    const flat = seen.map((place) => this.#pixel(place));
+    for (const [face, light] of FACES) {
+      const [a, b, c] = face.map((corner) => flat[corner]);
+      // The faces on the far side run with the clock.
+      if ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) >= 0) continue;
+      pen.beginPath();
+      for (const corner of face) pen.lineTo(...flat[corner]);
+      pen.closePath();
+      pen.fillStyle = ink;
+      pen.fill();
+      pen.fillStyle = `rgba(0, 0, 0, ${1 - light})`;
+      pen.fill();
+    }
+  }
+
+  #names(pen, vehicles) {
+    pen.textAlign = "center";
+    pen.textBaseline = "bottom";
+    vehicles.forEach((vehicle, index) => {
+      const high = vehicle.length > TALL_FROM ? 3.9 : 2.2;
+      const place = this.#seen([vehicle.x, vehicle.y, high]);
+      if (place[2] < NEAREST) return;
+      pen.fillStyle = colourOf(index);
+      pen.fillText(vehicle.name, ...this.#pixel(place));
+    });
+  }
+}
