@@ -82,11 +82,11 @@ class GuardedStream(io.TextIOWrapper):
 
     def __init__(self, stream: TextIO, name: str, *, goes_on: bool = False) -> None:
         assert isinstance(stream, io.TextIOWrapper), stream
-        by_line = stream.line_buffering
+        by_line, at_once = stream.line_buffering, stream.write_through
         encoding, errors = stream.encoding, stream.errors
         # The stream given cannot be used any more.
         below = cast("BinaryIO", stream.detach())
-        super().__init__(below, encoding, errors, line_buffering=by_line)
+        super().__init__(below, encoding, errors, line_buffering=by_line, write_through=at_once)
         self._name = name
         self.goes_on = goes_on
         self.lost: OSError | None = None

@@ -139,21 +139,15 @@ class ProcessGroup:
     def failure(self, *, elsewhere: bool = False) -> str | None:
         """One line about the first required process that ended before its time, else None.
 
-        :param elsewhere: the run has processes that are not in this plan: where these fail because
-            of one of those, there is nothing to tell
+        :param elsewhere: the run has processes that are not in this plan: nothing is waited for,
+            and where these fail because of one of those, there is nothing to tell
         """
         self._look()
-        if elsewhere and self._watch.some_failed and not self._watch.cause_known:
-            return None
-        if self._watch.some_failed:
-            deadline = time.monotonic() + EARLY_S
-            time.sleep(GATHER_S)
-            self._look()
-            while not self._watch.cause_known and time.monotonic() < deadline:
-                # A node that fails tells the clock first and ends last.
-                time.sleep(_POLL_S)
-                self._look()
+        if self._watch.some_failed and elsewhere:
             self._hear_out()
+            return self._watch.failure() if self._watch.cause_known else None
+        if self._watch.some_failed:
+            self._gather()
             return self._watch.failure()
         if self._watch.some_ended and not self._watch.complete:
             now = time.monotonic()
@@ -161,6 +155,17 @@ class ProcessGroup:
             if now - self._first_end > EARLY_S:
                 return self._watch.early()
         return None
+
+    def _gather(self) -> None:
+        """Wait until the cause is known of failures that follow from each other."""
+        deadline = time.monotonic() + EARLY_S
+        time.sleep(GATHER_S)
+        self._look()
+        while not self._watch.cause_known and time.monotonic() < deadline:
+            # A node that fails tells the clock first and ends last.
+            time.sleep(_POLL_S)
+            self._look()
+        self._hear_out()
 
     def ended(self) -> bool:
         """Whether all required ROS nodes have ended; servers go on until they are asked to end.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import pytest
 import typer
 
-from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.console import GuardedStream, clear_errors
 from ros2_cosim.kernel.errors import Cancelled, RunError
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -49,6 +50,18 @@ def test_every_end_is_one_line(
         raise error
     assert ended.value.exit_code == code
     assert capsys.readouterr().err == f"{line}\n"
+
+
+@pytest.mark.parametrize("how", [{"line_buffering": True}, {"write_through": True}])
+def test_a_line_is_shown_when_it_is_written(how: dict[str, bool]) -> None:
+    """Also with PYTHONUNBUFFERED, as containers set it."""
+    reader, writer = os.pipe()
+    with open(reader, "rb") as read, open(writer, "wb", buffering=0) as write:
+        stream = GuardedStream(io.TextIOWrapper(write, **how), "standard error")
+        stream.write("one line\n")
+        os.set_blocking(read.fileno(), False)
+        assert read.read() == b"one line\n"
+        stream.detach()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["models"]])
