@@ -9,6 +9,7 @@ the thread whose message ended that wait.
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ PROFILE_FILE = "profile.json"
 _LOOP = "loop"
 _WAKE_UP = "wake-up"
 _ELSEWHERE = "other process"
+#: Less than this share of a computation is no wait for another process.
+_SEEN_SHARE = 0.01
 #: A critical path of more pieces than this is that of a run too long to be read by a human.
 _MOST_PIECES = 5_000_000
 
@@ -166,7 +169,7 @@ class Profile:
 
     def _participants(self) -> dict[str, dict[str, float]]:
         """Per activation [us]: what it takes, by kind."""
-        elsewhere = self._elsewhere()
+        own = {p.name: p.compute_s * 1e9 for p in self._summary.participants}
         found: dict[str, dict[str, float]] = {}
         for thread in self._threads.values():
             totals: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -178,26 +181,15 @@ class Profile:
             for name in sorted(totals):
                 count = max(counts[name], 1)
                 entry = {KINDS[kind]: total / count for kind, total in sorted(totals[name].items())}
-                away = min(elsewhere.get(name, 0) / count, entry.get("compute", 0.0))
-                if away > 0:
+                # The summary counts as compute what was not spent on another process.
+                compute = entry.get("compute", 0.0)
+                away = compute - own.get(name, math.inf) / count
+                if away > _SEEN_SHARE * compute:
                     entry["compute"] -= away
                     entry[_ELSEWHERE] = away
                 found[name] = {kind: round(ns / 1e3, 3) for kind, ns in entry.items()}
                 found[name]["activations"] = counts[name]
         return found
-
-    def _elsewhere(self) -> dict[str, int]:
-        """Participant -> wall time [ns] of its activations that was spent on another process."""
-        sent: dict[str, int] = defaultdict(int)
-        for thread in self._threads.values():
-            for span in thread.spans:
-                if KINDS[span.kind] == "send":
-                    sent[span.name] += span.end - span.begin
-        return {
-            p.name: int(p.transport_s * 1e9) - sent[p.name]
-            for p in self._summary.participants
-            if p.transport_s * 1e9 > 2 * sent[p.name]
-        }
 
     def _processes(self) -> dict[str, dict[str, float]]:
         """The share of each kind in the wall time of each process; ``loop`` is not named."""

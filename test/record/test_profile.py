@@ -109,6 +109,22 @@ def test_the_critical_path_goes_through_the_message_that_ended_a_wait(tmp_path: 
     }
 
 
+def test_what_a_model_waited_for_another_process_is_told_apart(tmp_path: Path) -> None:
+    """All of it: the exchange with a DCP slave, and what the slave and its simulator take."""
+    two_processes(tmp_path)
+    entry = {"activations": 1, "wait_s": 0.0}
+    participants = [
+        {"name": "a", "compute_s": 20e-6, "transport_s": 0.0, **entry},
+        {"name": "b", "compute_s": 8e-6, "transport_s": 12e-6, **entry},
+        {"name": "b_slave", "compute_s": 10e-6, "transport_s": 20e-6, **entry},
+    ]
+    summary = json.dumps({**SUMMARY, "participants": participants})
+    (tmp_path / "summary.json").write_text(summary, encoding="utf-8")
+    found = read_profile(tmp_path).as_data()["participants"]
+    assert found["b"]["compute"] == 8.0 and found["b"]["other process"] == 42.0
+    assert found["a"]["compute"] == 20.0 and "other process" not in found["a"]
+
+
 def test_the_critical_path_goes_through_the_clock(tmp_path: Path) -> None:
     """``a`` waits for a horizon, which the clock sends when ``b`` has told it how far it is."""
     directory = tmp_path / "profile"
