@@ -131,7 +131,9 @@ def _take_part(part: Part, link: FarLink, signals: _Signals) -> None:
     :raises LinkError: the run has gone
     """
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ros2_cosim-")))
+        directory = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="ros2_cosim-part-"))
+        )
         environment = _environment(part, directory, stack)
         plan = _local_plan(part, directory)
         channel = stack.enter_context(StarterChannel())

@@ -30,6 +30,8 @@ from ros2_cosim.record.summary import Summary
 from ros2_cosim.ros import topics
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
+from ros2_cosim.scenario.host_settings import HostSettings
+from ros2_cosim.scenario.plan import RunOptions, make_plan
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.scenario.seams import SEAM_GROUP, available_seams, find_seam
 from ros2_cosim.scenario.system import build_graph
@@ -227,6 +229,20 @@ def test_options_and_settings_of_the_vehicle_simulator_are_explained() -> None:
     assert parameters == set(VdsPlantParameters.model_fields)
     paths = set(re.findall(r"/api/[a-z/]*[a-z]", section("docs/vds.md", "Data port")))
     assert paths == set(openapi()["paths"])
+
+
+def test_keys_of_a_host_are_explained_and_its_example_is_one(tmp_path: Path) -> None:
+    table = rows(section("docs/hosts.md", "Keys of a host"))
+    assert [name for row in table for name in names(row[0])] == list(HostSettings.model_fields)
+    found = re.search(r"```yaml\n(.*?)```", section("docs/hosts.md", "Example"), re.DOTALL)
+    assert found is not None
+    for name in ("platoon.yaml", "highway.xodr"):
+        (tmp_path / name).symlink_to(ROOT / "config" / name)
+    path = tmp_path / "two_hosts.yaml"
+    path.write_text(found[1], encoding="utf-8")
+    plan = make_plan(schema.load_scenario(path), RunOptions(tmp_path / "out"))
+    (lab,) = [process for process in plan if process.there]
+    assert (lab.name, lab.participants) == ("lab2", ("sensor2", "cacc2"))
 
 
 def test_launch_arguments_are_those_of_the_launch_file() -> None:
