@@ -11,8 +11,9 @@ another result.
 What is sent in a step is one call, the controls of all vehicles with the request for the tick, and
 what is waited for is one message, the snapshot: the answer to the call, on another connection, says
 nothing more. These, and contacts, are written and read without the client (``server_wire``), which
-would pass each of them through threads of its own. The client connects, loads the map, spawns and
-removes actors, and listens to sensors.
+would pass each of them through threads of its own. The client loads the map, spawns actors and
+listens to sensors. Once nothing has needed it for a while it is let go: as long as it is there the
+server sends it every snapshot, too.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from ros2_cosim.carla_bridge.server_wire import (
     LOOK_PERIOD_S,
+    CallRefused,
     Command,
     ServerWire,
     Snapshot,
@@ -71,6 +74,8 @@ CALL_TIMEOUT_S = 60.0
 
 _CHECK_PERIOD_S = 2.0  # without an answer for this long, look whether the server is still there
 _END_S = 2.0  # a server that ends closes its connections one after the other, but within this time
+_IDLE_TICKS = 200
+"""After so many ticks without need of the client it is let go: a scene needs fewer to settle."""
 _logger = logging.getLogger(__name__)
 
 
@@ -104,9 +109,10 @@ class ClientWorld:
         self._old_settings: Any = None
         self._witness: socket.socket | None = None  # idle: closed when the server ends
         self._commands: list[Command] = []  # leave with the next tick
-        self._actors: dict[int, Any] = {}
-        self._sensors: list[Any] = []
-        self._feelers: list[Any] = []  # sensors of contacts, which the client does not hear
+        self._actors: list[int] = []
+        self._sensors: list[Any] = []  # that the client listens to
+        self._feelers: list[int] = []  # sensors of contacts, which it does not hear
+        self._idle_ticks = 0
         self._felt = Streams()
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
         #: Body of each actor that is not ours, None if it is no vehicle.
@@ -131,12 +137,12 @@ class ClientWorld:
             else:
                 self._require_map(chosen.name)
                 self._world = self._long_call(lambda: client.load_world(chosen.name))
-            self._old_settings = self._world.get_settings()
+            self._wire = ServerWire(self._host, self._port, CALL_TIMEOUT_S)
+            self._old_settings = self._wire.call("get_episode_settings")
             settings = self._world.get_settings()
             settings.synchronous_mode = True
             settings.fixed_delta_seconds = step_s
             self._world.set_weather(carla.WeatherParameters(*WEATHER[weather]))
-            self._wire = ServerWire(self._host, self._port, CALL_TIMEOUT_S)
             self._snapshots = self._wire.world_stream()
             self._world.apply_settings(settings)
             self._await_first()
@@ -156,7 +162,8 @@ class ClientWorld:
         """Spawn an actor; a vehicle gets a collision sensor."""
         carla = self._carla
         try:
-            library = self._world.get_blueprint_library()
+            world = self._world_of_client()
+            library = world.get_blueprint_library()
             found = [entry for entry in library if entry.id == blueprint]
             if not found:
                 raise ConfigurationError(
@@ -164,13 +171,13 @@ class ClientWorld:
                 )
             if found[0].has_attribute("role_name"):
                 found[0].set_attribute("role_name", role)
-            actor = self._world.spawn_actor(found[0], self._transform(pose))
-            self._actors[actor.id] = actor
+            actor = world.spawn_actor(found[0], self._transform(pose))
+            self._actors.append(actor.id)
             if blueprint.startswith("vehicle."):
-                sensor = self._world.spawn_actor(
+                sensor = world.spawn_actor(
                     library.find("sensor.other.collision"), carla.Transform(), attach_to=actor
                 )
-                self._feelers.append(sensor)
+                self._feelers.append(sensor.id)
                 self._listen(actor.id, sensor.id)
             box = actor.bounding_box
         except RuntimeError as error:
@@ -208,6 +215,9 @@ class ClientWorld:
         except WireError as error:
             raise self._failure("no answer to a tick", error) from None
         self._ticks += 1
+        self._idle_ticks += 1
+        if self._idle_ticks == _IDLE_TICKS and not self._sensors:
+            self._world = self._client = None
         if snapshot.frame != expected:
             raise self._advanced_otherwise(snapshot.frame)
 
@@ -223,15 +233,18 @@ class ClientWorld:
         """Vehicles of other clients in the snapshot of the last tick."""
         snapshot = self._snapshot
         assert snapshot is not None
-        found = [actor for actor in snapshot.actors() if actor not in self._actors]
+        own = {*self._actors, *self._feelers}
+        found = [actor for actor in snapshot.actors() if actor not in own]
         unknown = [actor for actor in found if actor not in self._strangers]
         if unknown:
             try:
-                there = {actor.id: actor for actor in self._world.get_actors(unknown)}
-            except RuntimeError as error:
+                there = self._prepared()[0].actors(unknown)
+            except WireError as error:
                 raise self._failure("cannot read the actors", error) from None
-            for number in unknown:
-                self._strangers[number] = _vehicle_body(there.get(number))
+            self._strangers.update(dict.fromkeys(unknown))
+            for actor in there:
+                if actor.blueprint.startswith("vehicle."):
+                    self._strangers[actor.id] = actor.body
         self._strangers = {number: self._strangers[number] for number in found}
         return [
             Stranger(number, body, motion)
@@ -262,13 +275,13 @@ class ClientWorld:
     def attach(self, sensor: SensorMount) -> int:
         """Mount a sensor on an actor and listen to it."""
         try:
-            found = self._world.get_blueprint_library().find(sensor.blueprint)
+            world = self._world_of_client()
+            found = world.get_blueprint_library().find(sensor.blueprint)
             for name, value in sensor.attributes.items():
                 if found.has_attribute(name):
                     found.set_attribute(name, value)
-            actor = self._world.spawn_actor(
-                found, self._transform(sensor.pose), attach_to=self._actors[sensor.carrier]
-            )
+            carrier = world.get_actor(sensor.carrier)
+            actor = world.spawn_actor(found, self._transform(sensor.pose), attach_to=carrier)
             self._sensors.append(actor)
             self._measured[actor.id] = SimpleQueue()
             actor.listen(_measuring(form_of(sensor.blueprint), self._measured[actor.id]))
@@ -322,10 +335,9 @@ class ClientWorld:
         if self._ticks == 0 or self._server_gone():
             return
         expected = self._first_frame + self._ticks
-        self._client.set_timeout(CALL_TIMEOUT_S)
         try:
-            frame = self._long_call(lambda: self._world.tick(CALL_TIMEOUT_S), "cannot end the run")
-        except RuntimeError as error:
+            frame = self._prepared()[0].call("tick_cue")
+        except WireError as error:
             raise self._failure("no answer to the tick behind the last step", error) from None
         if frame != expected:
             raise CausalityError(
@@ -335,22 +347,21 @@ class ClientWorld:
 
     def close(self) -> None:
         """Destroy the actors and restore the settings, as far as the server still answers."""
-        if self._client is None:
+        if self._witness is None:
             return
         try:
             for sensor in self._sensors:
                 sensor.stop()
-            for actor in (*self._sensors, *self._feelers, *self._actors.values()):
-                # Asked each time: it may end right now, and each call would wait for it in vain.
+            mounted = [sensor.id for sensor in self._sensors]
+            for actor in (*mounted, *self._feelers, *self._actors):
+                self._remove(actor)
+            if self._wire is not None and self._old_settings is not None:
                 if not self._server_gone():
-                    actor.destroy()
-            if self._old_settings is not None and not self._server_gone():
-                self._world.apply_settings(self._old_settings)
+                    self._wire.call("set_episode_settings", self._old_settings)
         except RuntimeError as error:
             _logger.warning("%s: not tidied up: %s", self._where, error)
-        if self._witness is not None:
-            self._witness.close()
-            self._witness = None
+        self._witness.close()
+        self._witness = None
         self._felt.close()
         if self._snapshots is not None:
             self._snapshots.close()
@@ -367,6 +378,12 @@ class ClientWorld:
         self._snapshot = self._world = self._client = self._old_settings = None
         self._snapshots = self._wire = None
 
+    def _remove(self, actor: int) -> None:
+        # Asked each time: it may end right now, and each call would wait for it in vain.
+        if self._wire is not None and not self._server_gone():
+            with suppress(CallRefused):  # another client has removed it
+                self._wire.call("destroy_actor", actor)
+
     def _connect(self) -> None:
         self.close()
         self._ticks = self._reported = 0
@@ -376,9 +393,8 @@ class ClientWorld:
             self._witness.setblocking(False)
         except OSError as error:
             raise ConnectionFailedError(f"no {self._where}: {error.strerror or error}") from None
+        client = self._new_client()
         try:
-            client = self._carla.Client(self._host, self._port, 1)  # one network thread
-            client.set_timeout(self._timeout_s)
             version = client.get_server_version()
         except RuntimeError:
             raise ConnectionFailedError(
@@ -392,6 +408,20 @@ class ClientWorld:
             )
         client.set_timeout(CALL_TIMEOUT_S)
         self._client = client
+
+    def _new_client(self) -> Any:
+        client = self._carla.Client(self._host, self._port, 1)  # one network thread
+        client.set_timeout(self._timeout_s)
+        return client
+
+    def _world_of_client(self) -> Any:
+        """The world as the client has it; the client is made again if it was let go."""
+        self._idle_ticks = 0
+        if self._world is None:
+            self._client = self._new_client()
+            self._client.set_timeout(_CHECK_PERIOD_S)
+            self._world = self._client.get_world()
+        return self._world
 
     def _long_call(self, call: Callable[[], Any], what: str = "cannot set up the world") -> Any:
         """Make a call that may take the server minutes; end with the server.
@@ -527,14 +557,6 @@ def _measurement_of(form: SensorForm, data: Any) -> Measurement:
         felt, rates = _triple(data.accelerometer), _triple(data.gyroscope)
         return Inertia(*felt, *rates, data.compass)
     return Payload(bytes(data.raw_data))  # the client's buffer ends with this call
-
-
-def _vehicle_body(actor: Any) -> Body | None:
-    """The box of a vehicle; None for anything else, and for what has gone."""
-    if actor is None or not actor.type_id.startswith("vehicle."):
-        return None
-    box = actor.bounding_box
-    return Body(_triple(box.location), _triple(box.extent))
 
 
 def _triple(value: Any) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ and the snapshot. They are written and read here, by the thread that needs them:
 bytes that the client would send, on a connection of their own, and so have the streams.
 
 A stream is read as far as its bytes have arrived. A server writes what happens in a tick before it
-begins with the next one, so that on one host whoever has read the snapshot of a tick finds
+begins with the next one, so that on one host a client that has read the snapshot of a tick finds
 everything of all ticks before it.
 """
 
@@ -17,14 +17,14 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgpack
 
 from ros2_cosim.carla_headless.snapshot import RECORD_BYTES
-from ros2_cosim.interfaces.simulator import Motion, Pose
+from ros2_cosim.interfaces.simulator import Body, Motion, Pose
 from ros2_cosim.kernel.exactmath import float32
 
 LOOK_PERIOD_S = 0.2
@@ -51,7 +51,11 @@ Command = list[Any]
 
 
 class WireError(RuntimeError):
-    """The server has refused a call, or has gone."""
+    """The server has refused a call, does not answer, or has gone."""
+
+
+class CallRefused(WireError):
+    """The server has refused a call."""
 
 
 def control_command(actor: int, throttle: float, steer: float, brake: float) -> Command:
@@ -75,6 +79,15 @@ class StreamMessage(NamedTuple):
 
     frame: int
     data: bytes
+
+
+class FoundActor(NamedTuple):
+    """An actor that is there: its blueprint, its box, and where its stream is, if it has one."""
+
+    id: int
+    blueprint: str
+    body: Body
+    token: bytes
 
 
 class Stream:
@@ -148,7 +161,8 @@ class ServerWire:
         self._calls = self._connect(host, port)
         self._calls.settimeout(None)
         self._calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._packer = msgpack.Packer(use_single_float=True)
+        self._single = msgpack.Packer(use_single_float=True)  # as the client sends commands
+        self._double = msgpack.Packer()
         self._unpacker = msgpack.Unpacker(raw=True)  # texts of CARLA may be in any encoding
         self._number = 0
 
@@ -163,7 +177,7 @@ class ServerWire:
 
         :raises WireError: the server has gone
         """
-        number = self._send(method, arguments, forget=True)
+        number = self._send(self._single, method, arguments, forget=True)
         if number % _CALLS_PER_LOOK == 0:
             with suppress(BlockingIOError):
                 self._take(socket.MSG_DONTWAIT)
@@ -176,7 +190,7 @@ class ServerWire:
         :param method: one that gives a value
         :raises WireError: the server has refused it, or has gone; or it does not answer in time
         """
-        number = self._send(method, arguments, forget=False)
+        number = self._send(self._double, method, arguments, forget=False)
         deadline = time.monotonic() + self._timeout_s
         try:
             while True:
@@ -190,12 +204,12 @@ class ServerWire:
         finally:
             self._calls.settimeout(None)  # with a timeout, reading what is there takes two calls
 
-    def _send(self, method: str, arguments: tuple[Any, ...], *, forget: bool) -> int:
+    def _send(
+        self, packer: msgpack.Packer, method: str, arguments: tuple[Any, ...], *, forget: bool
+    ) -> int:
         self._number = number = (self._number + 1) & 0xFFFF_FFFF
         try:
-            self._calls.sendall(
-                self._packer.pack([_REQUEST, number, method, [[forget], *arguments]])
-            )
+            self._calls.sendall(packer.pack([_REQUEST, number, method, [[forget], *arguments]]))
         except OSError as error:
             raise WireError(error.strerror or str(error)) from None
         return number
@@ -211,6 +225,16 @@ class ServerWire:
             raise WireError("the connection was closed")
         self._unpacker.feed(data)
 
+    def actors(self, numbers: Sequence[int]) -> list[FoundActor]:
+        """Those of these actors that are there."""
+        found = []
+        for number, _, (_, kind, _), (centre, extent, *_), _, token in self.call(
+            "get_actors_by_id", list(numbers)
+        ):
+            body = Body(_vector(centre), _vector(extent))
+            found.append(FoundActor(number, _text(kind), body, token))
+        return found
+
     def world_stream(self) -> Stream:
         """The stream of the snapshots of the running episode."""
         _, (token,) = self.call("get_episode_info")
@@ -221,8 +245,8 @@ class ServerWire:
 
         :raises WireError: there is no such actor, or it has no stream
         """
-        records = self.call("get_actors_by_id", [actor])
-        token = records[0][-1] if records else b""
+        found = self.actors([actor])
+        token = found[0].token if found else b""
         if len(token) != _TOKEN.size:
             raise WireError(f"actor {actor} has no stream")
         return self._stream(token)
@@ -251,10 +275,10 @@ def _result(method: str, answer: list[Any]) -> Any:
     """The value of a successful answer."""
     error, result = answer[2:]
     if error is not None:
-        raise WireError(f"{method}: {_text(error)}")
+        raise CallRefused(f"{method}: {_text(error)}")
     succeeded, value = result[0]
     if not succeeded:
-        raise WireError(f"{method}: {_text(value[0])}")
+        raise CallRefused(f"{method}: {_text(value[0])}")
     return value
 
 
@@ -325,5 +349,10 @@ class Snapshot:
 def contact_of(message: StreamMessage) -> tuple[int, tuple[float, float, float]]:
     """The other actor of a contact, 0 for scenery; and the impulse [N s, world frame]."""
     _, other, impulse = msgpack.unpackb(message.data[_HEAD.size :], raw=True)
-    x, y, z = map(float32, impulse)  # a client keeps it so, however it travels
-    return other[0], (x, y, z)
+    return other[0], _vector(impulse)
+
+
+def _vector(numbers: Sequence[float]) -> tuple[float, float, float]:
+    """As a client keeps it, however it travels."""
+    x, y, z = map(float32, numbers)
+    return x, y, z

@@ -142,9 +142,12 @@ class Actor:
     def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
         """Shift position [m] and velocity [m/s], both in the map frame; most actors stay."""
 
-    def pack(self, pose: Transform) -> bytes:
-        """Snapshot record with the given world pose."""
-        return pack_record(self.id, (*pose.location, *pose.rotation, *self.numbers[6:]))
+    def pack(self, numbers: Numbers) -> bytes:
+        """Snapshot record.
+
+        :param numbers: of the state, with the pose in the world also of an attached actor
+        """
+        return pack_record(self.id, numbers)
 
 
 class VehicleActor(Actor):
@@ -243,13 +246,14 @@ class VehicleActor(Actor):
         """Lowest and highest x of a circle around the box."""
         return self.body.x_span()
 
-    def pack(self, pose: Transform) -> bytes:
+    def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with controls and speed limit."""
-        control = self.control
-        if not control.manual_gear_shift:  # as in CARLA, clients read the gear that is in
-            control = control._replace(gear=self.gear())
-        status = VehicleStatus(control, self.body.speed_limit_kmh())
-        if self.at_light is not None:
+        control, limit = self.control, self.body.speed_limit_kmh()
+        # As in CARLA, clients read the gear that is in where they do not shift by hand.
+        gear = control.gear if control.manual_gear_shift else self.gear()
+        if self.at_light is None:
+            status = VehicleStatus(control, limit, gear)
+        else:
             light, state = self.at_light
-            status = status._replace(light=light, light_state=state)
+            status = VehicleStatus(control, limit, gear, state, light)
         return pack_vehicle_record(self.id, self.numbers, status)

@@ -74,7 +74,7 @@ class SignActor(Actor):
             self.state.transform.rotation,
         )
 
-    def pack(self, pose: Transform) -> bytes:
+    def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with the id of the signal in the map; made once for each place."""
         if self._packed is None or self._packed[0] is not self.numbers:
             self._packed = self.numbers, pack_sign_record(self.id, self.numbers, self.signal.id)
@@ -105,7 +105,7 @@ class LightActor(SignActor):
         """Height of the lowest lamp above the actor's place [m]."""
         return 0.0 if self.signal.z_offset > 0.0 else _LIGHT_STAND
 
-    def pack(self, pose: Transform) -> bytes:
+    def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with the state of the light."""
         light = self.light
         times = light.controller.times

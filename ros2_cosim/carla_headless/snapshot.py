@@ -94,11 +94,12 @@ class VehicleStatus(NamedTuple):
     """The vehicle part of an actor record; speed limit in km/h.
 
     ``light`` is the traffic light that the vehicle is at (0: none), ``light_state`` its state;
-    as in CARLA green where there is none.
+    as in CARLA green where there is none. ``gear`` is the one that is in.
     """
 
     control: VehicleControl
     speed_limit: float
+    gear: int
     light_state: int = _GREEN
     light: int = 0
 
@@ -161,7 +162,7 @@ def pack_record(actor_id: int, numbers: Numbers) -> bytes:
 
 def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) -> bytes:
     """Record of a vehicle from the numbers of its state."""
-    throttle, steer, brake, hand_brake, reverse, manual, gear = status.control
+    (throttle, steer, brake, hand_brake, reverse, manual, _), limit, gear, state, light = status
     return _VEHICLE_RECORD.pack(
         actor_id,
         _ACTIVE,
@@ -173,10 +174,10 @@ def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) 
         reverse,
         manual,
         gear,
-        status.speed_limit,
-        status.light_state,
-        status.light != 0,
-        status.light,
+        limit,
+        state,
+        light != 0,
+        light,
         0,
     )
 

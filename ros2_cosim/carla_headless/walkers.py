@@ -12,7 +12,7 @@ from ros2_cosim.carla_headless.actors import Actor, box_at
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.skeleton import Skeleton
-from ros2_cosim.carla_headless.snapshot import ActorState, pack_walker_record
+from ros2_cosim.carla_headless.snapshot import ActorState, Numbers, pack_walker_record
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
     Rotation,
@@ -129,11 +129,9 @@ class WalkerActor(Actor):
         self.state = ActorState(pose, velocity, Vector(), acceleration)
         self._box = self._x_span = None
 
-    def pack(self, pose: Transform) -> bytes:
+    def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with the walker's control."""
-        return pack_walker_record(
-            self.id, (*pose.location, *pose.rotation, *self.numbers[6:]), self.control
-        )
+        return pack_walker_record(self.id, numbers, self.control)
 
     def _lowest(self, x: float, y: float, z: float) -> float:
         """Height of the origin of a walker that stands on the ground below a point."""

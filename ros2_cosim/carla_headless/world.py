@@ -312,7 +312,11 @@ class World:
     def records(self) -> Iterator[bytes]:
         """Snapshot records of all actors."""
         for actor in self.actors.values():
-            yield actor.pack(self.pose(actor) if actor.parent else actor.state.transform)
+            if actor.parent:
+                location, rotation = self.pose(actor)
+                yield actor.pack((*location, *rotation, *actor.numbers[6:]))
+            else:
+                yield actor.pack(actor.numbers)
 
     # Commands ----------------------------------------------------------------------------
 

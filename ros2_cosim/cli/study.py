@@ -11,6 +11,7 @@ import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import print_line, running
+from ros2_cosim.kernel.errors import ConfigurationError
 
 app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
 
@@ -133,6 +134,39 @@ def string_stability(
             f"smallest time gap {'not found' if smallest is None else f'{smallest:g} s'}"
         )
     print(f"results in {out}")
+
+
+@app.command()
+def pedals(
+    scenario: Annotated[
+        Path,
+        typer.Argument(help="Scenario file with the vehicle.", autocompletion=scenario_files),
+    ],
+    vehicle: Annotated[str, typer.Option(help="Its name in the scene.")],
+    top_speed: Annotated[float, typer.Option(help="Up to which it is measured [m/s].")] = 25.0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change of the scenario, key=value.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="File of the pedal map.")] = Path("pedal_map.yaml"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure what the pedals of a vehicle do: the lower controller for it."""
+    from ros2_cosim.study.pedal_identification import identify_pedals, write_pedals
+
+    with running():
+        if not 5.0 <= top_speed <= 100.0:
+            raise ConfigurationError(f"--top-speed: found {top_speed:g}; allowed is 5 to 100 m/s")
+        table = identify_pedals(scenario, vehicle, top_speed, tuple(settings or ()))
+        write_pedals(table, out)
+    if as_json:
+        print(table.model_dump_json(indent=1))
+        return
+    hardest, strongest = table.accelerations[-1][0], table.accelerations[0][-1]
+    print(
+        f"{vehicle}: {hardest:.2f} to {strongest:.2f} m/s^2, lag of the throttle "
+        f"{table.throttle_lag:.3f} s, of the brake {table.brake_lag:.3f} s"
+    )
+    print(f"written: {out}; a cacc_controller takes it as pedal_map")
 
 
 def _quiet(line: str) -> None:

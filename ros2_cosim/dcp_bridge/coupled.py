@@ -88,6 +88,7 @@ class CoupledSlaves:
         self._master: Master | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
         self._outputs: list[_BoundOutput] = []
+        self._steps_per_ns = Fraction(0)
         self._begin_run()
 
     def _begin_run(self) -> None:
@@ -125,6 +126,7 @@ class CoupledSlaves:
         self._running = running
         master.configure(self._parameters)
         self._check_period(master.step_size)
+        self._steps_per_ns = 1 / (master.step_size * 10**9)
         self._at = {
             (slave.name, name): (slave, index)
             for slave in master.slaves.values()
@@ -227,8 +229,8 @@ class CoupledSlaves:
     def _advance(self, step: Step, elapsed_ns: int) -> None:
         assert self._master is not None
         self._give_inputs(step)
-        wanted = Fraction(elapsed_ns, 10**9) / self._master.step_size
-        count = int(wanted) - self._steps
+        count = elapsed_ns * self._steps_per_ns.numerator // self._steps_per_ns.denominator
+        count -= self._steps
         started = time.perf_counter_ns()
         self._master.do_step(count)
         self._transport_ns += time.perf_counter_ns() - started

@@ -83,6 +83,13 @@ class _Loader(yaml.SafeLoader):
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         if node.tag in _NUMBERS and len(node.value) > _MAXIMUM_DIGITS:
             raise _fault(f"found a number of {len(node.value)} characters", node)
+        if node.tag in _NUMBERS and ":" in node.value:
+            # YAML 1.1 reads 1:30 as 90, of whatever unit. It is meant as a time, or as a text.
+            raise _fault(
+                f"found {node.value!r}, a number to base 60; allowed are a decimal number, as 90s "
+                "or 1.5min for a time, and a text in quotes",
+                node,
+            )
         try:
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

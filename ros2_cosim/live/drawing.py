@@ -77,7 +77,7 @@ class Drawing(NoDrawing):
         angle = math.radians(found.get("sensor_fov_deg", 0.0))
         cone = Cone(angle, found.get("sensor_range_m", 0.0))
         sensors = [name for name in found.get("sensors", ()) if name in boxes]
-        self._picture = ScenePicture(boxes, sensors, cone)
+        self._picture = ScenePicture(boxes, sensors, cone, found["odometries"])
         self._road_file = Path(found["road_file"])
         outputs = [
             output

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import nan
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
@@ -47,7 +48,7 @@ from ros2_cosim.models.controllers.safety import (
     EmergencyBrake,
     StandstillHold,
 )
-from ros2_cosim.models.controllers.tracking import AccelerationTracker
+from ros2_cosim.models.controllers.tracking import AccelerationTracker, PedalMap
 from ros2_cosim.models.message_types import (
     ACCELERATION,
     CONTROL,
@@ -57,6 +58,7 @@ from ros2_cosim.models.message_types import (
     V2V,
 )
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
+from ros2_cosim.models.vehicle.pedal_table import read_pedal_table
 
 _SHORTEST_TIME_GAP: Final = 0.2
 #: Slower vehicles have no time gap [m/s].
@@ -86,6 +88,11 @@ class ControllerParameters(Section):
     )
     vehicle: Literal["sedan", "van", "truck"] = Field(
         default="sedan", description="vehicle parameters that the pedals are computed for"
+    )
+    pedal_map: str | None = Field(
+        default=None,
+        min_length=1,
+        description="file of cosim study pedals, measured with the vehicle; instead of vehicle",
     )
     time_gap: Number = Field(default=0.6, gt=0, description="h of the spacing policy r + h v [s]")
     standstill_gap: Number = Field(default=2.0, ge=0, description="r of the spacing policy [m]")
@@ -197,6 +204,7 @@ class CaccController(Model):
         :raises ConfigurationError: one is not, or does not
         """
         where, directory = context.where, context.base_directory
+        _pedals(parameters, directory)
         for key, law, given in (
             ("law", parameters.law, parameters.law_parameters),
             ("fallback", parameters.fallback, {}),
@@ -221,7 +229,6 @@ class CaccController(Model):
         fallback: LongitudinalLaw | None = None,
     ) -> None:
         directory = context.base_directory
-        vehicle = VEHICLES[parameters.vehicle]
         self.mode = "waiting"
         self._name = context.name
         self._law = adapted(
@@ -242,10 +249,9 @@ class CaccController(Model):
         self._cruise = parameters.cruise
         self._limits = parameters.limits
         self._emergency = parameters.emergency
+        pedals, lag = _pedals(parameters, directory)
         self._tracker = AccelerationTracker(
-            pedals=partial(pedals_for, vehicle),
-            lag=0.5 * (vehicle.throttle_lag + vehicle.brake_lag),
-            integral_gain=parameters.integral_gain,
+            pedals=pedals, lag=lag, integral_gain=parameters.integral_gain
         )
         self._estimator = BrakingEstimator()
         self._singer = None
@@ -471,6 +477,18 @@ class CaccController(Model):
         goal = self._fallback_time_gap if degraded else self._wanted_time_gap
         most = self._time_gap_rate * dt
         self._time_gap += max(-most, min(most, goal - self._time_gap))
+
+
+def _pedals(parameters: ControllerParameters, base_directory: Path) -> tuple[PedalMap, float]:
+    """The lower controller: pedal map, and lag of the vehicle [s].
+
+    :raises ConfigurationError: the file of the pedal map cannot be read, or is wrong
+    """
+    if parameters.pedal_map is not None:
+        table = read_pedal_table(base_directory / parameters.pedal_map)
+        return table.pedals_for, table.lag
+    vehicle = VEHICLES[parameters.vehicle]
+    return partial(pedals_for, vehicle), 0.5 * (vehicle.throttle_lag + vehicle.brake_lag)
 
 
 _STATE = SavedAttributes(

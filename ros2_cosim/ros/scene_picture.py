@@ -40,10 +40,18 @@ class ScenePicture:
     :param vehicles: name -> size, in driving order
     :param sensors: the vehicles that have an object sensor
     :param cone: field of view of the sensors
+    :param odometries: the topic of each vehicle's odometry, in the same order
     """
 
-    def __init__(self, vehicles: Mapping[str, Box], sensors: Sequence[str], cone: Cone) -> None:
+    def __init__(
+        self,
+        vehicles: Mapping[str, Box],
+        sensors: Sequence[str],
+        cone: Cone,
+        odometries: Sequence[str],
+    ) -> None:
         self._vehicles = dict(vehicles)
+        self._odometries = dict(zip(odometries, vehicles, strict=True))
         self._sensors = tuple(sensors)
         self._cone = cone
         #: Vehicle -> where it is, of those that have told.
@@ -63,7 +71,7 @@ class ScenePicture:
         def seen_by(name: str) -> Callable[[ObjectList], None]:
             return lambda record: self._seen.__setitem__(name, record)
 
-        found = {f"/{name}/odometry": Reader(Odometry, pose_of(name)) for name in self._vehicles}
+        found = {topic: Reader(Odometry, pose_of(name)) for topic, name in self._odometries.items()}
         found |= {f"/{name}/objects": Reader(ObjectList, seen_by(name)) for name in self._sensors}
         found["/platoon_status"] = Reader(PlatoonStatus, self._take_status)
         found["/traffic"] = Reader(RoadUsers, self._take_traffic)

@@ -94,9 +94,10 @@ class Visualisation:
     """Draws what arrives, on a node.
 
     Parameters of the node: ``vehicles`` (names, in driving order), ``lengths``, ``widths``,
-    ``heights`` [m] (one value for all, or one for each), ``sensors`` (names of the vehicles that
-    have an object sensor), ``sensor_fov_deg``, ``sensor_range_m``, ``road_file`` (OpenDRIVE,
-    empty for none) and ``rate`` (pictures per second of wall time).
+    ``heights`` [m] (one value for all, or one for each), ``odometries`` (the topic of each;
+    without: ``/NAME/odometry``), ``sensors`` (names of the vehicles that have an object sensor),
+    ``sensor_fov_deg``, ``sensor_range_m``, ``road_file`` (OpenDRIVE, empty for none) and ``rate``
+    (pictures per second of wall time).
 
     :param node: gives the parameters and carries publishers, readers and the timer
     :param load_roads: reads an OpenDRIVE file
@@ -127,8 +128,12 @@ class Visualisation:
         road_file = self._text("road_file", "")
 
         self._stamp = 0
+        odometries = self._names("odometries", [""])
+        odometries = odometries or [f"/{name}/odometry" for name in self._vehicles]
+        if len(set(odometries)) != len(self._vehicles):
+            raise _wrong("odometries", odometries, "is one topic for each vehicle")
         vehicles = dict(zip(self._vehicles, self._boxes, strict=True))
-        self._picture = ScenePicture(vehicles, self._sensors, self._cone)
+        self._picture = ScenePicture(vehicles, self._sensors, self._cone, odometries)
         self._shown: dict[tuple[str, int], str] = {}
         self._fresh = False
         self._begins = True

@@ -57,7 +57,7 @@ _END_S = 5.0
 _WORDS_S = 1.0
 #: What is passed on of the environment, where it is set.
 _PASSED_ON = ("ROS_DOMAIN_ID", RUN_SECRET, "RMW_IMPLEMENTATION")
-#: Those who wait to be greeted.
+#: Connections that wait to be greeted.
 _BACKLOG = 8
 
 

@@ -19,8 +19,9 @@ import time
 from collections import deque
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.errors import CosimError
 
 #: A longer line is no message. The scenario of a run with thousands of participants is one [bytes].
@@ -39,8 +40,8 @@ _HASH_BYTES = 16
 _NONCE_BYTES = 16
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class _Message(Section, strict=True):
+    """What one side sends: nothing in it is turned into another type."""
 
 
 class Joined(_Message):

@@ -22,6 +22,7 @@ from ros2_cosim.run.dds import Network
 from ros2_cosim.run.far_link import FarProcess, Part
 from ros2_cosim.scenario.plan import Process, RunOptions
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.sockets.endpoints import address_towards
 
 #: Of the part of a host, by its name.
 PART_FILE = "host-{}.json"
@@ -92,15 +93,13 @@ def own_address_towards(address: str, host: str) -> str:
 
     :raises ConfigurationError: no way leads there
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        try:
-            sock.connect((address, _DISCARD))
-        except OSError as error:
-            raise ConfigurationError(
-                f"hosts.{host}.address: found {address}, to which no way leads from here: "
-                f"{error.strerror}"
-            ) from None
-        return str(sock.getsockname()[0])
+    try:
+        return address_towards(address, _DISCARD)
+    except OSError as error:
+        raise ConfigurationError(
+            f"hosts.{host}.address: found {address}, to which no way leads from here: "
+            f"{error.strerror}"
+        ) from None
 
 
 def _address(scenario: Scenario, host: str) -> str:

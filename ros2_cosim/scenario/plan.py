@@ -30,7 +30,7 @@ from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.server_ports import server_ports
 from ros2_cosim.scenario.system import as_declared, declared_outputs
-from ros2_cosim.scenario.views import RVIZ_VIEW
+from ros2_cosim.scenario.views import RVIZ_VIEW, viewed_topics
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
 #: File names below the output directory of a run.
@@ -423,10 +423,12 @@ def drawing(scenario: Scenario) -> dict[str, Any]:
     """What is drawn, and cannot be learnt from topics: parameters of the visualisation node."""
     vehicles = scenario.scene.get("vehicles", {})
     names = drawn_vehicles(scenario)
+    tracks = viewed_topics(scenario, names).tracks
     sectors = [s for d in declare_all(scenario).values() for s in d.sectors]
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
         "vehicles": names,
+        "odometries": [tracks.get(name, f"/{name}/odometry") for name in names],
         # A size that the scene leaves to the simulator is drawn as that of the usual car.
         "lengths": [float(vehicles[name].get("length") or DEFAULT_SIZE[0]) for name in names],
         "widths": [float(vehicles[name].get("width") or DEFAULT_SIZE[1]) for name in names],

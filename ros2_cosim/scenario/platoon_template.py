@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
+from typing_extensions import Self
 
 from ros2_cosim.documents.settings import (
     Name,
@@ -159,6 +160,11 @@ class PlatoonTemplate(Section):
         description="background vehicles, which the object sensors see; 0: only those that other "
         "clients bring into the simulator; default: sensors see the scene's vehicles alone",
     )
+    sumo: _Mapping | None = Field(
+        default=None,
+        description="parameters of the model sumo_traffic: SUMO's vehicles around the platoon, "
+        "which the object sensors see, instead of traffic; period is its step, 50ms by default",
+    )
     driver: _Mapping = Field(
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
     )
@@ -169,6 +175,12 @@ class PlatoonTemplate(Section):
     v2v: V2VTemplate = Field(default=V2VTemplate(), description="between the vehicles")
     world: WorldTemplate = Field(default=WorldTemplate(), description="plant of all vehicles")
     referee: RefereeTemplate = Field(default=RefereeTemplate(), description="gives the verdicts")
+
+    @model_validator(mode="after")
+    def _one_traffic(self) -> Self:
+        if self.sumo is not None and self.traffic is not None:
+            raise ValueError("found traffic and sumo; allowed is one of them")
+        return self
 
 
 def with_platoon(data: dict[str, Any], origin: str) -> dict[str, Any]:
@@ -221,6 +233,9 @@ def _participants(
     seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
     traffic = {} if template.traffic is None else {"traffic": "world.traffic"}
     participants: _Mapping = {"world": _world(template, platoon, others)}
+    if template.sumo is not None:
+        traffic = {"traffic": "sumo.traffic"}
+        participants["sumo"] = _sumo(template.sumo, seen)
     for number, name in enumerate(followers, start=1):
         for sensor, parameters in _sensors(template.sensor).items():
             participants[_named(f"sensor{number}", sensor)] = {
@@ -255,6 +270,17 @@ def _participants(
         "outputs": {"status": _output("PlatoonStatus", "/platoon_status")},
     }
     return participants
+
+
+def _sumo(given: _Mapping, seen: _Mapping) -> _Mapping:
+    parameters = dict(given)
+    return {
+        "model": "sumo_traffic",
+        "period": parameters.pop("period", "50ms"),
+        "parameters": parameters,
+        "inputs": dict(seen),
+        "outputs": {"traffic": _output("RoadUsers", "/traffic")},
+    }
 
 
 def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:

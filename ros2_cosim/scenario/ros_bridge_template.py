@@ -273,10 +273,7 @@ class _Bridge:
                 elif output.schedule == "sparse":  # of a sensor for events
                     settings["frame_id"] = bridge_frame(name, topic.rpartition("/")[2])
                 outputs[output.port.format(vehicle=name)] = settings
-        timing: _Mapping = {
-            key: self._world[key] for key in ("period", "offset") if key in self._world
-        }
-        return {"model": BRIDGE_MODEL, **timing, "inputs": inputs, "outputs": outputs}
+        return {"model": BRIDGE_MODEL, **self._timing(), "inputs": inputs, "outputs": outputs}
 
     def _timing(self) -> _Mapping:
         """When the world is activated."""

@@ -100,6 +100,7 @@ class Reactor:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._timers: list[tuple[int, int, Callback]] = []
+        self._before_wait: list[Callback] = []
         self._timer_numbers = itertools.count()
         self._stopped = False
         self._waker = Waker()
@@ -149,6 +150,10 @@ class Reactor:
     def call_later(self, delay_ns: int, callback: Callback) -> None:
         """Call once, ``delay_ns`` from now; callbacks that are due together keep their order."""
         self.call_at(monotonic_ns() + delay_ns, callback)
+
+    def before_wait(self, callback: Callback) -> None:
+        """Call once, when all that is ready has been served and the next wait begins."""
+        self._before_wait.append(callback)
 
     # -- waiting ---------------------------------------------------------------------------------
 
@@ -204,6 +209,10 @@ class Reactor:
 
     def _serve(self, timeout_s: float | None, without: int = -1) -> bool:
         served = False
+        if self._before_wait and (timeout_s is None or timeout_s > 0.0):
+            callbacks, self._before_wait = self._before_wait, []
+            for callback in callbacks:
+                callback()
         for key, events in self._selector.select(timeout_s):
             if key.fd == without:
                 continue

@@ -27,8 +27,8 @@ class DrivenVehicle(Section):
     speed: Number = Field(default=38.0, gt=0, le=100, description="on a free road [m/s]")
 
 
-class SumoOptions(Section):
-    """Parameters of SUMO."""
+class SumoTrafficOptions(Section):
+    """SUMO's own vehicles."""
 
     vehicles: Whole = Field(
         default=0, ge=0, le=MAX_VEHICLES, description="SUMO's own vehicles, at drawn places"
@@ -50,6 +50,11 @@ class SumoOptions(Section):
         default=None,
         description=".net.xml file of the same map; default: converted by netconvert",
     )
+
+
+class SumoOptions(SumoTrafficOptions):
+    """Parameters of SUMO."""
+
     drives: dict[Name, DrivenVehicle] = Field(
         default_factory=dict, description="vehicle of the scene -> how SUMO drives it"
     )

@@ -60,6 +60,8 @@ _SPACE: Final = 15.0  # [m], between two of them
 _FASTEST: Final = 100.0  # [m/s]
 #: SUMO takes no look at safe speeds, right of way and lights for a vehicle that is commanded.
 _NO_CHECKS: Final = 0
+#: SUMO's keepRoute: exactly there, whatever road that is, or none.
+_ANYWHERE: Final = 2
 
 
 @dataclass
@@ -73,6 +75,8 @@ class _Actor:
     throttle: float = 0.0
     brake: float = 0.0
     speed: float = 0.0
+    #: Of a vehicle of another simulator: where it is put next, its front and SUMO's angle [deg].
+    target: tuple[float, float, float] | None = None
     #: SUMO's roads that it drives along.
     way: tuple[str, ...] = ()
     #: Of an object, which does not move; of a vehicle, after the last tick.
@@ -231,6 +235,35 @@ class SumoWorld(NamedSimulator):
             self._enter(made, place)
         self._placed = True
 
+    def mirror(self, size: tuple[float, float, float], x: float, y: float, yaw: float) -> int:
+        """Add a vehicle that drives in another simulator, so that SUMO's vehicles see it.
+
+        :param size: length, width and height [m]
+        :param x: of its centre, in the map's frame (y to the left) [m]
+        :param y: [m]
+        :param yaw: from x to y [rad]
+        :returns: its number
+        """
+        actor = len(self._actors) + 1
+        extent = (0.5 * size[0], 0.5 * size[1], 0.5 * size[2])
+        made = _Actor(f"scene.{actor}", extent)
+        pose = Pose(x, -y, 0.0, 0.0, -yaw / _DEGREE, 0.0)
+        made.motion = made.motion._replace(pose=pose)
+        self._actors[actor] = made
+        self._add(made, actor, self._lane_at(pose, extent[0]), _COMMANDED, size[0])
+        return actor
+
+    def follow(self, actor: int, x: float, y: float, yaw: float, speed: float) -> None:
+        """Let a vehicle of another simulator be at a place after the next tick; see ``mirror``.
+
+        :param speed: along its heading [m/s]
+        """
+        made = self._actors[actor]
+        half = made.extent[0]
+        front = (x + half * cos(yaw), y + half * sin(yaw))
+        made.target = (*front, 90.0 - yaw / _DEGREE)
+        made.speed = max(0.0, speed)
+
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set the pedals for the following ticks; steering has no effect."""
         made = self._actors[actor]
@@ -246,6 +279,7 @@ class SumoWorld(NamedSimulator):
             for made in self._vehicles():
                 if not made.driven:
                     self._library.vehicle.setSpeed(made.name, self._next_speed(made))
+            self._move_mirrored()
             self._library.simulationStep()
         self._placed = False
         there = set(self._library.vehicle.getIDList())
@@ -308,6 +342,14 @@ class SumoWorld(NamedSimulator):
         if self._network is None:
             raise RunError("SUMO is not prepared")
         return self._network
+
+    def _move_mirrored(self) -> None:
+        """Put the vehicles of another simulator where they are, on or off SUMO's roads."""
+        for made in self._actors.values():
+            if made.target is not None:
+                x, y, angle = made.target
+                self._library.vehicle.setSpeed(made.name, made.speed)
+                self._library.vehicle.moveToXY(made.name, "", -1, x, y, angle, _ANYWHERE)
 
     def _vehicles(self) -> Iterable[_Actor]:
         return (made for made in self._actors.values() if made.dynamics is not None)

@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import threading
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import carla
@@ -24,9 +26,10 @@ from ros2_cosim.carla_bridge.scene import (
     Scene,
 )
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.carla_bridge.server_wire import ServerWire
 from ros2_cosim.interfaces.records import CLASS_TRUCK
 from ros2_cosim.interfaces.sensors import Payload
-from ros2_cosim.interfaces.simulator import MapChoice, Simulator
+from ros2_cosim.interfaces.simulator import MapChoice, Pose, SensorMount, Simulator
 from ros2_cosim.kernel.errors import (
     CausalityError,
     ConfigurationError,
@@ -198,3 +201,59 @@ def test_sensors_measure_the_same_bits_as_in_process(server: Server) -> None:
     there = measured(ClientWorld(port=server[1]))
     for here, other in zip(expected, there, strict=True):
         assert here == other
+
+
+def _threads_of_clients() -> int:
+    """Threads of the ``carla`` package in this process."""
+    tasks = Path("/proc/self/task").iterdir()
+    return sum((task / "comm").read_text().strip() == "client" for task in tasks)
+
+
+def test_a_client_that_nothing_needs_is_let_go(server: Server) -> None:
+    """Without it strangers are seen all the same, and everything is tidied up."""
+    before = _threads_of_clients()
+    scene = Scene(ClientWorld(port=server[1]), platoon(reports_traffic=True))
+    scene.initialise()
+    assert _threads_of_clients() > before
+    for _ in range(200):
+        scene.step({})
+    assert _threads_of_clients() == before
+    other = carla.Client("127.0.0.1", server[1]).get_world()
+    own = scene.read()["leader"].odometry
+    truck = other.get_blueprint_library().find("vehicle.carlamotors.firetruck")
+    place = carla.Transform(carla.Location(own.x + 90.0, -own.y - 9.0, own.z + 0.5))
+    spawned = other.spawn_actor(truck, place)
+    for _ in range(2):
+        scene.step({})
+    found = scene.road_users()
+    assert found is not None
+    assert [(user.id, user.classification) for user in found.users] == [
+        (FIRST_STRANGER_ID + spawned.id, CLASS_TRUCK)
+    ]
+    scene.finish()
+    scene.dismantle()
+    other.wait_for_tick()
+    assert not other.get_settings().synchronous_mode
+    assert {actor.type_id for actor in other.get_actors()} == {"spectator", truck.id}
+
+
+def test_a_sensor_is_mounted_after_the_client_was_let_go(server: Server) -> None:
+    world = ClientWorld(port=server[1])
+    scene = Scene(world, platoon())
+    scene.initialise()
+    for _ in range(200):
+        scene.step({})
+    leader = min(world_actors(server[1], "vehicle."))
+    mount = SensorMount("imu", "sensor.other.imu", leader, Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), {})
+    sensor = world.attach(mount)
+    world.tick()
+    assert len(world.measurements([sensor])) == 1
+    scene.dismantle()
+    assert world_actors(server[1], "vehicle.") == []
+
+
+def world_actors(port: int, kind: str) -> list[int]:
+    """Actors of a kind in the world of a server."""
+    with closing(ServerWire("127.0.0.1", port, 30.0)) as wire:
+        numbers = range(1, 100)
+        return [actor.id for actor in wire.actors(numbers) if actor.blueprint.startswith(kind)]

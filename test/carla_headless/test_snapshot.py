@@ -47,7 +47,7 @@ def test_narrow_is_what_a_record_carries(state: ActorState) -> None:
 def test_vehicle_record_offsets() -> None:
     state = ActorState(Transform(), Vector(), Vector(), Vector())
     control = VehicleControl(0.5, -0.25, 0.75, True, False, True, 3)
-    record = pack_vehicle_record(4, numbers_of(state), VehicleStatus(control, 90.0))
+    record = pack_vehicle_record(4, numbers_of(state), VehicleStatus(control, 90.0, control.gear))
     assert len(record) == 119
     assert struct.unpack_from("<fff???if", record, 65) == (
         0.5, -0.25, 0.75, True, False, True, 3, 90.0,

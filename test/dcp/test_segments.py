@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import time
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.sockets.reactor import Reactor
 
 TCP = TransportProtocol.TCP_IPv4
 STEPS = 40
@@ -103,3 +105,56 @@ def test_all_data_pdus_of_a_step_leave_in_one_segment() -> None:
         assert remote.outputs == [1.0, 2.0, 3.0]
         assert segments == [list(remote.received)] * 3
         assert len(remote.received) == 3
+
+
+class Recorded:
+    """A socket that remembers for what it was asked."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.asked: list[str] = []
+        self._sock = sock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def setsockopt(self, *option: int) -> None:
+        self.asked.append("acknowledge")
+        self._sock.setsockopt(*option)
+
+    def send(self, data: bytes) -> int:
+        self.asked.append("send")
+        return self._sock.send(data)
+
+
+def test_only_a_side_that_nothing_is_written_to_is_acknowledged_by_itself() -> None:
+    """An answer acknowledges as well: a step costs no call of the system for that."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    far = socket.create_connection(listener.getsockname())
+    near, _ = listener.accept()
+    link = TcpLink(near)
+    recorded = Recorded(near)
+    link.sock = recorded  # type: ignore[assignment]
+    with listener, far, near, Reactor() as reactor:
+        got: list[bytes] = []
+
+        def read(answers: bool) -> None:
+            got.extend(link.read())
+            reactor.before_wait(link.acknowledge)
+            if answers:
+                link.send(b"yes")
+
+        def exchange(answers: bool) -> list[str]:
+            recorded.asked.clear()
+            reactor.watch(near, partial(read, answers))
+            far.sendall(b"\x01\x00\x00\x00x")
+            count = len(got)
+            assert reactor.run_until(lambda: len(got) > count)
+            reactor.wake()
+            reactor.turn()  # a wait that ends at once
+            return recorded.asked
+
+        assert exchange(answers=True) == ["send"]
+        assert exchange(answers=False) == []  # one that has sent once may be done
+        assert exchange(answers=False) == ["acknowledge"]  # it goes on without an answer
+        assert exchange(answers=True) == ["send"]
+        assert exchange(answers=False) == ["acknowledge"]

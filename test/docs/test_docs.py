@@ -20,6 +20,7 @@ import yaml
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
 from ros2_cosim.faults.settings import FaultSettings
+from ros2_cosim.interfaces import ros_bridge_ports as bridge
 from ros2_cosim.interfaces.scene import SceneSettings, SceneVehicleSettings
 from ros2_cosim.interfaces.sensors import SensorSettings
 from ros2_cosim.kernel.activation import Activation
@@ -295,6 +296,30 @@ def test_seams_and_their_parameters_are_documented() -> None:
     for name, cell in documented.items():
         keys = set(find_seam(name, "as").Parameters.model_fields)
         assert cell == "the same" or keys == set(names(cell)), name
+
+
+def test_topics_of_the_ros_bridge_are_documented() -> None:
+    page = "docs/ros-bridge.md"
+
+    def topics(heading: str) -> set[str]:
+        """In full; a second name in a cell stands beside the first one."""
+        found = set()
+        for row in rows(section(page, heading)):
+            first, *others = names(row[0])
+            beside = first.rpartition("/")[0]
+            found |= {first, *(n if n[0] == "/" else f"{beside}/{n}" for n in others)}
+        return found
+
+    sensors = {
+        bridge.sensor_topic("VEHICLE", "SENSOR") + tail for tail in bridge.SENSOR_TOPICS.values()
+    }
+    published = {output.topic.format(vehicle="VEHICLE") for output in bridge.OUTPUTS} | sensors
+    assert topics("What is published") == published | {"/clock"}
+    obeyed = {f"/carla/VEHICLE/{command.name}" for command in bridge.COMMANDS}
+    assert topics("What is obeyed") == obeyed
+    differs = section(page, "What differs")
+    for topic in bridge.REFUSED_TOPICS:
+        assert topic.removeprefix("{vehicle}/") in differs, topic
 
 
 def test_nodes_are_documented() -> None:

@@ -58,6 +58,8 @@ def refusal(text: str) -> str:
         ("!!bool x", "found 'x', which is no bool"),
         ('!!int ""', "found '', which is no int"),
         ("!!float x", "found 'x', which is no float"),
+        ("1:30", "found '1:30', a number to base 60; allowed are a decimal number, as 90s"),
+        ("-190:20:30.15", "a number to base 60"),
         ("!!timestamp x", "tag 'tag:yaml.org,2002:timestamp'; allowed are plain values"),
         ("!!set {a}", "tag 'tag:yaml.org,2002:set'"),
         ("!!binary aGk=", "tag 'tag:yaml.org,2002:binary'"),

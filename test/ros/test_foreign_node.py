@@ -14,6 +14,7 @@ import pytest
 from support import gate_scenarios as scenarios
 from support.isolation import drop_dds_settings
 
+from ros2_cosim.documents.installed import find_executable
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest
@@ -240,6 +241,22 @@ def test_nodes_in_a_namespace_give_the_same_trace(run, tmp_path, monkeypatch):
     expected = run(data, "composed").trace_sha256
     found = run(data, "composed", namespace="/a/b")
     assert (found.trace_sha256, found.repeatable) == (expected, True)
+
+
+@pytest.mark.skipif(
+    find_executable("ros2_cosim_relay_cpp", "relay") is None,
+    reason="needs test/support/ros_nodes/relay_cpp, which colcon builds in a ROS 2 workspace",
+)
+def test_a_node_of_rclcpp_gives_what_a_model_gives(run, busy):
+    expected = run(scenarios.relay({"model": "support.gate_models:Relay"}), "inproc").trace_sha256
+    data = scenarios.relay(package="ros2_cosim_relay_cpp", executable="relay")
+    del data["participants"]["relay"]["parameters"]["script"]
+    first = run(data)
+    busy()
+    data["participants"]["relay"]["parameters"]["ros_parameters"] = {"delay_ms": 2}
+    second = run(data, "composed")
+    assert [first.trace_sha256, second.trace_sha256] == [expected] * 2
+    assert first.repeatable and second.repeatable
 
 
 def test_threads_that_change_nothing_can_be_accepted(run):

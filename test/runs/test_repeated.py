@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.cosim_process import Running, left_processes, user_environment
+from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support.controlled_run import Controlled
 from support.reset_models import scenario
 
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.schema import load_scenario, make_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -56,6 +56,31 @@ def test_a_participant_that_cannot_repeat_is_named_before_the_first_run(
     assert error == f"cosim: {name}: --repeat: {OBSTACLE}"
     assert lines(log) == ["open", "close"]
     assert not (output / "summary.json").exists()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_world_behind_its_slave_begins_anew(shape: str, tmp_path: Path) -> None:
+    """The slave reports each time; its report of a run is not taken for that of the next."""
+    output = tmp_path / "out"
+    changes = ["duration=500ms"]
+    with user_environment(tmp_path / "log") as environment:
+        arguments = (PLATOON, "--shape", shape, "--out", output, "--no-bag", "--repeat", "3")
+        with Running(environment, *arguments, "--set", *changes) as running:
+            result = running.result()
+        assert left_processes(environment) == []
+    # The vehicles cannot stand by then: verdicts are not met.
+    assert result.code == 3, result
+    apart = tmp_path / "inproc"
+    apart.mkdir()
+    alone = run_inproc(load_scenario(PLATOON, changes), apart, record=False)
+    again = [read_summary(path) for path in (output, output / "again-1", output / "again-2")]
+    assert [summary.trace_sha256 for summary in again] == [alone.trace_sha256] * 3
+    if shape == "ros":
+        slaves = [
+            part for summary in again for part in summary.participants if "slave" in part.name
+        ]
+        assert [slave.activations for slave in slaves] == [49] * 3
+        assert len({slave.compute_s for slave in slaves}) == 3, "each run has its own report"
 
 
 def test_a_participant_that_leaves_cannot_be_repeated(tmp_path: Path) -> None:

@@ -13,12 +13,18 @@ from support.seam_models import write_definitions
 from support.world_scenarios import CONFIG
 
 from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.interfaces.records import ControlCommand, Odometry
+from ros2_cosim.interfaces.records import (
+    Acceleration,
+    CollisionEvent,
+    ControlCommand,
+    Odometry,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.ros_bridge.control import CarlaRosControl
 from ros2_cosim.models.ros_bridge.lane_marks import LaneMarkWatch
+from ros2_cosim.models.ros_bridge.publisher import CarlaRosBridge
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
@@ -232,6 +238,50 @@ def test_marks_are_told_when_a_corner_crosses_them(places: Any, marks: Any) -> N
         # What is saved goes on as if nothing had been.
         again.restore(json.loads(json.dumps(watch.save())))
         assert again.save() == [list(place) for place in watch.save() if place]
+
+
+def test_a_saved_bridge_goes_on_as_if_nothing_had_been(packages: Path) -> None:
+    """What was sent once is not sent again, a contact is told once, corners are known."""
+    scenario(data(packages))  # its message definitions
+    ports = ("vehicle_info", "vehicle_status", "collision", "lane_invasion", "objects")
+    context = ModelContext(
+        name="ros_bridge",
+        parameters={},
+        scene={"map": "highway.xodr", "vehicles": {"ego": {}}},
+        run_seed=1,
+        base_directory=CONFIG,
+        period_ns=20_000_000,
+        output_types=dict.fromkeys((f"{port}/ego" for port in ports), ""),
+        input_types=dict.fromkeys(("odometry/ego", "acceleration/ego", "collision"), ""),
+    )
+
+    def seen(time: int, t: float, contact: int) -> Step:
+        samples = {
+            "odometry/ego": at(-2, t),
+            "acceleration/ego": Acceleration(0.0, 0.0, 0.0),
+            "collision": CollisionEvent(1, 9, 100.0 * contact),
+        }
+        latest = {port: Sample(time, 0, value) for port, value in samples.items()}
+        latest["collision"] = Sample(contact, contact, samples["collision"])
+        return Step(time, {}, latest)
+
+    steps = [seen(0, 0.0, 1), seen(1, 0.0, 1), seen(2, 1.2, 1), seen(3, 1.2, 2)]
+    whole = CarlaRosBridge(context, CarlaRosBridge.Parameters())
+    sent = [whole.activate(step) for step in steps]
+    present = [sorted(p for p, value in one.items() if value is not None) for one in sent]
+    always = ["objects/ego", "vehicle_status/ego"]
+    assert present == [
+        sorted([*always, "collision/ego", "vehicle_info/ego"]),
+        always,
+        sorted([*always, "lane_invasion/ego"]),
+        sorted([*always, "collision/ego"]),
+    ]
+    first = CarlaRosBridge(context, CarlaRosBridge.Parameters())
+    for step in steps[:2]:
+        first.activate(step)
+    later = CarlaRosBridge(context, CarlaRosBridge.Parameters())
+    later.restore_state(json.loads(json.dumps(first.save_state())))
+    assert [later.activate(step) for step in steps[2:]] == sent[2:]
 
 
 def test_what_is_said_of_the_whole_simulation(recorded: Messages) -> None:

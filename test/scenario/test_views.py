@@ -133,6 +133,12 @@ def test_a_vehicle_whose_size_the_simulator_knows_is_drawn() -> None:
     assert drawing(scenario)["lengths"] == [4.792] * len(vehicles)
 
 
+def test_vehicles_are_drawn_by_the_topics_that_they_have(scenario: Scenario) -> None:
+    found = drawing(scenario)
+    assert set(found["odometries"]) == tracks(scenario)
+    assert len(found["odometries"]) == len(found["vehicles"])
+
+
 def test_a_scenario_without_vehicles_cannot_be_drawn() -> None:
     assert undrawable(load_scenario(share_file("config/platoon.yaml"))) == ""
     said = undrawable(load_scenario(share_file("config/car_following.yaml")))

@@ -109,6 +109,30 @@ def test_a_callback_may_wait_itself_and_leave_its_own_socket_out(reactor):
         far.close()
 
 
+def test_what_comes_before_a_wait_comes_once_and_not_while_something_is_ready(reactor, pair):
+    near, far = pair
+    got = []
+
+    def read() -> None:
+        got.append(near.recv(1))
+        reactor.before_wait(lambda: got.append("wait"))
+        reactor.serve_ready(without=near)  # looks without waiting
+        reactor.turn(0)
+
+    reactor.watch(near, read)
+    far.send(b"a")
+    reactor.turn(soon())
+    reactor.turn(0)
+    assert got == [b"a"]
+    for _ in range(2):
+        reactor.wake()  # a wait that ends at once
+        reactor.turn(soon())
+        assert got == [b"a", "wait"]
+    far.send(b"b")
+    reactor.turn(soon())
+    assert got == [b"a", "wait", b"b"]
+
+
 def test_timers_come_in_order_of_time_then_of_their_making(reactor):
     called = []
     now = time.monotonic_ns()

@@ -54,6 +54,10 @@ class Device(ABC):
     def measure(self, moment: SensedFrame) -> list[bytes]:
         """The payloads of the messages of this frame, without their headers."""
 
+    def may_measure(self, world: World) -> bool:
+        """Whether there can be something to measure; it costs less to ask than to measure."""
+        return True
+
     def within(self, name: str, low: float, high: float) -> float:
         """A numeric attribute.
 

@@ -15,6 +15,7 @@ from ros2_cosim.kernel.exactmath import sqrt
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
+    from ros2_cosim.carla_headless.world import World
 
 _MAX_DISTANCE = 10_000.0  # m
 _MAX_RADIUS = 100.0  # m
@@ -28,6 +29,10 @@ class Collision(Device):
     """One message for each contact of the actor that carries the sensor."""
 
     sensor_type = 0
+
+    def may_measure(self, world: World) -> bool:
+        """Only in frames with a contact."""
+        return bool(world.collisions)
 
     def measure(self, moment: SensedFrame) -> list[bytes]:
         """Own actor, other actor, impulse [N s, world frame]."""

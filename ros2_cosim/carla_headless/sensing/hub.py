@@ -162,6 +162,8 @@ class SensorHub:
         """The same without the headers."""
         self._follow(world)
         device, period_ns, born = self._known(world, sensor)
+        if not device.may_measure(world):
+            return []
         now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
         if not is_due(now - born, step, period_ns):
             return []

@@ -248,6 +248,7 @@ class MasterSockets:
         except DcpPeerLostError as error:
             self._lost(slave, str(error))
             return
+        self._reactor.before_wait(link.acknowledge)
         for frame in frames:
             self._take(slave, frame)
 

@@ -126,7 +126,9 @@ class Proxy:
     def _pass(self, source: TcpLink, target: TcpLink) -> None:
         try:
             here, there = source.sock.getpeername()[:2], target.sock.getpeername()[:2]
-            for frame in source.read():
+            frames = source.read()
+            self._reactor.before_wait(source.acknowledge)
+            for frame in frames:
                 self._tell(here, there, "TCP", frame)
                 changed = self._changed(frame, TransportProtocol.TCP_IPv4, None)
                 self._carry(

@@ -128,6 +128,7 @@ class Dialogue:
     def _read(self, link: TcpLink) -> None:
         try:
             frames = link.read()
+            self._reactor.before_wait(link.acknowledge)
         except DcpPeerLostError as error:
             if link is self._link:
                 raise

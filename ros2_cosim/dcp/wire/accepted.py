@@ -125,6 +125,7 @@ class AcceptedLinks:
         except DcpPeerLostError as error:
             self.drop(link, str(error))
             return
+        self._reactor.before_wait(link.acknowledge)
         if frames:
             self._silent.pop(link, None)
             self._talking.pop(link, None)

@@ -85,7 +85,8 @@ class TcpLink:
     answers to one request travel in one segment. Other programs write each PDU alone and leave
     Nagle's algorithm on: then the next one waits for the acknowledgement of this one, which the
     operating system delays by 40 ms unless something is written in return. A side that was seen
-    to send again before it got anything is therefore acknowledged at once.
+    to send again before it got anything is therefore acknowledged before this one waits for more
+    (:meth:`acknowledge`); what has been written by then says it already.
 
     :ivar host: address of the other side's machine
     """
@@ -98,6 +99,7 @@ class TcpLink:
         self.reader = FrameReader(limit)
         self.alive = True
         self._waiting: list[bytes] = []
+        #: What has come has not been answered by a write; this was so when something came again.
         self._unanswered = self._sends_again = False
 
     def fileno(self) -> int:
@@ -150,18 +152,21 @@ class TcpLink:
         if not data:
             self.alive = False
             raise DcpPeerLostError("the connection was closed")
-        self._acknowledge()
+        self._sends_again = self._sends_again or self._unanswered
+        self._unanswered = True
         try:
             return self.reader.feed(data)
         except DcpPeerLostError:
             self.alive = False
             raise
 
-    def _acknowledge(self) -> None:
-        """Tell the other side at once what has arrived, if it may wait for that."""
-        self._sends_again = self._sends_again or self._unanswered
-        self._unanswered = True
-        if self._sends_again and _has_quick_acknowledgements:
+    def acknowledge(self) -> None:
+        """Tell the other side now what has arrived, if it may wait for that.
+
+        To be called after :meth:`read`, before this side waits.
+        """
+        waits = self._unanswered and self._sends_again
+        if waits and self.alive and _has_quick_acknowledgements:
             # Not a lasting state: the system returns to delays by itself.
             with suppress(OSError):  # the connection has ended; the next read tells
                 self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast ``world.tick()`` is with the real client, as a share of the rate of an empty call.
+
+    python bench/carla_ticks.py [--vehicles 4 50 200] [--seconds 3] [--rounds 5] [--json]
+
+Starts a server with the highway, puts vehicles on its lanes that drive under a constant control,
+and measures ticks and empty calls (``get_server_version``) in turn, so that both see the same
+machine. The client reads the state of every vehicle in no tick: that is its user's own time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import carla
+
+STEP_S = 0.05
+GAP_M = 14.0
+#: What is asked of the server (issue 13 of the project): vehicles -> share.
+WANTED = {4: 0.30, 50: 0.12, 200: 0.045}
+
+
+class Result(NamedTuple):
+    """Medians of the rounds: per second, and their ratio round by round."""
+
+    vehicles: int
+    ticks: float
+    calls: float
+    share: float
+    wanted: float | None
+
+
+def rate(call: Callable[[], Any], seconds: float) -> float:
+    """Calls per second."""
+    count, start = 0, time.monotonic()
+    while time.monotonic() - start < seconds:
+        for _ in range(10):
+            call()
+        count += 10
+    return count / (time.monotonic() - start)
+
+
+def populate(world: Any, count: int) -> list[Any]:
+    """So many vehicles of all kinds with four wheels, one behind the other."""
+    kinds = [
+        kind
+        for kind in world.get_blueprint_library().filter("vehicle.*")
+        if kind.get_attribute("number_of_wheels").as_int() == 4
+    ]
+    places = world.get_map().generate_waypoints(GAP_M)
+    cars: list[Any] = []
+    for place in places:
+        if len(cars) == count:
+            break
+        pose = place.transform
+        pose.location.z += 0.2
+        car = world.try_spawn_actor(kinds[len(cars) % len(kinds)], pose)
+        if car is not None:
+            cars.append(car)
+    if len(cars) < count:
+        raise SystemExit(f"there is room for {len(cars)} vehicles only, {count} are wanted")
+    return cars
+
+
+def measure(client: Any, count: int, seconds: float, rounds: int) -> Result:
+    """One number of vehicles."""
+    world = client.get_world()
+    cars = populate(world, count)
+    world.tick()
+    for car in cars:
+        car.apply_control(carla.VehicleControl(throttle=0.3))
+    for _ in range(20):
+        world.tick()
+    ticks, calls = [], []
+    for _ in range(rounds):
+        calls.append(rate(client.get_server_version, seconds / 2.0))
+        ticks.append(rate(world.tick, seconds))
+    shares = [tick / call for tick, call in zip(ticks, calls, strict=True)]
+    for car in cars:
+        car.destroy()
+    world.tick()
+    middle = statistics.median
+    return Result(count, middle(ticks), middle(calls), middle(shares), WANTED.get(count))
+
+
+def main() -> int:
+    """Measure all numbers of vehicles."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--vehicles", type=int, nargs="+", default=list(WANTED))
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    command = [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0"]
+    highway = "config/highway.xodr"
+    server = subprocess.Popen(
+        [*command, "--exit-with-parent", "--map", highway], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    client = carla.Client("127.0.0.1", int(server.stdout.readline().rsplit(":", 1)[1]))
+    client.set_timeout(60.0)
+    settings = client.get_world().get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, STEP_S
+    client.get_world().apply_settings(settings)
+    results = [
+        measure(client, count, options.seconds, options.rounds) for count in options.vehicles
+    ]
+    server.terminate()
+    server.wait()
+    if options.json:
+        print(json.dumps([result._asdict() for result in results], indent=2))
+    else:
+        print("| vehicles | ticks/s | empty calls/s | share | wanted |\n|---|---|---|---|---|")
+        for r in results:
+            wanted = "" if r.wanted is None else f"{r.wanted:g}"
+            print(f"| {r.vehicles} | {r.ticks:.0f} | {r.calls:.0f} | {r.share:.3f} | {wanted} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

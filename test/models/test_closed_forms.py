@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vehicles against closed forms: acceleration, braking, coasting, top speed, bends, lanes.
+
+The solutions are those of the equations of motion, worked out here without the model: integrals
+over the speed, a balance of powers, the steady turn and the linear single-track model of Riekert
+and Schunck. docs/carla-headless.md names the figures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ros2_cosim.models.vehicle import (
+    SEDAN,
+    TRUCK,
+    VAN,
+    ActuatorCommand,
+    Vehicle,
+    VehicleParameters,
+    pedals_for,
+)
+from ros2_cosim.models.vehicle.parameters import AIR_DENSITY, GRAVITY
+
+STEP = 0.01
+PAGE = Path(__file__).parents[2] / "docs" / "carla-headless.md"
+KMH = 1.0 / 3.6
+ALL = pytest.mark.parametrize("p", [SEDAN, VAN, TRUCK], ids=lambda p: p.name)
+
+
+def _integral(f: Callable[[float], float], low: float, high: float, pieces: int = 2000) -> float:
+    """Simpson's rule."""
+    h = (high - low) / pieces
+    inner = sum((4.0 if i % 2 else 2.0) * f(low + i * h) for i in range(1, pieces))
+    return h / 3.0 * (f(low) + inner + f(high))
+
+
+def _resistance(p: VehicleParameters, v: float) -> float:
+    """Air and rolling resistance [N]."""
+    return 0.5 * AIR_DENSITY * p.drag_area * v * v + p.rolling_resistance * p.mass * GRAVITY
+
+
+def _drive(p: VehicleParameters, v: float) -> float:
+    """Drive force [N]: constant, then of constant power, within the friction of the tyres."""
+    force = min(p.max_drive_force, p.max_power / v) if v > 0.0 else p.max_drive_force
+    return min(force, p.friction * p.mass * GRAVITY)
+
+
+def _time_to(p: VehicleParameters, speed: float) -> float:
+    def inverse(v: float) -> float:
+        return p.mass / (_drive(p, v) - _resistance(p, v))
+
+    # The throttle comes by a first-order lag, which costs its time constant.
+    return _integral(inverse, 0.0, speed) + p.throttle_lag
+
+
+def _braking_way(p: VehicleParameters, speed: float) -> float:
+    def share(v: float) -> float:
+        engine = p.engine_braking_force * min(1.0, v / 4.0)
+        brakes = min(p.max_brake_force + engine, p.friction * p.mass * GRAVITY)
+        return v * p.mass / (brakes + _resistance(p, v))
+
+    # The lag loses some of the change of speed that the brakes make, while the rest goes on.
+    braking = min(p.max_brake_force, p.friction * p.mass * GRAVITY - p.engine_braking_force)
+    others = p.engine_braking_force + _resistance(p, speed)
+    lost = _brake_delay(p) * braking / (braking + others)
+    return _integral(share, 0.0, speed) + speed * lost - _second_order(p, braking, others)
+
+
+def _second_order(p: VehicleParameters, braking: float, others: float) -> float:
+    """What the lost change of speed is less on the way that it takes [m]."""
+    change = _brake_delay(p) * braking / p.mass
+    return 0.5 * change * change * p.mass / (braking + others)
+
+
+def _brake_delay(p: VehicleParameters) -> float:
+    """For so long the brakes would have to be without effect to lose what their lag loses [s].
+
+    Their force grows as ``F (1 - exp(-t / lag))`` until the tyres transmit no more.
+    """
+    room = p.friction * p.mass * GRAVITY - p.engine_braking_force
+    if room >= p.max_brake_force:
+        return p.brake_lag
+    until = -p.brake_lag * math.log(1.0 - room / p.max_brake_force)
+    grown = until - p.brake_lag * (1.0 - math.exp(-until / p.brake_lag))
+    return until - p.max_brake_force / room * grown
+
+
+def _top_speed(p: VehicleParameters) -> float:
+    """Where power and resistance are equal, or the limiter."""
+    low, high = 1.0, 150.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        wins = p.max_power > _resistance(p, middle) * middle
+        low, high = (middle, high) if wins else (low, middle)
+    return min(low, p.max_speed)
+
+
+def _simulated_time_to(p: VehicleParameters, speed: float) -> float:
+    car, time = Vehicle(p), 0.0
+    while car.vx < speed:
+        before = car.vx
+        car.step(STEP, ActuatorCommand(throttle=1.0))
+        time += STEP
+    return time - STEP * (car.vx - speed) / (car.vx - before)
+
+
+@ALL
+def test_acceleration_is_that_of_the_forces(p: VehicleParameters) -> None:
+    speed = min(100.0, 3.4 * p.max_speed) * KMH
+    assert _simulated_time_to(p, speed) == pytest.approx(_time_to(p, speed), rel=0.01)
+
+
+@ALL
+def test_the_way_of_full_braking_is_that_of_the_forces(p: VehicleParameters) -> None:
+    car = Vehicle(p, speed=100.0 * KMH)
+    while car.vx > 0.0:
+        car.step(STEP, ActuatorCommand(brake=1.0))
+    assert car.distance == pytest.approx(_braking_way(p, 100.0 * KMH), rel=0.006)
+
+
+@ALL
+def test_coasting_follows_its_closed_form(p: VehicleParameters) -> None:
+    """m dv/dt = -(A + B v^2) has the solution t = m / sqrt(AB) (atan(v0 k) - atan(v k))."""
+    a = p.rolling_resistance * p.mass * GRAVITY + p.engine_braking_force
+    b = 0.5 * AIR_DENSITY * p.drag_area
+    k = math.sqrt(b / a)
+    car, time = Vehicle(p, speed=25.0), 0.0
+    while car.vx > 6.0:  # below 4 m/s the engine drags less
+        car.step(STEP, ActuatorCommand())
+        time += STEP
+        expected = math.tan(math.atan(25.0 * k) - time * math.sqrt(a * b) / p.mass) / k
+        assert car.vx == pytest.approx(expected, abs=2e-3)
+    assert time > 20.0
+
+
+@ALL
+def test_top_speed_is_where_power_and_resistance_are_equal(p: VehicleParameters) -> None:
+    top = _top_speed(p)
+    car = Vehicle(p, speed=0.9 * top)
+    for _ in range(20_000):
+        car.step(STEP, ActuatorCommand(throttle=1.0))
+    assert car.vx == pytest.approx(top, rel=0.01) and abs(car.ax) < 1e-3
+
+
+@ALL
+@pytest.mark.parametrize("speed", [8.0, 15.0, 22.0])
+def test_a_steady_turn_has_the_steering_of_its_understeer(
+    p: VehicleParameters, speed: float
+) -> None:
+    """delta = L / R + (1 / Cf - 1 / Cr) a / g, where Cf and Cr are the stiffnesses per load."""
+    base = p.front_axle + p.rear_axle
+    gradient = (1.0 / p.front_stiffness - 1.0 / p.rear_stiffness) / GRAVITY
+    wanted = 1.5  # m/s^2, where tyres are linear
+    angle = wanted * (base / (speed * speed) + gradient)
+    car = Vehicle(p, speed=speed)
+    for _ in range(1500):
+        throttle, brake = pedals_for(p, speed - car.vx, car.vx)
+        steer = angle / p.max_steer_angle
+        car.step(STEP, ActuatorCommand(throttle, brake, steer))
+    lateral = car.vx * car.yaw_rate
+    expected = car.vx * car.vx * angle / (base + gradient * car.vx * car.vx)
+    assert lateral == pytest.approx(expected, rel=0.02)
+
+
+@ALL
+def test_a_lane_change_is_that_of_the_linear_single_track_model(p: VehicleParameters) -> None:
+    """Yaw rate and way of a sine of steering; the model is given the angle of the real wheels."""
+    speed, period = 20.0, 3.0
+    base, mass, inertia = p.front_axle + p.rear_axle, p.mass, p.yaw_inertia
+    front = p.front_stiffness * mass * GRAVITY * p.rear_axle / base
+    rear = p.rear_stiffness * mass * GRAVITY * p.front_axle / base
+    car = Vehicle(p, speed=speed)
+    vy = rate = yaw = y = 0.0
+    fine, count = 0.001, 10
+    errors, rates = [], []
+    for step in range(600):
+        time = step * STEP
+        wave = math.sin(2.0 * math.pi * time / period) if time < period else 0.0
+        throttle, brake = pedals_for(p, speed - car.vx, car.vx)
+        before = car.steer_angle
+        car.step(STEP, ActuatorCommand(throttle, brake, 0.02 / p.max_steer_angle * wave))
+        for part in range(count):
+            angle = before + (car.steer_angle - before) * (part + 0.5) / count
+            slip_front = (vy + p.front_axle * rate) / speed - angle
+            slip_rear = (vy - p.rear_axle * rate) / speed
+            force_front, force_rear = -front * slip_front, -rear * slip_rear
+            vy += fine * ((force_front + force_rear) / mass - speed * rate)
+            rate += fine * (p.front_axle * force_front - p.rear_axle * force_rear) / inertia
+            yaw += fine * rate
+            y += fine * (speed * math.sin(yaw) + vy * math.cos(yaw))
+        errors.append(abs(car.yaw_rate - rate))
+        rates.append(abs(rate))
+    assert max(errors) < 0.03 * max(rates)
+    assert abs(y) > 1.0 and car.y == pytest.approx(y, rel=0.03)
+
+
+def figures() -> list[str]:
+    """The rows of the table of the page."""
+    rows = []
+    for p in (SEDAN, VAN, TRUCK):
+        brakes = Vehicle(p, speed=100.0 * KMH)
+        while brakes.vx > 0.0:
+            brakes.step(STEP, ActuatorCommand(brake=1.0))
+        top = _top_speed(p)
+        if top > 100.0 * KMH:
+            time = f"{_simulated_time_to(p, 100.0 * KMH):.1f} s"
+            form = f"{_time_to(p, 100.0 * KMH):.1f} s"
+        else:
+            time = form = "not reached"
+        rows.append(
+            f"| {p.name} | {time} | {form} | {brakes.distance:.1f} m | "
+            f"{_braking_way(p, 100.0 * KMH):.1f} m | {top / KMH:.0f} km/h |"
+        )
+    return rows
+
+
+def test_the_page_has_these_figures() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for row in figures():
+        assert row in text
