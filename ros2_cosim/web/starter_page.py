@@ -12,8 +12,9 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
@@ -26,6 +27,7 @@ from ros2_cosim.vds.controllable import ENDED, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi, HttpAnswer, error_answer, json_answer
 from ros2_cosim.vds.data_port.http_server import DataPort, is_loopback
 from ros2_cosim.vds.data_port.messages import PortDocument, read_document
+from ros2_cosim.vds.data_port.openapi import openapi, operation, schemas_of
 from ros2_cosim.vds.data_port.view import picture_of
 from ros2_cosim.web.dashboard import RequestQueue, tell_now
 from ros2_cosim.web.driven_run import DrivenControl, drive
@@ -36,6 +38,7 @@ OUTPUT = Path("out/dashboard")
 #: State of a page whose run has not been chosen yet.
 IDLE = "idle"
 _SCENARIOS, _START, _STOP = "/api/scenarios", "/api/start", "/api/stop"
+_SCHEMA = "/api/schema"
 #: Why a run ends that is under way then.
 _CLOSED = "the page is closed"
 _METHODS = {_SCENARIOS: ("GET",), _START: ("GET", "POST"), _STOP: ("POST",)}
@@ -148,6 +151,8 @@ class StarterApi:
             parts = urlsplit(path)
         except ValueError:
             parts = urlsplit("")
+        if parts.path == _SCHEMA and method == "GET":
+            return json_answer(200, interface())
         if parts.path not in _METHODS:
             with self._lock:
                 shown = self._shown
@@ -214,6 +219,26 @@ class StarterApi:
                 return entry
         names = ", ".join(entry.name for entry in found)
         raise ConfigurationError(f"scenario: found {name[:100]!r}; there are {names}")
+
+
+def interface() -> dict[str, Any]:
+    """The interface of a port that starts runs, as OpenAPI: that of any, and the starts."""
+    described = deepcopy(openapi())
+    query = {"name": "name", "in": "query", "schema": {"type": "string"}}
+    described["paths"] |= {
+        _SCENARIOS: {
+            "get": operation("Scenarios that can be started; values of the one that is named")
+            | {"parameters": [query]}
+        },
+        _START: {
+            "get": operation("Whether a run is under way, and why the newest one failed"),
+            "post": operation("Start a scenario", None, "StartRequest"),
+        },
+        _STOP: {"post": operation("End the run under way", None, "StopRequest")},
+    }
+    for model in (StartRequest, StopRequest):
+        described["components"]["schemas"] |= schemas_of(model)
+    return described
 
 
 class StarterPage:

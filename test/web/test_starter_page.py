@@ -23,6 +23,7 @@ from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.library import NAMES
 from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.web.startable import changed_scenario, startable, values_of
 from ros2_cosim.web.starter_page import StarterPage
 
@@ -181,6 +182,14 @@ def test_a_scenario_is_started_changed_and_has_the_trace_of_the_command(
     scenario = load_scenario(folder / "mine.yaml", ["duration=2s", "parameters.speed=22.0"])
     alone = run_inproc(scenario, tmp_path / "alone", record=False)
     assert read_summary(tmp_path / "out").trace_sha256 == alone.trace_sha256
+
+
+def test_the_port_describes_its_starts(port: Port) -> None:
+    described = port.ask("api/schema")
+    assert {"/api/run", "/api/scenarios", "/api/start", "/api/stop"} <= described["paths"].keys()
+    start = described["components"]["schemas"]["StartRequest"]
+    assert set(start["properties"]) == {"scenario", "values", "rate"}
+    assert "/api/start" not in openapi()["paths"]  # those of other ports do not have it
 
 
 def test_one_run_at_a_time_which_is_ended_from_the_page(port: Port) -> None:

@@ -54,34 +54,34 @@ def openapi() -> dict[str, Any]:
         ),
     }
     for model in (IoRequest, ChangeRunRequest, TargetsRequest):
-        schemas |= _schemas_of(model)
+        schemas |= schemas_of(model)
     query = {"name": "vehicle", "in": "query", "schema": {"type": "string"}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "ros2_cosim data port", "version": __version__},
         "security": [{}, {"token": []}],
         "paths": {
-            "/api/health": {"get": _operation("Whether the run is alive, and where it is", "Run")},
-            "/api/schema": {"get": _operation("This document")},
+            "/api/health": {"get": operation("Whether the run is alive, and where it is", "Run")},
+            "/api/schema": {"get": operation("This document")},
             "/api/run": {
-                "get": _operation("Picture of the run for a dashboard"),
-                "post": _operation(
+                "get": operation("Picture of the run for a dashboard"),
+                "post": operation(
                     "Pause, resume, step, change the rate", "Run", "ChangeRunRequest"
                 ),
             },
-            "/api/scene": {"get": _operation("Lines of the road, fields of view of sensors")},
+            "/api/scene": {"get": operation("Lines of the road, fields of view of sensors")},
             "/api/camera": {
-                "get": _operation("Picture (PNG) of a camera of the world")
+                "get": operation("Picture (PNG) of a camera of the world")
                 | {"parameters": [{"name": "id", "in": "query", "schema": {"type": "integer"}}]}
             },
-            "/api/history": {"get": _operation("Speeds, gaps and accelerations of the last time")},
+            "/api/history": {"get": operation("Speeds, gaps and accelerations of the last time")},
             "/api/state": {
-                "get": _operation("Measured states and commands") | {"parameters": [query]}
+                "get": operation("Measured states and commands") | {"parameters": [query]}
             },
-            "/api/io": {"post": _operation("Command in, state out", "Vehicle", "IoRequest")},
+            "/api/io": {"post": operation("Command in, state out", "Vehicle", "IoRequest")},
             "/api/io/targets": {
-                "get": _operation("Receivers of telemetry"),
-                "post": _operation("Set the receivers of a vehicle", None, "TargetsRequest"),
+                "get": operation("Receivers of telemetry"),
+                "post": operation("Set the receivers of a vehicle", None, "TargetsRequest"),
             },
         },
         "components": {
@@ -96,17 +96,18 @@ def _object(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _schemas_of(model: type[BaseModel]) -> dict[str, Any]:
+def schemas_of(model: type[BaseModel]) -> dict[str, Any]:
     """A model and those it is built of, by name."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     return {**schema.pop("$defs", {}), model.__name__: schema}
 
 
-def _operation(
+def operation(
     summary: str, answer: str | None = None, request: str | None = None
 ) -> dict[str, Any]:
+    """An operation of a path; ``answer`` and ``request`` are names of schemas."""
     found = {"$ref": f"#/components/schemas/{answer}"} if answer else {"type": "object"}
-    operation: dict[str, Any] = {
+    told: dict[str, Any] = {
         "summary": summary,
         "responses": {
             "200": {"description": "Done", "content": {"application/json": {"schema": found}}},
@@ -118,8 +119,8 @@ def _operation(
     }
     if request:
         schema = {"$ref": f"#/components/schemas/{request}"}
-        operation["requestBody"] = {
+        told["requestBody"] = {
             "required": True,
             "content": {"application/json": {"schema": schema}},
         }
-    return operation
+    return told

@@ -273,7 +273,7 @@ function show(picture) {
   const some = listed(vehicles);
   remember(run, some);
   showFollow(vehicles, world);
-  if (isSolid()) solid.draw(vehicles, objects, scene.followed);
+  if (isSolid()) solid.draw(vehicles, objects, world?.people, scene.followed);
   else scene.draw(vehicles, objects, links, world);
   element("link-key").hidden = isSolid() || !links.length;
   showWorld(world).catch((error) => complain(error.message));

@@ -73,7 +73,7 @@ export class Scene3D {
   }
 
   // `followed`: the name of the vehicle that is looked at; else all of them.
-  draw(vehicles, objects, followed = "") {
+  draw(vehicles, objects, people = [], followed = "") {
     const { pen, width, height } = prepared(this.canvas);
     if (!vehicles.length) return;
     const one = vehicles.filter(({ name }) => name === followed);
@@ -85,9 +85,13 @@ export class Scene3D {
     const horizon = Math.max(0, height / 2 - Math.tan(this.raised) * this.focal);
     pen.fillRect(0, horizon, width, height - horizon);
     this.#road(pen);
+    // Background traffic comes as objects, by its names.
+    const high = ({ name }) => (name?.startsWith("traffic") ? 1.5 : 1.1);
     const bodies = [
+      ...people.map((box) => ({
+        box, parts: [corners(box, -0.5, 0.5, 1, 0, 1.8)], ink: colour("--accent") })),
       ...objects.map((box) => ({
-        box, parts: [corners(box, -0.5, 0.5, 1, 0, 1.1)], ink: colour("--soft") })),
+        box, parts: [corners(box, -0.5, 0.5, 1, 0, high(box))], ink: colour("--soft") })),
       ...vehicles.map((box, index) => ({ box, parts: solids(box), ink: colourOf(index) })),
     ];
     // Those behind first: what is nearer is painted over them.
