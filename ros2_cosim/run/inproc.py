@@ -7,6 +7,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from types import TracebackType
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.interfaces.wiring import wire_codec
+from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
@@ -88,20 +90,38 @@ class InprocRun:
     ) -> None:
         created = time.perf_counter_ns()
         scenario, options = prepared.scenario, prepared.options
-        output, record = prepared.output, options.record
         if realtime is None:
             realtime = realtime_run(options.rate, hard=options.hard, arrivals=options.arrivals)
         self._scenario = scenario
-        self._output = output
-        self._record = record
+        self._output = prepared.output
+        self._record = options.record
         self._progress = progress
         graph = build_graph(scenario)
         self._scope = repeatability_of(declare_all(scenario, "inproc"))
         self._realtime = realtime
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
-        self._behaviours = {
-            name: build_model(scenario, name, "inproc", realtime) for name in graph.order
-        }
+        self._behaviours: dict[str, Model] = {}
+        self._sink: Sink | None = None
+        try:
+            for name in graph.order:
+                self._behaviours[name] = build_model(scenario, name, "inproc", realtime)
+            self._set_up(prepared, graph, watch or {}, tell, slice_ns)
+        except BaseException:
+            self._give_up()
+            raise
+        self._startup_ns = time.perf_counter_ns() - created
+
+    def _set_up(
+        self,
+        prepared: PreparedRun,
+        graph: Graph,
+        watch: Mapping[tuple[str, str], Callable[[Sample], None]],
+        tell: Callable[[str], None],
+        slice_ns: int,
+    ) -> None:
+        """Make what runs the models, and what keeps their messages."""
+        scenario, options = prepared.scenario, prepared.options
+        output, record = prepared.output, options.record
         #: Times [ns] of the checkpoints that are to be written.
         self._checkpoints = list(options.checkpoints)
         self._written: list[str] = []
@@ -116,9 +136,9 @@ class InprocRun:
         self._messages: list[tuple[str, int, int, bytes]] = []
         self._watch = {
             (name, index): watch[name, port.name]
-            for name, spec in (graph.participants.items() if watch else ())
+            for name, spec in graph.participants.items()
             for index, port in enumerate(spec.outputs)
-            if watch and (name, port.name) in watch
+            if (name, port.name) in watch
         }
         self._topics = {
             name: [port.topic for port in scenario.outputs_of(name).values()]
@@ -147,7 +167,6 @@ class InprocRun:
         self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
-        self._sink: Sink | None = None
         if record or options.foxglove:
             bag = open_sink(output, scenario, graph, record)
             self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
@@ -167,7 +186,13 @@ class InprocRun:
             serve=time.sleep,
             timer=time.perf_counter_ns,
         )
-        self._startup_ns = time.perf_counter_ns() - created
+
+    def _give_up(self) -> None:
+        """Close what has been made for a run that cannot begin."""
+        with ExitStack() as stack:
+            for model in self._behaviours.values():
+                stack.callback(model.close)
+            self._close_sink()
 
     @property
     def time(self) -> int:
