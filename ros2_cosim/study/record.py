@@ -236,5 +236,5 @@ def read_study(output: Path) -> Study:
         )
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{output}: not the output of a study ({error!r})") from None
