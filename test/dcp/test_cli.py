@@ -181,7 +181,9 @@ def test_validate_names_file_line_and_fault(tmp_path: Path) -> None:
     assert len(lines) == 2
     assert re.match(r"cosim: .*bad\.dcpx, line \d+: .*Float46", lines[0])
     assert "worse.dcpx" in lines[1]
-    answers = json.loads(cosim("validate", good, bad, "--json", code=1))
+    result = CliRunner().invoke(app, ["dcp", "validate", str(good), str(bad), "--json"])
+    assert (result.exit_code, result.stderr) == (1, "")
+    answers = json.loads(result.stdout)
     assert [answer["valid"] for answer in answers] == [True, False]
     assert answers[0]["name"] == "Sine" and "Float46" in answers[1]["fault"]
 
