@@ -27,6 +27,7 @@ DESCRIPTIONS = {
 DRAWING = {
     "heights": "Heights of the vehicles [m], above 0: one for all, or one for each.",
     "lengths": "Lengths of the vehicles [m], above 0: one for all, or one for each.",
+    "odometries": "Topics of the vehicles' odometries, one for each; none: /NAME/odometry.",
     "rate": "Pictures per second of wall time, above 0.",
     "road_file": "OpenDRIVE file of the road; empty: none.",
     "sensor_fov_deg": "Angle of view of the object sensors [degrees], above 0.",

@@ -12,6 +12,7 @@ import yaml
 from support.sensor_scenario import sensor_scenario
 
 from ros2_cosim.documents.installed import share_file
+from ros2_cosim.ros.node_parameters import DRAWING
 from ros2_cosim.scenario.plan import drawing, drawn_vehicles, undrawable, with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.views import (
@@ -137,6 +138,7 @@ def test_vehicles_are_drawn_by_the_topics_that_they_have(scenario: Scenario) -> 
     found = drawing(scenario)
     assert set(found["odometries"]) == tracks(scenario)
     assert len(found["odometries"]) == len(found["vehicles"])
+    assert found.keys() <= DRAWING.keys(), "the node describes each of its parameters"
 
 
 def test_a_scenario_without_vehicles_cannot_be_drawn() -> None:
