@@ -227,8 +227,10 @@ def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
 
         def tell(time_ns: int) -> None:
             nonlocal printed
-            if time_ns // 5_000_000_000 > printed:
+            if time_ns // 5_000_000_000 != printed:  # less, where the run has begun anew
                 printed = time_ns // 5_000_000_000
+                if printed == 0:
+                    return
                 print(f"{name}: {time_ns / 1e9:.0f} s", flush=True)
 
         yield tell

@@ -3,18 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
 
 from ros2_cosim.interfaces.namespaces import inside
-
-#: A client that asks at once may not have been found yet: the middleware then waits 100 ms for it
-#: and loses the answer. It is sent so often; one that has gone is known at once.
-_SENDINGS = 50
-NOT_FOUND = "failed to send response (timeout)"
 
 
 def deferred_service(
@@ -42,18 +36,7 @@ def deferred_service(
     send = service.send_response
 
     def later(response: Any, header: Any) -> None:
-        handle(requests.pop(0), response, lambda: _deliver(send, response, header))
+        handle(requests.pop(0), response, lambda: send(response, header))
 
     # Not a declared way, but the one that both executors take.
     setattr(service, "send_response", later)  # noqa: B010 - a method, for type checkers
-
-
-def _deliver(send: Callable[[Any, Any], None], response: Any, header: Any) -> None:
-    """Send an answer, again where the client has not been found in time."""
-    for _ in range(_SENDINGS):
-        # rclpy tells it by a warning.
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", RuntimeWarning)
-            send(response, header)
-        if not any(str(warning.message).startswith(NOT_FOUND) for warning in said):
-            return

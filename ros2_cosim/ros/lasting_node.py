@@ -16,6 +16,8 @@ from typing import Any
 from rclpy.event_handler import PublisherEventCallbacks, QoSPublisherEventType
 from rclpy.node import Node
 
+from ros2_cosim.ros.answers import answer_until_heard
+
 _EVENTS = QoSPublisherEventType
 
 
@@ -82,12 +84,12 @@ class LastingNode(Node):
         asked = ("service", srv_type, srv_name, repr(options))
         service = self._taken_over(asked)
         if service is None:
-            return self._noted(
-                asked, super().create_service(srv_type, srv_name, callback, **options)
-            )
+            service = super().create_service(srv_type, srv_name, callback, **options)
+            self._noted(asked, service)
         service.callback = callback
         # What sends its answers later has put a function of its own here (deferred_service).
         vars(service).pop("send_response", None)
+        answer_until_heard(service)
         return service
 
     def create_client(self, srv_type: Any, srv_name: str, **options: Any) -> Any:

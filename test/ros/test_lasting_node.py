@@ -23,7 +23,7 @@ from std_srvs.srv import Trigger  # noqa: E402
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
 from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
 from ros2_cosim.kernel.errors import Cancelled  # noqa: E402
-from ros2_cosim.ros import deferred_service  # noqa: E402
+from ros2_cosim.ros import answers  # noqa: E402
 from ros2_cosim.ros.deferred_service import deferred_service as serve_later  # noqa: E402
 from ros2_cosim.ros.session import Session  # noqa: E402
 from ros2_cosim.ros.writers import ClockWriter, data_qos  # noqa: E402
@@ -181,23 +181,25 @@ def test_an_answer_is_sent_until_its_client_has_been_found() -> None:
         def send_response(self, response: str, header: object) -> None:
             if self.lost:
                 self.lost -= 1
-                warnings.warn(
-                    f"{deferred_service.NOT_FOUND}: of a test", RuntimeWarning, stacklevel=1
-                )
+                warnings.warn(f"{answers.NOT_FOUND}: of a test", RuntimeWarning, stacklevel=1)
             else:
                 self.answers.append(response)
 
     service = Service()
-
-    class Server:
-        def create_service(self, kind: Any, name: str, take: Callable[[Any, Any], Any]) -> Service:
-            self.take = take
-            return service
-
-        def get_namespace(self) -> str:
-            return "/"
-
-    server: Any = Server()
-    serve_later(server, Trigger, "/who", lambda request, response, send: send())
-    service.send_response(server.take("request", "answer"), "header")
+    answers.answer_until_heard(service)
+    service.send_response("answer", "header")
     assert (service.lost, service.answers) == (0, ["answer"])
+
+
+def test_services_of_a_run_send_their_answers_so() -> None:
+    """Those that answer at once and those that answer later, also when they are taken over."""
+    for name in ("first", "second"):
+        session = Session(name, [])
+        at_once = session.node.create_service(Trigger, "/at_once", lambda request, answer: answer)
+        serve_later(session.node, Trigger, "/later", lambda request, answer, send: send())
+        later = next(s for s in session.node.services if s.srv_name == "/later")
+        for service in (at_once, later):
+            assert "send_response" in vars(service)
+        session.begins_anew()
+        session.close()
+    Session("third", []).close()
