@@ -32,9 +32,16 @@ from ros2_cosim.models.controllers.theory import (
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
+from ros2_cosim.scenario.registry import find_model
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 
 RESULT_FILE: Final = "string_stability.json"
+#: What the study changes, by the parameters that a model declares: of a controller with a
+#: control law, of a V2V channel, of a referee, and the noise of a sensor.
+CONTROLLER: Final = ("law", "time_gap")
+V2V: Final = ("links", "loss")
+REFEREE: Final = ("expect_standstill", "time_limit")
+NOISE: Final = ("distance_noise", "speed_noise", "lateral_noise")
 #: The leader's sines: multiples of one per period [s], the period, and how long the platoon
 #: settles before it is measured [s]: start-up transients have died out by then.
 HARMONICS: Final = (1, 2, 3, 4, 6, 9, 13, 20)
@@ -215,7 +222,7 @@ def _platoon(options: StabilityOptions) -> Scenario:
         raise ConfigurationError(
             f"scenario {path}: scene.platoon: found {len(names)} vehicles and "
             f"{len(_controllers(scenario))} controllers; allowed is a platoon of two or more with "
-            "controllers of the model cacc_controller"
+            f"controllers, whose models have the parameters {', '.join(CONTROLLER)}"
         )
     leader = vehicles[names[0]]
     if leader.get("driver") is None:
@@ -233,7 +240,13 @@ def _platoon(options: StabilityOptions) -> Scenario:
 
 
 def _controllers(scenario: Scenario) -> list[str]:
-    return [n for n, p in scenario.participants.items() if p.model == "cacc_controller"]
+    return [n for n, p in scenario.participants.items() if _declares(p.model, CONTROLLER)]
+
+
+def _declares(model: str, parameters: Sequence[str]) -> bool:
+    """Whether a model declares all of these parameters."""
+    declared = find_model(model, "model").kind.Parameters
+    return declared is not None and declared.model_fields.keys() >= set(parameters)
 
 
 def _changed(
@@ -253,18 +266,19 @@ def _changed(
     latency = 0.0
     for participant in data["participants"].values():
         parameters = participant["parameters"]
-        if participant["model"] == "cacc_controller":
+        model = participant["model"]
+        if _declares(model, CONTROLLER):
             if setting.law is not None:
                 parameters["law"] = setting.law
                 parameters.pop("law_parameters", None)
             if setting.time_gap is not None:
                 parameters["time_gap"] = setting.time_gap
-        elif participant["model"] == "v2v_channel":
+        elif _declares(model, V2V):
             if setting.loss is not None:
                 parameters["loss"] = setting.loss
             loss = parameters.get("loss", 0.0)
             latency = _mean_latency(participant)
-        elif participant["model"] == "platoon_referee":
+        elif _declares(model, REFEREE):
             parameters["expect_standstill"] = False
             parameters["time_limit"] = data["duration"]
     scenario = make_scenario(data, base.name)
@@ -410,10 +424,8 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
     """
     quiet = base.model_dump(by_alias=True)
     for participant in quiet["participants"].values():
-        if participant["model"] == "object_sensor":
-            participant["parameters"] |= dict.fromkeys(
-                ("distance_noise", "speed_noise", "lateral_noise"), 0.0
-            )
+        if _declares(participant["model"], NOISE):
+            participant["parameters"] |= dict.fromkeys(NOISE, 0.0)
     silent = make_scenario(quiet, base.name)
 
     def stable(time_gap: float) -> bool:
