@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from ros2_cosim.documents.one_line import printable
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.errors import CosimError
 
@@ -248,7 +249,7 @@ class FarLink:
             message = _MESSAGES.validate_json(body)
         except ValidationError as error:
             raise LinkError(
-                f"found no message of this version: {error.errors()[0]['msg']}"
+                f"found no message of this version: {printable(error.errors()[0]['msg'])}"
             ) from None
         return None if isinstance(message, Alive) else message
 
