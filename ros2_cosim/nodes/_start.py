@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.interfaces.memory import forget_former_run
 from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of, process_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
@@ -99,6 +100,7 @@ def run_node(
         code = _run_once(default_name, body, starters, repetition, awaits_clock)
         if code is not None:
             return code
+        forget_former_run()
     raise AssertionError("unreachable")
 
 
