@@ -18,6 +18,7 @@ from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.records import V2VMessage
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import total
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
@@ -275,7 +276,7 @@ class _Air:
                 places[name] = (sample.value.x, sample.value.y)
         self.channel.begin(places, senders)
         busy = self.channel.busy.values()
-        self._busy_sum += sum(busy) / len(busy) if busy else 0.0
+        self._busy_sum += total(busy) / len(busy) if busy else 0.0
         self._periods += 1
 
     def carries(self, index: int) -> bool:
