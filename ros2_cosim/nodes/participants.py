@@ -32,7 +32,7 @@ from ros2_cosim.scenario.system import bare_model, with_adapters
 
 def main() -> int:
     """Run the node; the ROS parameter ``process`` names the process."""
-    return run_node("participants", partial(host, {}, SystemThreads()))
+    return run_node("participants", partial(host, {}, SystemThreads()), shared=True)
 
 
 def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
@@ -43,7 +43,7 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     :returns: whether the run begins anew
     """
     session, scenario = started.session, started.scenario
-    process = session.parameter("process", session.node.get_name())
+    process = session.process
     names = hosted(scenario).get(process, [])
     if not names:
         raise ConfigurationError(
@@ -140,7 +140,7 @@ class _Failures:
     """Reports each failure once: that of the process, or the loss of an optional participant."""
 
     def __init__(self, session: Session, starter: Starter) -> None:
-        self._process = session.node.get_name()
+        self._process = session.process
         self._starter = starter
         self._count = 0
         self._fatal = False

@@ -118,6 +118,7 @@ class Session:
         self._shows = False
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
         self._secret = secret_of()
+        self._process = ""
         self._refused: dict[str, int] = {}
         #: Made before a signal can come.
         self._lane: LaneExecutor | None = None
@@ -149,6 +150,15 @@ class Session:
         if self._executor_made is None:
             self._executor_made = self._lane or self._middleware.make_executor(self.node)
         return self._executor_made
+
+    @property
+    def process(self) -> str:
+        """The name of its process in the plan of the run: without another one, as its node."""
+        return self._process or process_name_of(self.node.get_name())
+
+    @process.setter
+    def process(self, name: str) -> None:
+        self._process = name
 
     def join_lane(self, address: str) -> None:
         """Exchange the messages of the run on its lane; before any writer or reader is made.
@@ -352,7 +362,7 @@ class Session:
             return
         publishers = {name or _UNNAMED for name in self.publishing_nodes(topic)}
         print(
-            f"{process_name_of(self.node.get_name())}: {topic}: refused a message "
+            f"{self.process}: {topic}: refused a message "
             f"({count} so far): {fault}; "
             f"publishers there: {', '.join(sorted(publishers)) or 'none that is still known'}",
             flush=True,

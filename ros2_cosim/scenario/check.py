@@ -20,6 +20,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import Model, Onlooker, Port
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
@@ -35,6 +36,11 @@ from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSett
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
+
+#: A shorter period is hardly meant where it makes for more activations than this: such a run
+#: computes for minutes, where no model needs steps as short [ns].
+SHORT_PERIOD_NS = 1_000
+MANY_PERIODS = 1_000_000
 
 
 def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
@@ -94,6 +100,19 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         raise ScenarioError(list(faults))
     assert isinstance(graph, Graph)
     return graph
+
+
+def doubts(scenario: Scenario) -> list[str]:
+    """What may be run, and is hardly meant, in lines."""
+    return [
+        f"participants.{name}.period: found {format_ns(settings.period)}, which is "
+        f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}; "
+        "a number without a unit is in nanoseconds"
+        for name, settings in scenario.participants.items()
+        if settings.period is not None
+        and settings.period < SHORT_PERIOD_NS
+        and scenario.duration // settings.period > MANY_PERIODS
+    ]
 
 
 def try_models(scenario: Scenario, shape: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
-from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified
+from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified, shared_node_name
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
@@ -74,8 +74,8 @@ class Process:
 
     @property
     def node(self) -> str:
-        """The name of its node, if it is one."""
-        return node_name_of(self.name)
+        """The name of its node, if it is one; one of several participants is the project's."""
+        return shared_node_name(self.name) if self.hosts else node_name_of(self.name)
 
     @property
     def participants(self) -> tuple[str, ...]:

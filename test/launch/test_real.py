@@ -193,7 +193,7 @@ def test_a_run_is_where_its_launch_file_puts_it(tmp_path, nothing_left):
     expected = run_inproc(load_scenario(scenario), tmp_path, record=False)
     summary = json.loads((tmp_path / "pushed" / "summary.json").read_text())
     assert summary["trace_sha256"] == expected.trace_sha256
-    assert "/fleet/a/clock:" in (tmp_path / "pushed" / "parameters.yaml").read_text()
+    assert "/fleet/a/cosim_clock:" in (tmp_path / "pushed" / "parameters.yaml").read_text()
 
 
 def test_the_launch_files_of_the_tutorial_give_one_trace(tmp_path, nothing_left):
