@@ -15,7 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, ParamSpec
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -32,7 +31,7 @@ from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane_interface import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
-from ros2_cosim.ros.node_parameters import DESCRIPTIONS
+from ros2_cosim.ros.node_parameters import DESCRIPTIONS, Told, descriptor
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
 
@@ -189,8 +188,8 @@ class Session:
         """
         if self.node.has_parameter(name):
             return self.node.get_parameter(name).value
-        descriptor = ParameterDescriptor(description=DESCRIPTIONS.get(name, ""), read_only=True)
-        value: Parameter = self.node.declare_parameter(name, default, descriptor)
+        told = DESCRIPTIONS.get(name, Told(""))
+        value: Parameter = self.node.declare_parameter(name, default, descriptor(told))
         return value.value
 
     def writer(
