@@ -94,6 +94,9 @@ def _members(
         for name in names:
             required = partial(failures.matters, name, scenario.participants[name].is_required)
             own = Session(name, host=started.session, waits=name not in together)
+            # As of a node with a process of its own.
+            own.parameter("scenario_file", "")
+            own.parameter("participant", name)
             member = started._replace(session=own)
 
             def make(name: str = name) -> Model:

@@ -88,7 +88,9 @@ def paused(
 def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None:
     tool = Tool()
     try:
-        nodes = {process.node for process in paused.request.plan if process.is_ros}
+        planned = [process for process in paused.request.plan if process.is_ros]
+        # Those of a shared process have parameters of their own, too.
+        nodes = {name for process in planned for name in (process.node, *process.hosts)}
         clocks: list[Clock] = []
         for name in sorted(nodes):
             listed = tool.ask(
