@@ -30,16 +30,14 @@ from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
-from ros2_cosim.scenario.plan import check_history
+from ros2_cosim.scenario.plan import SHORT_PERIOD_NS, check_history, unit_hint
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
 
-#: A shorter period is hardly meant where it makes for more activations than this: such a run
-#: computes for minutes, where no model needs steps as short [ns].
-SHORT_PERIOD_NS = 1_000
+#: A short period is worth a word where it makes for more activations: the run takes minutes.
 MANY_PERIODS = 1_000_000
 
 
@@ -106,8 +104,8 @@ def doubts(scenario: Scenario) -> list[str]:
     """What may be run, and is hardly meant, in lines."""
     return [
         f"participants.{name}.period: found {format_ns(settings.period)}, which is "
-        f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}; "
-        "a number without a unit is in nanoseconds"
+        f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}"
+        f"{unit_hint(settings.period)}"
         for name, settings in scenario.participants.items()
         if settings.period is not None
         and settings.period < SHORT_PERIOD_NS

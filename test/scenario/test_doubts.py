@@ -12,7 +12,9 @@ from support.control_scenarios import chain
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.scenario.check import MANY_PERIODS, SHORT_PERIOD_NS, doubts
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.check import MANY_PERIODS, check_scenario, doubts
+from ros2_cosim.scenario.plan import SHORT_PERIOD_NS
 from ros2_cosim.scenario.schema import make_scenario
 
 NOTE = (
@@ -37,6 +39,13 @@ def test_a_period_in_nanoseconds_by_mistake_is_told() -> None:
 )
 def test_periods_that_are_meant_are_not(period: object, duration: object) -> None:
     assert doubted(period, duration) == []
+
+
+def test_where_it_is_refused_the_unit_is_named_too() -> None:
+    data = chain()
+    data["participants"]["plant"]["period"] = 5
+    with pytest.raises(ConfigurationError, match="run_ahead; a number without a unit is in nano"):
+        check_scenario(make_scenario(data, "here"), "ros")
 
 
 def test_check_and_run_tell_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
