@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.memory import forget_former_run
-from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of, process_name_of
+from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
@@ -86,7 +86,11 @@ class Started(NamedTuple):
 
 
 def run_node(
-    default_name: str, body: Callable[[Started], bool | None], *, awaits_clock: bool = True
+    default_name: str,
+    body: Callable[[Started], bool | None],
+    *,
+    awaits_clock: bool = True,
+    shared: bool = False,
 ) -> int:
     """Start a node, run ``body`` and turn its outcome into an exit code.
 
@@ -94,10 +98,11 @@ def run_node(
 
     :param body: returns whether the run begins anew; then the node starts again in this process
     :param awaits_clock: whether a node that starts again has to wait for the clock to do so
+    :param shared: whether participants share the process; the ROS parameter ``process`` names it
     """
     starters: list[Starter] = []
     for repetition in itertools.count():
-        code = _run_once(default_name, body, starters, repetition, awaits_clock)
+        code = _run_once(default_name, body, starters, repetition, awaits_clock, shared)
         if code is not None:
             return code
         forget_former_run()
@@ -110,6 +115,7 @@ def _run_once(
     starters: list[Starter],
     repetition: int,
     awaits: bool,
+    shared: bool,
 ) -> int | None:
     """The exit code, None if the run begins anew.
 
@@ -119,6 +125,8 @@ def _run_once(
         _take_secret()
         with Session(node_name_of(default_name), sys.argv) as session:
             session.repetition = repetition
+            if shared:
+                session.process = session.parameter("process", session.process)
             code = _outcome(session, body, starters, awaits)
             if code is None:
                 session.begins_anew()
@@ -141,7 +149,7 @@ def _outcome(
     awaits: bool,
 ) -> int | None:
     """Run ``body``, tell the starter of a failure, and give the exit code; see above."""
-    name = process_name_of(session.node.get_name())
+    name = session.process
     try:
         path = session.parameter("scenario_file", "")
         if not path:
@@ -245,9 +253,7 @@ def profiled(
     if session.repetition or not directory:
         yield None
         return
-    spans = Spans(
-        process_name_of(session.node.get_name()), participants, session.timer, works=works
-    )
+    spans = Spans(session.process, participants, session.timer, works=works)
     session.watch(spans)
     try:
         yield spans
