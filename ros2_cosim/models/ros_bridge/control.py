@@ -30,7 +30,6 @@ class CarlaRosControl(Model):
     its dynamics. Of commands at one time the pedals count.
 
     :raises ConfigurationError: a vehicle with ``set_target_velocity`` has no odometry
-    :raises ValueError: a command asks for the reverse gear
     """
 
     Parameters = SpeedParameters
