@@ -326,8 +326,9 @@ def test_the_reverse_gear_drives_backwards(packages: Path, tmp_path: Path) -> No
     assert status.velocity == pytest.approx(-moved[-1], rel=1e-3)
 
 
-def test_traffic_lights_are_those_of_the_world() -> None:
+def test_traffic_lights_are_those_of_the_world(packages: Path) -> None:
     """At every step, as a client of the server sees them; phases last 10 s, 3 s and 2 s."""
+    scenario(data(packages))  # its message definitions
     town = CONFIG / "town.xodr"
     step_s = 0.05
     world = InProcessWorld()
