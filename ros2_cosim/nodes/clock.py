@@ -7,9 +7,10 @@ from functools import partial
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.nodes._start import Started, profiled, realtime_of, run_node
+from ros2_cosim.nodes._start import Started, bridge_objects, profiled, realtime_of, run_node
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.expected_readers import RECORDER
 
@@ -74,6 +75,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         starter=starter,
         timer=session.timer,
     )
+    BridgeServices.offer(session.node, bridge_objects(scenario))
     with profiled(started, (), works=True):
         return node.run()
 
