@@ -246,23 +246,18 @@ class Route(Section):
     roads: tuple[Whole, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
-class Place(Section):
-    """A point of the map."""
-
-    x: Number
-    y: Number
-
-
 class Synchronize(Section):
     """To be at ``place`` when ``master`` is at its own; with a final speed [m/s] there.
+
+    Both are the points that they are when the action begins.
 
     ``relative``: to that of the master. The final speed is held over the last ``steady_distance``
     and ``steady_time``.
     """
 
     master: str
-    master_place: Place
-    place: Place
+    master_place: Where
+    place: Where
     tolerance: _NotNegative = 0.0
     master_tolerance: _NotNegative = 0.0
     final_speed: Number | None = None
@@ -294,6 +289,7 @@ class Action(_OneOf):
     route: Route | None = None
     synchronize: Synchronize | None = None
     change: ValueChange | None = None
+    teleport: Where | None = None
     nothing: str | None = None
 
 
@@ -342,7 +338,7 @@ class DistanceTo(Compared):
     """A distance to another vehicle or a place."""
 
     to: str | None = None
-    place: Place | None = None
+    place: Where | None = None
     freespace: bool = False
     along_road: bool = False
     measure: Literal["longitudinal", "lateral", "euclidian"] = "longitudinal"
@@ -363,7 +359,7 @@ class SpeedRelation(Compared):
 class Reach(Section):
     """A place and how near it."""
 
-    place: Place
+    place: Where
     tolerance: _NotNegative
 
 
@@ -458,6 +454,12 @@ class Standing(Section):
     box: Box
 
 
+class Walking(Standing):
+    """A pedestrian or object that acts, where it starts, and its speed there [m/s]."""
+
+    speed: _NotNegative = 0.0
+
+
 class Storyboard(Section):
     """What the vehicles do: all of it, in the order of the file."""
 
@@ -465,6 +467,10 @@ class Storyboard(Section):
     standing: dict[str, Standing] = Field(
         default_factory=dict, description="what conditions know beside the vehicles"
     )
+    walking: dict[str, Walking] = Field(
+        default_factory=dict, description="pedestrians and objects that act"
+    )
+    teleported: tuple[str, ...] = Field(default=(), description="vehicles that are put elsewhere")
     values: dict[str, Number | str] = Field(
         default_factory=dict, description="parameters and variables that actions change"
     )
