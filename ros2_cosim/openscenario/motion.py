@@ -270,7 +270,12 @@ class Mover:
         """Begin a SpeedProfileAction."""
         speed, before = self._speed, 0.0
         parts: list[SpeedCourse] = []
-        for time, wanted in zip(action.times, action.speeds, strict=True):
+        times: list[float] = []
+        for wanted in action.speeds if action.times is None else ():
+            change = _speed(wanted) - (_speed(action.speeds[len(times) - 1]) if times else speed)
+            limit = action.max_acceleration if change > 0.0 else action.max_deceleration
+            times.append((times[-1] if times else 0.0) + abs(change) / limit)
+        for time, wanted in zip(action.times or times, action.speeds, strict=True):
             end = _speed(wanted)
             parts.append(Straight(speed if time > before else end, end, time - before))
             speed, before = end, time

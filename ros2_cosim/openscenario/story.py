@@ -76,14 +76,16 @@ class SpeedAction(Section):
 
 
 class SpeedProfile(Section):
-    """Speeds over time, joined by straight lines."""
+    """Speeds over time, joined by straight lines; without times as fast as the limits allow."""
 
-    times: tuple[_NotNegative, ...] = Field(min_length=1, max_length=MAX_PARTS)
+    times: tuple[_NotNegative, ...] | None = Field(default=None, min_length=1, max_length=MAX_PARTS)
     speeds: tuple[Number, ...] = Field(min_length=1, max_length=MAX_PARTS)
+    max_acceleration: _Positive = 5.0
+    max_deceleration: _Positive = 8.0
 
     @model_validator(mode="after")
     def _pairs(self) -> Self:
-        if len(self.times) != len(self.speeds):
+        if self.times is not None and len(self.times) != len(self.speeds):
             raise ValueError("allowed are as many times as speeds")
         return self
 

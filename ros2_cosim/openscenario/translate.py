@@ -271,9 +271,14 @@ class Translator:
         if element.has("entityRef"):
             raise element.error("entityRef: speeds relative to a vehicle are not supported")
         times, speeds, now = [], [], 0.0
-        for number, entry in enumerate(element.each("SpeedProfileEntry")):
+        entries = element.each("SpeedProfileEntry")
+        timed = [entry for entry in entries if entry.has("time")]
+        if not timed:
+            found: _Plain = {"speeds": [entry.number("speed") for entry in entries]}
+            return {"speed_profile": {**found, **_limits(element, "acceleration", "deceleration")}}
+        for number, entry in enumerate(entries):
             if not entry.has("time"):
-                raise entry.error("time: missing; entries without a time are not supported")
+                raise entry.error("time: missing; supported is a time in all entries, or in none")
             now += entry.number("time")
             if entry.number("time") < 0.0 or (number and entry.number("time") == 0.0):
                 raise entry.error(f"time: found {entry.number('time'):g}; allowed is more than 0")
@@ -297,12 +302,8 @@ class Translator:
         if len(given) != 1:
             raise element.error("allowed is one of distance and timeGap")
         action[keys[given[0]]] = element.number(given[0])
-        limits = element.find("DynamicConstraints")
-        for key, default in _LIMITS.items():
-            name = "max" + key.removeprefix("max_").capitalize()
-            value = limits.number(name, default) if limits is not None else default
-            action[key] = value if value > 0.0 else default
-        return {"keep_distance": action}
+        limits = _limits(element, "acceleration", "deceleration", "speed")
+        return {"keep_distance": {**action, **limits}}
 
     def _lane_change(self, element: Element) -> _Plain:
         target = element.one("LaneChangeTarget").choice()
@@ -600,6 +601,16 @@ def _route(first: Stretch, roads: list[int]) -> _Plain:
 
 def _compared(kind: Element) -> _Plain:
     return {"rule": kind.one_of("rule", _RULES), "value": kind.number("value")}
+
+
+def _limits(element: Element, *names: str) -> _Plain:
+    """The DynamicConstraints of an action, or what holds without."""
+    limits, found = element.find("DynamicConstraints"), {}
+    for name in names:
+        default = _LIMITS[f"max_{name}"]
+        value = limits.number(f"max{name.capitalize()}", default) if limits else default
+        found[f"max_{name}"] = value if value > 0.0 else default
+    return found
 
 
 def _dynamics(element: Element) -> _Plain:
