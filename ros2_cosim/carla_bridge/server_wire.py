@@ -76,8 +76,9 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def control_command(actor: int, throttle: float, steer: float, brake: float) -> Command:
-    """Set a vehicle's controls: forward, automatic gear, no hand brake."""
-    return [[_SET_CONTROL, [actor, [throttle, steer, brake, False, False, False, 0]]]]
+    """Set a vehicle's controls: automatic gear, backwards below zero, no hand brake."""
+    pedals = abs(throttle), steer, brake
+    return [[_SET_CONTROL, [actor, [*pedals, False, throttle < 0.0, False, 0]]]]
 
 
 def pose_command(actor: int, pose: Pose) -> Command:
