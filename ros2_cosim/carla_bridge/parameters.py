@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ros2_cosim.interfaces.scene import DEFAULT_CAR, DEFAULT_DYNAMICS
 from ros2_cosim.interfaces.sensors import SensorBlueprint, SensorForm, form_of
-from ros2_cosim.interfaces.simulator import WEATHER_PRESETS, MapChoice
+from ros2_cosim.interfaces.simulator import SETTLE_TICKS, WEATHER_PRESETS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.manoeuvres import PlannedAction
@@ -159,7 +159,7 @@ class SceneParameters:
     vehicles: tuple[VehicleSpec, ...]
     objects: tuple[ObjectSpec, ...] = ()
     weather: str = "ClearNoon"
-    settle_ticks: int = 100
+    settle_ticks: int = SETTLE_TICKS
     control_period_ns: int | None = None
     count: int | None = None
     traffic: int = 0

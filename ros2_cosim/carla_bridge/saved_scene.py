@@ -33,7 +33,6 @@ from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.street_lights import StreetLights
 from ros2_cosim.carla_headless.things import Things
-from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.saved_state import SavedAttributes
@@ -41,6 +40,7 @@ from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.manoeuvres import ManoeuvreRun
 from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.road.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.models.speed_profiles import Chain, Table
 from ros2_cosim.models.vehicle import RoadVehicle, Vehicle, VehicleParameters
 

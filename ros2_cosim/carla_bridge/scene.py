@@ -69,7 +69,10 @@ class SceneCollision(NamedTuple):
 
 
 class ActorCommand(NamedTuple):
-    """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers)."""
+    """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers).
+
+    A ``throttle`` below zero is that of the reverse gear.
+    """
 
     throttle: float
     brake: float

@@ -33,8 +33,8 @@ _CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
 PICTURE_NS = 40_000_000
 #: So many messages may wait for one viewer; the history of all topics of a scenario fits in.
 BACKLOG = 8_192
-#: At the end of a run viewers get so long to take what still waits for them [s]; the server does not
-#: tell how much that is, and drops it when it stops.
+#: At the end of a run viewers get so long to take what still waits for them [s]; the server does
+#: not tell how much that is, and drops it when it stops.
 DRAIN_S = 1.0
 
 

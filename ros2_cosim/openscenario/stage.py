@@ -220,6 +220,7 @@ class Stage:
                     self.change(action.change)
                 for name in action.actors:
                     self._cast.begin(action, name)
+            self._values.update(self._next_values)
         if self._stop_given and self._stop.fires(instant):
             for story in self._stories:
                 story.stop()

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from ros2_cosim.documents.settings import Number, Section, Whole
+from ros2_cosim.kernel.exactmath import total
 
 #: Elements below one element: more are written by no hand.
 MAX_PARTS: Final = 1000
@@ -233,7 +234,7 @@ class Trajectory(Section):
     def _one(self) -> Self:
         if [self.polyline, self.spline, self.nurbs].count(None) != 2:
             raise ValueError("allowed is one of polyline, spline and nurbs")
-        length = sum(segment.length for segment in self.spline or ())
+        length = total(segment.length for segment in self.spline or ())
         if length > MAX_LENGTH:
             raise ValueError(f"found {length:g} m of clothoids; allowed are {MAX_LENGTH:g} m")
         return self

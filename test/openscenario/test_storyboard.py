@@ -347,6 +347,21 @@ def test_values_change_and_conditions_see_it_in_the_next_period(tmp_path: Path) 
     assert found == pytest.approx(seen | changes)
 
 
+def test_conditions_see_from_the_first_period_on_what_init_has_set(tmp_path: Path) -> None:
+    text = document(
+        group(
+            marker("one", when("Parameter", "p", "equalTo", "1"))
+            + marker("two", when("Parameter", "p", "equalTo", "2"))
+        ),
+        at(1.0),
+        parameters='<ParameterDeclaration name="p" parameterType="integer" value="1"/>',
+    )
+    set_first = change("Parameter", "p", '<SetAction value="2"/>')
+    text = text.replace("<Init><Actions>", f"<Init><Actions>{set_first}")
+    assert set_first in text
+    assert begins(played(tmp_path, text)) == {"two": 0.0}
+
+
 @pytest.mark.parametrize(
     ("action", "start", "said"),
     [
