@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,10 @@ def test_a_run_that_was_changed_by_hand_is_repeated(tmp_path: Path) -> None:
     assert first.figures is not None
     acted = first.figures["driving"]["fault.front"]
     assert 0 < acted < 60
-    result = CliRunner().invoke(app, ["replay", str(tmp_path / "first")])
+    result = CliRunner().invoke(app, ["replay", str(tmp_path / "first"), "--json"])
     assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["equal"] and found["trace_sha256"] == [first.trace_sha256] * 2
 
 
 def test_a_run_without_changes_leaves_no_record(tmp_path: Path) -> None:
