@@ -192,6 +192,8 @@ def _often(cam: Cam) -> dict[str, Any]:
     if cam.heading is not None:
         heading = round(cam.heading / HEADING_DEG) % 3600
     speed = None if cam.speed is None else abs(cam.speed)
+    # What rounds to a standstill has no direction.
+    is_backward = cam.speed is not None and cam.speed < -0.5 * SPEED_MPS
     is_bent = cam.curvature is not None
     return {
         "heading": {"value": heading, "confidence": _UNSURE},
@@ -199,7 +201,7 @@ def _often(cam: Cam) -> dict[str, Any]:
             "value": _units(speed, SPEED_MPS, _NO_SPEED, 0, _FASTEST),
             "confidence": _UNSURE,
         },
-        "driveDirection": _BACKWARD if cam.speed is not None and cam.speed < 0.0 else _FORWARD,
+        "driveDirection": _BACKWARD if is_backward else _FORWARD,
         "vehicleLength": {
             "value": _units(cam.length, SIZE_M, _NO_LENGTH, 1, _LONG),
             "confidence": _UNSURE_LENGTH,

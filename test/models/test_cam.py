@@ -124,6 +124,11 @@ def test_what_a_cam_cannot_say_is_the_nearest_that_it_can() -> None:
     assert found == pytest.approx((163.82, -16.0, 6.0, 102.1, 0.1022))
 
 
+def test_a_vehicle_that_stands_faces_forward() -> None:
+    said = decoded(encoded(CAR._replace(speed=-0.004)))
+    assert said is not None and str(said.speed) == "0.0"
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
