@@ -120,7 +120,7 @@ def encoded(cam: Cam) -> bytes:
 
 
 def decoded(data: bytes) -> Cam | None:
-    """The CAM of bytes; None if a roadside station has sent it.
+    """The CAM of bytes; None if no vehicle has sent it, but a roadside station.
 
     :raises CamError: they are no CAM of this version
     """
@@ -239,8 +239,8 @@ def _path_point(point: PathPoint) -> dict[str, Any]:
     return found
 
 
-def _path(container: tuple[str, Mapping[str, Any]] | None) -> tuple[PathPoint, ...] | None:
-    if container is None:
+def _path(container: tuple[str | None, Mapping[str, Any]] | None) -> tuple[PathPoint, ...] | None:
+    if container is None or container[0] != "vehicle":  # an extension of a later version
         return None
     return tuple(
         PathPoint(

@@ -144,6 +144,25 @@ def test_other_bytes_are_refused(data: bytes, message: str) -> None:
         decoded(data)
 
 
+@pytest.mark.parametrize(("cam", "data"), VECTORS)
+def test_with_a_wrong_bit_it_is_another_cam_or_none(cam: Cam, data: str) -> None:
+    """Among them are choices of a later version, which is a bit in front of each."""
+    place = CamPlace(MUNICH)
+    others = refused = 0
+    for bit in range(4 * len(data)):
+        changed = bytearray.fromhex(data)
+        changed[bit // 8] ^= 0x80 >> bit % 8
+        try:
+            found = decoded(bytes(changed))
+        except CamError:
+            refused += 1
+            continue
+        if found is not None:
+            place.beacon(found, 0)
+        others += found != decoded(bytes.fromhex(data))
+    assert refused >= 16 and others > 200
+
+
 def odometry(x: float, y: float, yaw: float, speed: float, rate: float = 0.0) -> Odometry:
     turned = (0.0, 0.0, sin(yaw / 2), cos(yaw / 2))
     return Odometry(x, y, 3.0, *turned, speed, 0.0, 0.0, 0.0, 0.0, rate)
