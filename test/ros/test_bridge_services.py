@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of CARLA's ROS bridge: names, requests, answers. Their package is not compiled here."""
+"""The services of CARLA's ROS bridge: names, requests, answers; without their package."""
 
 from __future__ import annotations
 
