@@ -17,7 +17,7 @@ from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.carla_bridge.sensor_messages import SensorMessages
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
@@ -50,6 +50,7 @@ SCENE_STATE = SavedAttributes(
         SceneRun,
         Scene,
         SceneVehicle,
+        PlacedObject,
         Traffic,
         Reservations,
         LaneKeeper,

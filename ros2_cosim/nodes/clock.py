@@ -24,7 +24,8 @@ def main() -> int:
 def coordinate(controls: list[RunControl], started: Started) -> bool:
     """Coordinate one run.
 
-    :param controls: of the runs before in this process; that of this one is added
+    :param controls: that of the run before in this process, if there was one; that of this one
+        takes its place
     :returns: whether the run begins anew
     """
     session, scenario, graph, starter = started
@@ -52,7 +53,8 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         control.no_reset = f"participant '{passing[0]}' enters or leaves while it goes on"
     if controls:
         control.required = controls[-1].required
-    controls.append(control)
+    # Those before refer to all of their runs.
+    controls[:] = [control]
     repeat = int(session.parameter("repeat", "1"))
     settings = ClockSettings(
         started.run_id(),

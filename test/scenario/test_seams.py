@@ -23,9 +23,9 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.interfaces.seams import SeamPlace
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.earth import MapOrigin
 from ros2_cosim.models.seams.control import FromCarla, FromTwist
 from ros2_cosim.models.seams.cooperation import FromCam, ToCam
-from ros2_cosim.models.seams.earth import MapOrigin
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
