@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.interfaces.memory import forget_former_run
 from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
+from ros2_cosim.interfaces.ros_bridge_objects import BridgeObjects
+from ros2_cosim.interfaces.ros_bridge_ports import BRIDGE_MODEL
+from ros2_cosim.interfaces.scene import read_scene
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.wiring import Wiring
@@ -104,6 +108,7 @@ def run_node(
         code = _run_once(default_name, body, starters, repetition, awaits_clock, shared)
         if code is not None:
             return code
+        forget_former_run()
     raise AssertionError("unreachable")
 
 
@@ -215,6 +220,16 @@ def _take_secret() -> None:
         secrets = {(run.domain, run.namespace): run.secret for run in active_runs()}
         place = own_domain(), namespace_of(sys.argv)
         os.environ[RUN_SECRET] = secrets.get(place, "")
+
+
+def bridge_objects(scenario: Scenario) -> BridgeObjects | None:
+    """What programs may ask of CARLA's ROS bridge; None: the run has none of its topics."""
+    bridge = next((p for p in scenario.participants.values() if p.model == BRIDGE_MODEL), None)
+    if bridge is None:
+        return None
+    vehicles = dict.fromkeys(v for _, _, v in (port.partition("/") for port in bridge.outputs) if v)
+    topics = [o.topic for p in scenario.participants.values() for o in p.outputs.values()]
+    return BridgeObjects(read_scene(scenario.scene), tuple(vehicles), topics)
 
 
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
