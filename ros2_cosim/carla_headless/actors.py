@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ros2_cosim.carla_headless.ackermann import AckermannController
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox
@@ -20,8 +21,6 @@ from ros2_cosim.carla_headless.snapshot import (
 )
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
-    AckermannControl,
-    AckermannSettings,
     ActorDescription,
     BoundingBox,
     Rotation,
@@ -164,8 +163,7 @@ class VehicleActor(Actor):
         super().__init__(actor_id, blueprint, description, pose)
         self.body = body
         self.control = VehicleControl()
-        self.ackermann: AckermannControl | None = None
-        self.ackermann_settings = AckermannSettings()
+        self.ackermann = AckermannController()
         #: Physics parameters as a client has set them, None for those of the blueprint.
         self.own_physics: list[object] | None = None
         #: Whether a control holds until the next one, or for one step only.

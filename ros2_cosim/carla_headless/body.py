@@ -24,8 +24,6 @@ from ros2_cosim.carla_headless.flight import (
 from ros2_cosim.carla_headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
-    AckermannControl,
-    AckermannSettings,
     Transform,
     Vector,
     VehicleControl,
@@ -39,16 +37,12 @@ from ros2_cosim.models.vehicle import (
     RoadVehicle,
     Vehicle,
     VehicleParameters,
-    pedals_for,
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY
 from ros2_cosim.models.vehicle.pedals import engine_drag
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _MS_TO_KMH: Final = 3.6
-_SPEED_GAIN: Final = 1.0  # 1/s, of the speed controller behind Ackermann control
-_MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
-_STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
 _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
@@ -315,27 +309,6 @@ class VehicleBody:
         x1, y1, z1 = self._velocity
         self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
 
-    def follow(self, demand: AckermannControl, settings: AckermannSettings) -> VehicleControl:
-        """Controls by which the vehicle follows a speed and a steering angle.
-
-        The model's pedals give a demanded acceleration by themselves, so that of the settings
-        only the proportional gain of the speed has something to do.
-        """
-        vx = self._vehicle.vx
-        reverse = demand.speed < 0.0
-        speed = -vx if reverse else vx
-        limit = abs(demand.acceleration) or _MAX_SPEED_CORRECTION
-        gain = _SPEED_GAIN * settings.speed_kp / AckermannSettings().speed_kp
-        wanted = gain * (abs(demand.speed) - speed)
-        wanted = min(limit, max(-limit, wanted))
-        if abs(demand.speed) < _STOP_SPEED:
-            wanted = -limit
-        throttle, brake = pedals_for(self.parameters, wanted, speed)
-        if self.gearbox is not None:
-            throttle = self._ungeared(self.gearbox, throttle, vx)
-        steer = min(1.0, max(-1.0, demand.steer / self.parameters.max_steer_angle))
-        return VehicleControl(throttle, steer, brake, reverse=reverse)
-
     def _geared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
         """The throttle by which the ideal drive does what engine and gears do.
 
@@ -346,14 +319,6 @@ class VehicleBody:
         if gearbox.is_open:
             return drag / most
         return throttle * (gearbox.force(speed) + drag) / most
-
-    def _ungeared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
-        """The inverse of ``_geared``, at most full throttle."""
-        drag = engine_drag(self.parameters, abs(speed))
-        force = gearbox.force(speed) + drag
-        if force <= 0.0:
-            return throttle
-        return min(1.0, throttle * (self.parameters.max_drive_force + drag) / force)
 
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""

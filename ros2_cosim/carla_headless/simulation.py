@@ -254,7 +254,9 @@ class Simulation:
             raise CallError(str(error)) from None
         self.map_name = map_name
         self._map_changed = True
-        self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
+        if layers != ALL_LAYERS:
+            self.sensors.name_surfaces(self.world)
+            self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
         self.world.lamps.follow_sun(self.weather.sun_altitude_angle)
         self._tell_notes()
         if reset_settings:

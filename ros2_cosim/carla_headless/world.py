@@ -399,11 +399,11 @@ class World:
         """Set a vehicle's controls; they hold until changed."""
         vehicle = self.require_vehicle(actor_id)
         vehicle.control = control
-        vehicle.ackermann = None
+        vehicle.ackermann.follow(None)
 
     def apply_ackermann(self, actor_id: int, control: AckermannControl) -> None:
         """Let a vehicle follow a speed and a steering angle; holds until changed."""
-        self.require_vehicle(actor_id).ackermann = control
+        self.require_vehicle(actor_id).ackermann.follow(control)
 
     def apply_walker_control(self, actor_id: int, control: WalkerControl) -> None:
         """Set a walker's control; it holds until changed."""
@@ -449,8 +449,10 @@ class World:
     def _move(self, vehicles: list[VehicleActor], dt: float) -> None:
         """One step of the physics."""
         for vehicle in vehicles:
-            if vehicle.ackermann is not None:
-                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
+            demand = vehicle.ackermann.demand
+            if demand is not None:
+                speed, most = vehicle.body.forward_speed(), vehicle.body.parameters.max_steer_angle
+                vehicle.control = vehicle.ackermann.controls(demand, speed, most, dt)
             vehicle.body.step(dt, vehicle.control)
         for walker in self._walkers.values():
             if walker.simulates_physics:

@@ -78,12 +78,12 @@ def _ackermann(simulation: Simulation, actor: int, control: AckermannControl) ->
 
 @_method("get_ackermann_controller_settings", VALUE, u32)
 def _get_ackermann(simulation: Simulation, actor: int) -> AckermannSettings:
-    return simulation.world.require_vehicle(actor).ackermann_settings
+    return simulation.world.require_vehicle(actor).ackermann.settings
 
 
 @_method("apply_ackermann_controller_settings", NONE, u32, ackermann_settings)
 def _set_ackermann(simulation: Simulation, actor: int, settings: AckermannSettings) -> None:
-    simulation.world.require_vehicle(actor).ackermann_settings = settings
+    simulation.world.require_vehicle(actor).ackermann.settings = settings
 
 
 @_method("get_physics_control", VALUE, u32)

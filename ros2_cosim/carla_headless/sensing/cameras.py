@@ -193,7 +193,7 @@ class NormalsCamera(Camera):
 
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """Normals."""
-        red, green, blue = ((view.mesh.normals + 1.0) * 127.5 + 0.5).astype(np.uint32).T
+        red, green, blue = ((view.mesh.shades + 1.0) * 127.5 + 0.5).astype(np.uint32).T
         return _painted(view, _packed(red, green, blue), 0x808080)
 
 

@@ -91,6 +91,10 @@ class Sight:
         """The triangles of the present moment."""
         return self._scenes.scene(world)
 
+    def name_surfaces(self, world: World) -> None:
+        """Make the surfaces of the map known among its things."""
+        self._scenes.complete(world)
+
     def view(self, world: World, pose: Transform, lens: Lens) -> View:
         """What a camera of a lens sees in a place."""
         scene = self.scene(world)
@@ -121,6 +125,10 @@ class SensorHub:
     def scene(self, world: World) -> TriangleScene:
         """What rays and cameras see at the present moment."""
         return self._sight.scene(world)
+
+    def name_surfaces(self, world: World) -> None:
+        """Make the surfaces of the map known among its things."""
+        self._sight.name_surfaces(world)
 
     def prepare(self, world: World, sensor: Actor) -> None:
         """Take up a sensor that has just been spawned.
