@@ -86,6 +86,8 @@ class Actor:
         self.bounding_box: BoundingBox = blueprint.bounding_box(actor_id)
         self.collides = blueprint.extent.x > 0.0
         self.simulates_physics = True
+        #: Name of the bone of the parent that it is mounted on; none: the root.
+        self.socket = ""
         self._attributes = {a.id: a.value for a in description.attributes}
         self._box: OrientedBox | None = None
         self._x_span: tuple[float, float] | None = None

@@ -39,7 +39,7 @@ from ros2_cosim.models.vehicle import (
     VehicleParameters,
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY
-from ros2_cosim.models.vehicle.pedals import engine_drag
+from ros2_cosim.models.vehicle.pedals import air_drag, engine_drag, rolling_force
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _MS_TO_KMH: Final = 3.6
@@ -100,6 +100,14 @@ class VehicleBody:
         self._dry: VehicleParameters | None = None
         #: Engine and gears that a client has set; None: the ideal drive of the parameters.
         self.gearbox: Gearbox | None = None
+        #: Largest drag of the engine of the vehicle's class [N].
+        self.usual_drag = self.parameters.engine_braking_force
+        #: By which damped wheels lose speed [1/s], and their stiffness along the vehicle [N per
+        #: slip and m/s^2], if a client has set them; else 0: they roll freely and do not slip.
+        self.wheel_damping = 0.0
+        #: Force of the hand brake that a client has set [N]; None: it locks the rear axle.
+        self.hand_brake_force: float | None = None
+        self.wheel_stiffness = 0.0
         #: Share of the steering range over the speed [km/h] that a client has set; (): all of it.
         self.steering_curve: Curve = ()
         #: While it is not on the road: in the air, on its side or on its roof.
@@ -276,17 +284,21 @@ class VehicleBody:
         neutral = control.manual_gear_shift and control.gear == 0
         throttle, steer = 0.0 if neutral else control.throttle, control.steer
         speed = self._vehicle.vx
+        if self.wheel_damping > 0.0:
+            speed -= speed * min(1.0, self.wheel_damping * dt)
+            self._vehicle.vx = speed
         if self.gearbox is not None:
             wanted = control.gear if control.manual_gear_shift else None
             self.gearbox.step(dt, speed, wanted, reverse)
             throttle = self._geared(self.gearbox, throttle, speed)
         if self.steering_curve:
             steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
+        brake, hand_brake = control.brake, control.hand_brake
+        if hand_brake and self.hand_brake_force is not None:
+            brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
+            hand_brake = False
         self._on_road.step(
-            dt,
-            ActuatorCommand(
-                throttle, control.brake, frames.steer_to_ros(steer), reverse, control.hand_brake
-            ),
+            dt, ActuatorCommand(throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake)
         )
         self._hold()
         self._turned()
@@ -314,11 +326,19 @@ class VehicleBody:
 
         The ideal drive gives ``throttle (most + drag) - drag``: see ``pedals``.
         """
-        drag = engine_drag(self.parameters, abs(speed))
-        most = self.parameters.max_drive_force + drag
+        p = self.parameters
+        drag = engine_drag(p, abs(speed))
+        most = p.max_drive_force + drag
         if gearbox.is_open:
             return drag / most
-        return throttle * (gearbox.force(speed) + drag) / most
+        usual = min(drag, self.usual_drag)
+        wanted = throttle * gearbox.force(speed) - gearbox.drag(abs(speed), throttle, usual)
+        extra = gearbox.added_mass()
+        if extra > 0.0:
+            # The engine takes its part of what accelerates: (force - load) / (mass + extra).
+            load = rolling_force(p) + air_drag(p, abs(speed)) if speed != 0.0 else 0.0
+            wanted = (wanted * p.mass + load * extra) / (p.mass + extra)
+        return (wanted + drag) / most
 
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""

@@ -129,15 +129,19 @@ class Simulation:
             self.token(actor.id + _STREAM_OFFSET) if streams else b"",
         )
 
-    def spawn(self, description: ActorDescription, pose: Transform, parent: int = 0) -> Actor:
+    def spawn(
+        self, description: ActorDescription, pose: Transform, parent: int = 0, socket: str = ""
+    ) -> Actor:
         """Spawn an actor as a client asked for it.
+
+        :param socket: of the parent, on which the actor is mounted; none: on its root
 
         :raises CallError: with the text that the client shows
         """
         chosen = {attribute.id: attribute.value for attribute in description.attributes}
         if self.seed and chosen.get(_SEED_ATTRIBUTE) == _NO_SEED:
             chosen[_SEED_ATTRIBUTE] = str(self.seed)
-        actor = self.world.spawn(description.id, pose, chosen, parent)
+        actor = self.world.spawn(description.id, pose, chosen, parent, socket)
         if actor.blueprint.kind == "sensor":
             try:
                 self.sensors.prepare(self.world, actor)

@@ -25,6 +25,7 @@ from ros2_cosim.carla_headless.physics_control import (
     apply_physics,
     physics_control,
     read_physics_control,
+    restore_physics,
     telemetry,
 )
 from ros2_cosim.carla_headless.wire_types import (
@@ -170,4 +171,4 @@ def _chrono(simulation: Simulation, actor: int, *_parameters: Any) -> None:
 
 @_method("restore_physx_physics", NONE, u32)
 def _physx(simulation: Simulation, actor: int) -> None:
-    simulation.world.require_vehicle(actor)  # it has never left its own
+    restore_physics(simulation.world.require_vehicle(actor))
