@@ -13,6 +13,7 @@ from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.recording import Recorder, Recording
 from ros2_cosim.carla_headless.replayer import Replayer
+from ros2_cosim.carla_headless.sensing.gbuffers import Buffer
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
@@ -37,6 +38,9 @@ from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.models.road import RoadNetwork
 
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
+# G-buffers stream as offset + 16 n + buffer: above all actors.
+_GBUFFER_OFFSET, _GBUFFERS = 1 << 31, 16
+_COLOUR_CAMERA = "sensor.camera.rgb"
 
 # A client that names no seed for a sensor's noise sends the blueprint's value.
 _SEED_ATTRIBUTE, _NO_SEED = "noise_seed", "0"
@@ -45,6 +49,11 @@ _logger = logging.getLogger(__name__)
 
 Publish = Callable[[int, bytes], None]
 Wanted = Callable[[int], bool]
+
+
+def gbuffer_stream(actor_id: int, buffer: Buffer) -> int:
+    """The stream of a G-buffer of a camera."""
+    return _GBUFFER_OFFSET + _GBUFFERS * actor_id + buffer
 
 
 @dataclass
@@ -90,6 +99,8 @@ class Simulation:
         self._publish = publish
         self._wanted = wanted
         self.sensors = SensorHub()
+        #: Cameras whose G-buffers a client has switched on.
+        self.gbuffers: set[int] = set()
         self._staged_opendrive = ""
         self._map_changed = True
         self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
@@ -181,7 +192,27 @@ class Simulation:
             if self._wanted(stream):
                 for message in self.sensors.messages(world, sensor, self.weather, self.record):
                     self._publish(stream, message)
+            if sensor.id in self.gbuffers:
+                self._publish_gbuffers(sensor)
         return frame
+
+    def _publish_gbuffers(self, camera: Actor) -> None:
+        for buffer in Buffer:
+            stream = gbuffer_stream(camera.id, buffer)
+            if self._wanted(stream):
+                message = self.sensors.gbuffer(self.world, camera, self.weather, buffer)
+                if message is not None:
+                    self._publish(stream, message)
+
+    def require_colour_camera(self, actor_id: int) -> Actor:
+        """The colour camera with this id, which has G-buffers.
+
+        :raises CallError: if there is none
+        """
+        actor = self.world.require(actor_id)
+        if actor.blueprint.id != _COLOUR_CAMERA:
+            raise CallError(f"actor {actor_id} is no '{_COLOUR_CAMERA}': it has no G-buffers")
+        return actor
 
     def start_recorder(self, name: str) -> str:
         """Record from now on; returns the file's path.
@@ -254,6 +285,7 @@ class Simulation:
             self.world.load(text)
             self.stop_recorder()
             self.replayer = None
+            self.gbuffers.clear()
         except CosimError as error:
             raise CallError(str(error)) from None
         self.map_name = map_name
