@@ -39,11 +39,6 @@ _LOGGED = "the client waits for no answer: the error stands in the server's log"
 
 #: (state, note, calls) of what does not simply work.
 EXCEPTIONS: Final = (
-    (PARTLY, "positions, controls, lights and collisions; no other data",
-     "Client.start_recorder"),
-    (PARTLY, "vehicles, walkers, props and lights; sensors are not replayed: an error",
-     "Client.replay_file"),
-    (PARTLY, "the spectator is never recorded", "Client.set_replayer_ignore_spectator"),
     (PARTLY, "accepted; nothing here is translucent",
      "World.set_annotations_traverse_translucency"),
     (PARTLY, "walkers: rest pose; vehicles: body and wheels", "Actor.get_bone_names "

@@ -60,6 +60,17 @@ def compose(parent: Transform, relative: Transform) -> Transform:
     return Transform(location, Rotation(*frames.rotation_to_carla(*q)))
 
 
+def relative_to(parent: Transform, pose: Transform) -> Transform:
+    """The inverse of ``compose``: where a world pose is on ``parent``."""
+    parent_q = frames.rotation_to_ros(*parent.rotation)
+    away = (a - b for a, b in zip(pose.location, parent.location, strict=True))
+    place = frames.world_to_body(parent_q, frames.vector_to_ros(*away))
+    turn = frames.multiply(frames.conjugate(parent_q), frames.rotation_to_ros(*pose.rotation))
+    return Transform(
+        Vector(*frames.vector_to_carla(*place)), Rotation(*frames.rotation_to_carla(*turn))
+    )
+
+
 class Actor:
     """One actor; ``state`` is in CARLA's frame and units, in double precision.
 

@@ -62,6 +62,7 @@ class ReplayOptions:
 
     time_factor: float = 1.0
     ignore_hero: bool = False
+    ignore_spectator: bool = True
 
 
 class Simulation:
@@ -214,13 +215,13 @@ class Simulation:
             raise CallError(f"actor {actor_id} is no '{_COLOUR_CAMERA}': it has no G-buffers")
         return actor
 
-    def start_recorder(self, name: str) -> str:
+    def start_recorder(self, name: str, additional: bool = False) -> str:
         """Record from now on; returns the file's path.
 
         :raises CallError: the file cannot be written
         """
         self.stop_recorder()
-        self.recorder = Recorder(name, self.map_name, self.world)
+        self.recorder = Recorder(name, self.map_name, self.world, additional)
         return str(self.recorder.path)
 
     def stop_recorder(self) -> None:
@@ -230,12 +231,20 @@ class Simulation:
             self.recorder = None
 
     def replay(
-        self, name: str, start: float, duration: float, follow: int, offset: Transform
+        self,
+        name: str,
+        start: float,
+        duration: float,
+        follow: int,
+        offset: Transform,
+        *,
+        sensors: bool = False,
     ) -> str:
         """Replay a recording from now on.
 
         :param follow: recorded number of the actor that the spectator follows, 0 for none
         :param offset: place of the spectator on that actor
+        :param sensors: let recorded sensors appear, too
         :raises CallError: no such file, or its map is not one of this server's
         """
         recording = Recording(name)
@@ -244,8 +253,9 @@ class Simulation:
             self.load_map(recording.map_name, False)
         options = self.replay_options
         self.replayer = Replayer(
-            recording, self.world, start, duration, ignore_hero=options.ignore_hero
-        )
+            recording, self.world, start, duration, ignore_hero=options.ignore_hero,
+            ignore_spectator=options.ignore_spectator, sensors=sensors,
+        )  # fmt: skip
         self.replayer.follow(follow, offset)
         self.replayer.time_factor = options.time_factor
         return f"Replaying File: {recording.path}\n"

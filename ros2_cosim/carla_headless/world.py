@@ -152,7 +152,7 @@ class World:
         return self._add(known, pose, dict(attributes or {}), parent, socket)
 
     def spawn_anywhere(
-        self, blueprint: str, pose: Transform, attributes: Mapping[str, str]
+        self, blueprint: str, pose: Transform, attributes: Mapping[str, str], parent: int = 0
     ) -> Actor:
         """Spawn an actor of which a recording says that it was there, whatever stands there now.
 
@@ -169,7 +169,7 @@ class World:
             for name, value in attributes.items()
             if name in settable and settable[name].accepts(value)
         }
-        return self._add(known, pose, chosen, 0)
+        return self._add(known, pose, chosen, parent)
 
     def destroy(self, actor_id: int) -> None:
         """Remove an actor; what is attached to it stays where it is.
