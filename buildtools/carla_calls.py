@@ -47,9 +47,6 @@ EXCEPTIONS: Final = (
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (REFUSED, f"no CarSim, no Chrono; {_LOGGED}", "Vehicle.enable_carsim Vehicle.use_carsim_road "
      "Vehicle.enable_chrono_physics"),
-    (PARTLY, "accepted; the project's nodes publish to ROS, not the server",
-     "ServerSideSensor.enable_for_ros ServerSideSensor.disable_for_ros "
-     "ServerSideSensor.is_enabled_for_ros"),
     (REFUSED, f"no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
 )  # fmt: skip
 

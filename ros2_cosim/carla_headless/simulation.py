@@ -15,6 +15,7 @@ from ros2_cosim.carla_headless.recording import Recorder, Recording
 from ros2_cosim.carla_headless.replayer import Replayer
 from ros2_cosim.carla_headless.sensing.gbuffers import Buffer
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
+from ros2_cosim.carla_headless.sensor_topics import RosSensors
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
     STATE_LIGHTS_CHANGE,
@@ -100,6 +101,8 @@ class Simulation:
         self._publish = publish
         self._wanted = wanted
         self.sensors = SensorHub()
+        #: Sensors that are published to ROS 2.
+        self.ros = RosSensors()
         #: Cameras whose G-buffers a client has switched on.
         self.gbuffers: set[int] = set()
         self._staged_opendrive = ""
@@ -188,11 +191,16 @@ class Simulation:
             # Clients that listen have seen the flags: show them in one frame only.
             self._map_changed = False
             world.lamps.is_told = True
+        self.ros.tell_time(world)
         for sensor in world.sensors():
             stream = sensor.id + _STREAM_OFFSET
-            if self._wanted(stream):
+            to_client, to_ros = self._wanted(stream), self.ros.is_enabled(sensor.id)
+            if to_client or to_ros:
                 for message in self.sensors.messages(world, sensor, self.weather, self.record):
-                    self._publish(stream, message)
+                    if to_client:
+                        self._publish(stream, message)
+                    if to_ros:
+                        self.ros.publish(world, sensor, message)
             if sensor.id in self.gbuffers:
                 self._publish_gbuffers(sensor)
         return frame
@@ -204,6 +212,13 @@ class Simulation:
                 message = self.sensors.gbuffer(self.world, camera, self.weather, buffer)
                 if message is not None:
                     self._publish(stream, message)
+
+    def sensor_of_stream(self, stream_id: int) -> Actor:
+        """The sensor that streams so.
+
+        :raises CallError: if there is none
+        """
+        return self.world.require(stream_id - _STREAM_OFFSET)
 
     def require_colour_camera(self, actor_id: int) -> Actor:
         """The colour camera with this id, which has G-buffers.
@@ -296,6 +311,7 @@ class Simulation:
             self.stop_recorder()
             self.replayer = None
             self.gbuffers.clear()
+            self.ros.close()
         except CosimError as error:
             raise CallError(str(error)) from None
         self.map_name = map_name

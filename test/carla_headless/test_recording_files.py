@@ -101,4 +101,4 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     spectator, added = first.added
     assert spectator.description.id == "spectator"
     assert added.description.id == "vehicle.tesla.model3"
-    assert second.places.keys() == {added.id}
+    assert second.places.keys() == {spectator.id, added.id}

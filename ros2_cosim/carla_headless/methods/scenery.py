@@ -103,14 +103,18 @@ def _trigger(simulation: Simulation, actor: int) -> BoundingBox:
 
 
 @_method("enable_sensor_for_ros", NONE, u32)
+def _enable_for_ros(simulation: Simulation, stream: int) -> None:
+    simulation.ros.enable(simulation.sensor_of_stream(stream))
+
+
 @_method("disable_sensor_for_ros", NONE, u32)
-def _sensor_for_ros(_: Simulation, _stream: int) -> None:
-    """The server itself publishes nothing to ROS; the project's nodes do."""
+def _disable_for_ros(simulation: Simulation, stream: int) -> None:
+    simulation.ros.disable(simulation.sensor_of_stream(stream).id)
 
 
 @_method("is_sensor_enabled_for_ros", VALUE, u32)
-def _is_for_ros(_: Simulation, _stream: int) -> bool:
-    return False
+def _is_for_ros(simulation: Simulation, stream: int) -> bool:
+    return simulation.ros.is_enabled(simulation.sensor_of_stream(stream).id)
 
 
 @_method("enable_gbuffers", VOID, u32, boolean)
