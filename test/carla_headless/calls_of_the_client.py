@@ -28,7 +28,7 @@ def client() -> Iterator[Any]:
     with ticking_town() as (client, messages):
         yield client
     # What the client waits for no answer of is refused here.
-    for refused in ("has no CarSim", "has no Chrono"):
+    for refused in ("has no CarSim", "has no Chrono", "has no ROS 2"):
         assert refused in messages[0]
 
 
@@ -98,6 +98,9 @@ def test_what_is_refused_is_an_error(client: Any, objects: dict[str, Any]) -> No
     assert refused == logged.keys()
     for call in logged.values():
         call()
+    # This server was started without ROS 2.
+    objects["Sensor"].enable_for_ros()
+    assert not objects["Sensor"].is_enabled_for_ros()
     world.tick()
 
 
