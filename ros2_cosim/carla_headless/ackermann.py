@@ -29,7 +29,7 @@ _LEAST_ACCELERATION: Final = 0.0001
 _SMOOTHING: Final = 0.8
 
 
-class _Pid:
+class Pid:
     """A controller whose output and integral stay within -1 and 1."""
 
     def __init__(self, start: float) -> None:
@@ -67,7 +67,7 @@ class AckermannController:
 
     def _begin(self, speed: float) -> None:
         """Start at a speed; unlike CARLA's own one it does not take it for an acceleration."""
-        self._speed_control, self._acceleration_control = _Pid(speed), _Pid(0.0)
+        self._speed_control, self._acceleration_control = Pid(speed), Pid(0.0)
         self._steer = self._acceleration = self._pedals = 0.0
         self._speed, self._felt = speed, 0.0
         self._reverse = speed < 0.0 - _STANDING

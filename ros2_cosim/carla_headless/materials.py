@@ -20,7 +20,7 @@ Colour = tuple[int, int, int]
 Rgba = tuple[float, float, float, float]
 
 
-class Grid(NamedTuple):
+class Mosaic(NamedTuple):
     """Means of a texture, row by row from the top; red, green, blue and alpha from 0 to 1."""
 
     rows: tuple[tuple[Rgba, ...], ...]
@@ -45,12 +45,12 @@ class Look(NamedTuple):
 class Material(NamedTuple):
     """The textures of an object; None where it has none."""
 
-    normal: Grid | None = None
-    occlusion: Grid | None = None
-    diffuse: Grid | None = None
-    emissive: Grid | None = None
+    normal: Mosaic | None = None
+    occlusion: Mosaic | None = None
+    diffuse: Mosaic | None = None
+    emissive: Mosaic | None = None
 
-    def painted(self, parameter: int, grid: Grid) -> Material:
+    def painted(self, parameter: int, grid: Mosaic) -> Material:
         """The same with another texture."""
         textures = list(self)
         textures[parameter] = grid
@@ -90,7 +90,7 @@ class Material(NamedTuple):
 PLAIN: Final = Material()
 
 
-def grid_of(width: int, height: int, pixels: Sequence[Sequence[float]], scale: float) -> Grid:
+def grid_of(width: int, height: int, pixels: Sequence[Sequence[float]], scale: float) -> Mosaic:
     """The means of a texture; values are divided by ``scale``, and bounded to 0 and 1."""
     rows, columns = min(CELLS, height), min(CELLS, width)
 
@@ -106,13 +106,13 @@ def grid_of(width: int, height: int, pixels: Sequence[Sequence[float]], scale: f
         )
         return red, green, blue, alpha
 
-    return Grid(tuple(tuple(mean(row, col) for col in range(columns)) for row in range(rows)))
+    return Mosaic(tuple(tuple(mean(row, col) for col in range(columns)) for row in range(rows)))
 
 
-def _mean(grid: Grid) -> Grid:
+def _mean(grid: Mosaic) -> Mosaic:
     cells = [cell for row in grid.rows for cell in row]
     red, green, blue, alpha = (fsum(c[part] for c in cells) / len(cells) for part in range(4))
-    return Grid((((red, green, blue, alpha),),))
+    return Mosaic((((red, green, blue, alpha),),))
 
 
 def _colour(value: Rgba) -> Colour:

@@ -20,7 +20,7 @@ from ros2_cosim.carla_headless.labels import (
     TERRAIN,
     VEGETATION,
 )
-from ros2_cosim.carla_headless.materials import PLAIN, Colour, Grid, Material
+from ros2_cosim.carla_headless.materials import PLAIN, Colour, Material, Mosaic
 from ros2_cosim.carla_headless.wire_types import BoundingBox, Rotation, Transform, Vector
 from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.models import frames
@@ -186,7 +186,7 @@ class Things:
         """Show or hide all things of map layers (bits of the protocol's ``MapLayer``)."""
         self._show([t for t in self._things.values() if t.layer & layers], shown)
 
-    def paint(self, name: str, parameter: int, grid: Grid) -> bool:
+    def paint(self, name: str, parameter: int, grid: Mosaic) -> bool:
         """Give a thing a texture; False: the map has no such thing."""
         thing = self._names.get(name)
         if thing is None:
@@ -195,7 +195,7 @@ class Things:
         self.version += 1
         return True
 
-    def paint_actor(self, number: int, parameter: int, grid: Grid) -> None:
+    def paint_actor(self, number: int, parameter: int, grid: Mosaic) -> None:
         """Give an actor a texture."""
         self.painted[number] = self.painted.get(number, PLAIN).painted(parameter, grid)
 

@@ -69,7 +69,7 @@ _SMOOTHING = 40
 _GRASS: tuple[Colour, Colour] = (108, 132, 80), (102, 126, 76)
 
 
-class Ground(NamedTuple):
+class MapGround(NamedTuple):
     """The ground of a map: its triangles, seen from above, and which surface each belongs to.
 
     :ivar surfaces: the surfaces that have triangles
@@ -96,7 +96,7 @@ class _Owners:
         return self.keys.setdefault(key, len(self.keys))
 
 
-def ground_of(network: RoadNetwork) -> Ground:
+def ground_of(network: RoadNetwork) -> MapGround:
     """The ground of a map."""
     owners = _Owners()
     whole = _ground_mesh(network, owners)
@@ -113,7 +113,7 @@ def ground_of(network: RoadNetwork) -> Ground:
         road, tag = names[number]
         name = f"{_PARTS[tag]}_{road}" if tag in _PARTS else "Land"
         surfaces.append(Surface(name, tag, Vector(*low), Vector(*high)))
-    return Ground(
+    return MapGround(
         whole.changed(actors=np.zeros_like(whole.actors)),
         surfaces,
         np.searchsorted(present, numbers),

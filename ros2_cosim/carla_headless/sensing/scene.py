@@ -9,7 +9,7 @@ import numpy as np
 
 from ros2_cosim.carla_headless.materials import PLAIN, Material
 from ros2_cosim.carla_headless.sensing.axes import axes_of
-from ros2_cosim.carla_headless.sensing.ground import Ground, ground_of
+from ros2_cosim.carla_headless.sensing.ground import MapGround, ground_of
 from ros2_cosim.carla_headless.sensing.mesh import Mesh, joined, length, mesh_of
 from ros2_cosim.carla_headless.sensing.shapes import Shape, look_of, shape_of
 from ros2_cosim.carla_headless.sensing.standing import mesh_of_things
@@ -34,7 +34,7 @@ class SceneBuilder:
 
     def __init__(self) -> None:
         self._network: RoadNetwork | None = None
-        self._ground: Ground | None = None
+        self._ground: MapGround | None = None
         #: The map with its things, and the version of those.
         self._map: tuple[tuple[int, int], Mesh] | None = None
         self._shapes: dict[tuple[int, int, Material], Shape | None] = {}
@@ -84,7 +84,7 @@ class SceneBuilder:
         return bool(self._made) and made[0] is self._made[0] and made[1:] == self._made[1:]
 
 
-def _as_shown(ground: Ground, surfaces: tuple[Thing, ...]) -> Mesh:
+def _as_shown(ground: MapGround, surfaces: tuple[Thing, ...]) -> Mesh:
     """The ground without the surfaces that clients have hidden, and as they have painted it."""
     mesh = ground.mesh
     changed = [n for n, thing in enumerate(surfaces) if thing.material != PLAIN]
