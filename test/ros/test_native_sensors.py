@@ -129,7 +129,7 @@ def test_every_sensor_arrives_with_its_name_and_type(
     cloud = found["/carla/hero/top"]
     points = np.frombuffer(bytes(cloud.data), "<f4").reshape(-1, 4)
     assert len(points) == cloud.width > 50
-    assert (points[:, 2] < 0.0).all()  # what a lidar on a car meets is below it
+    assert np.median(points[:, 2]) < 0.0  # most of what a lidar on a car meets is below it
     assert found["/carla/hero/imu"].linear_acceleration.z == pytest.approx(9.81, abs=0.3)
     assert found["/clock"].clock.sec >= 0 and found["/carla/hero/gnss"].latitude != 0.0
     place = transforms["front"].transform
