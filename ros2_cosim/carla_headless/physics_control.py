@@ -21,7 +21,7 @@ from ros2_cosim.carla_headless.gearbox import Engine, Gear, Gearbox
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.carla_headless.world import CallError
 from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.kernel.exactmath import PI, degrees, radians, sincos
+from ros2_cosim.kernel.exactmath import PI, degrees, radians, sincos, total
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
 
 _FRONT = 2  # the first two of the four wheels are steered
@@ -146,7 +146,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         raise CallError("physics control: wheel radii and max_rpm must be above 0")
     if min(wheel.tire_friction for wheel in wheels) < 0.0 or control.drag_coefficient < 0.0:
         raise CallError("physics control: tire_friction and drag_coefficient must be at least 0")
-    radius = 0.01 * sum(wheel.radius for wheel in wheels) / _WHEELS
+    radius = 0.01 * total(wheel.radius for wheel in wheels) / _WHEELS
     if min(control.moi, control.damping_full, control.damping_engaged) < 0.0:
         raise CallError("physics control: moi and damping rates must be at least 0")
     if control.clutch_strength <= 0.0 or min(w.lat_stiff_max_load for w in wheels) <= 0.0:
@@ -172,7 +172,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         "max_power": min(force * top, _MOST_POWER),
         "max_speed": top,
         "max_steer_angle": radians(max(wheel.max_steer_angle for wheel in wheels)),
-        "max_brake_force": sum(wheel.max_brake_torque for wheel in wheels) / radius,
+        "max_brake_force": total(wheel.max_brake_torque for wheel in wheels) / radius,
         "front_stiffness": _stiffness(wheels[:_FRONT]),
         "rear_stiffness": _stiffness(wheels[_FRONT:]),
         "engine_braking_force": max(vehicle.body.usual_drag, Gearbox(engine).largest_drag()),
@@ -182,7 +182,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
     try:
         parameters = replace(old, **{n: v for n, v in changes.items() if n not in unchanged})
         if _FRICTION not in unchanged:
-            friction = sum(wheel.tire_friction for wheel in wheels) / _WHEELS
+            friction = total(wheel.tire_friction for wheel in wheels) / _WHEELS
             parameters = with_friction(_on_usual_tyres(vehicle, parameters), friction)
     except CosimError as error:
         raise CallError(f"physics control: {error}") from None
@@ -192,14 +192,14 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         gear = 1 if body.gearbox is None else body.gearbox.gear
         body.gearbox = Gearbox(engine)
         body.gearbox.gear = min(gear, len(engine.gears))
-    mean = sum(wheel.damping_rate for wheel in wheels) / (radius * radius)
+    mean = total(wheel.damping_rate for wheel in wheels) / (radius * radius)
     if not same["hand_brake"]:
-        torque = sum(wheel.max_handbrake_torque for wheel in wheels)
+        torque = total(wheel.max_handbrake_torque for wheel in wheels)
         body.hand_brake_force = max(torque, 0.0) / radius
     if not same["wheel_damping"]:
         body.wheel_damping = mean / parameters.mass
     if not same["wheel_stiffness"]:
-        body.wheel_stiffness = sum(wheel.long_stiff_value for wheel in wheels) / _WHEELS
+        body.wheel_stiffness = total(wheel.long_stiff_value for wheel in wheels) / _WHEELS
     if control.steering_curve != [tuple(point) for point in now.steering_curve]:
         body.steering_curve = tuple(sorted(control.steering_curve))
     vehicle.own_physics = list(control)
@@ -227,7 +227,7 @@ def _stiffness(wheels: list[Wheel]) -> float:
         return k - k * k / 3.0 + k * k * k / 27.0
 
     parts = (w.lat_stiff_value * share(w.lat_stiff_max_load) / share(_USUAL_LOAD) for w in wheels)
-    return sum(parts) / len(wheels)
+    return total(parts) / len(wheels)
 
 
 def _engine(

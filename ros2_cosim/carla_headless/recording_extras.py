@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.physics_control import physics_control
 from ros2_cosim.carla_headless.signals import LightActor, SignActor
-from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, YELLOW
 from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import BoundingBox, Vector
+from ros2_cosim.models.road.traffic_lights import GREEN, RED, YELLOW
 
 KINEMATICS, BOXES, PLATFORM_TIME, PHYSICS, LIGHT_TIMES, TRIGGERS, BONES = 12, 13, 14, 15, 16, 17, 19
 KINDS: Final = frozenset((KINEMATICS, BOXES, PLATFORM_TIME, PHYSICS, LIGHT_TIMES, TRIGGERS, BONES))

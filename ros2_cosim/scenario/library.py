@@ -33,6 +33,7 @@ NAMES: Final = (
     "packet_loss",
     "platoon20",
     "curve",
+    "slope",
     "town",
     "car_following",
 )

@@ -18,8 +18,8 @@ from ros2_cosim.carla_headless.sensing.axes import Floats
 from ros2_cosim.carla_headless.sensing.mesh import PAINT, SURFACE, Bytes
 from ros2_cosim.carla_headless.sensing.painted import Direction, box_corners, painted_box
 from ros2_cosim.carla_headless.signals import PLATE, LightActor, SignActor
-from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, YELLOW
 from ros2_cosim.carla_headless.wire_types import BoundingBox
+from ros2_cosim.models.road.traffic_lights import GREEN, RED, YELLOW
 
 # Hinges of the doors as shares of half a vehicle: along it, and the side; of hood and trunk.
 _SIDE_DOORS = ((0.45, -1.0), (0.45, 1.0), (-0.05, -1.0), (-0.05, 1.0))
