@@ -39,8 +39,11 @@ _LOGGED = "the client waits for no answer: the error stands in the server's log"
 
 #: (state, note, calls) of what does not simply work.
 EXCEPTIONS: Final = (
-    (PARTLY, "accepted; nothing here is translucent",
+    (PARTLY, "accepted; panes are painted on: nothing here is translucent",
      "World.set_annotations_traverse_translucency"),
+    (PARTLY, "sockets are bones; walkers: rest pose; vehicles: body and wheels",
+     "Actor.get_socket_names Actor.get_socket_world_transforms "
+     "Actor.get_socket_relative_transforms"),
     (PARTLY, "walkers: rest pose; vehicles: body and wheels", "Actor.get_bone_names "
      "Actor.get_bone_world_transforms Actor.get_bone_relative_transforms "
      "Vehicle.get_vehicle_bone_world_transforms Walker.get_bones Walker.set_bones "
