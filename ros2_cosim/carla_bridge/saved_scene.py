@@ -17,10 +17,11 @@ from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.carla_bridge.sensor_messages import SensorMessages
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
+from ros2_cosim.carla_headless.ackermann import AckermannController, Pid
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
@@ -28,12 +29,12 @@ from ros2_cosim.carla_headless.debug_shapes import DebugShapes
 from ros2_cosim.carla_headless.flight import FreeBody
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.carla_headless.sensing.draws import Draws, Words
+from ros2_cosim.carla_headless.sensing.gbuffers import GBuffers
 from ros2_cosim.carla_headless.sensing.hub import DEVICES, SensorHub, Sight
 from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.street_lights import StreetLights
 from ros2_cosim.carla_headless.things import Things
-from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.saved_state import SavedAttributes
@@ -41,6 +42,7 @@ from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.manoeuvres import ManoeuvreRun
 from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.road.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.models.speed_profiles import Chain, Table
 from ros2_cosim.models.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
@@ -50,6 +52,7 @@ SCENE_STATE = SavedAttributes(
         SceneRun,
         Scene,
         SceneVehicle,
+        PlacedObject,
         Traffic,
         Reservations,
         LaneKeeper,
@@ -66,12 +69,15 @@ SCENE_STATE = SavedAttributes(
         Light,
         LightGroup,
         LightController,
+        AckermannController,
+        Pid,
         VehicleBody,
         FreeBody,
         SensorHub,
         Draws,
         Noise,
         *DEVICES.values(),
+        GBuffers,
         RoadVehicle,
         Vehicle,
     ),

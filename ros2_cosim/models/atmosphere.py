@@ -21,6 +21,8 @@ The range of a sensor is told for clear air (``CLEAR_VISIBILITY``). Beyond that,
 - the *sun* veils the contrast by stray light: 10 E / theta^2 cd/m^2 (Stiles-Holladay, CIE 146), E
   being its illuminance at the sensor and theta [deg] its angle from the line of sight. Illuminance
   and luminance of the sky are those of the IES Lighting Handbook (clear, partly cloudy).
+
+docs/sensing.md says which of these sources were seen.
 """
 
 from __future__ import annotations

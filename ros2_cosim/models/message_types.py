@@ -2,6 +2,7 @@
 """Message types of the ports of models, as scenarios name them."""
 
 ACCELERATION = "geometry_msgs/msg/AccelStamped"
+BYTES = "std_msgs/msg/UInt8MultiArray"
 COLLISION = "ros2_cosim/msg/CollisionEvent"
 CONTROL = "ros2_cosim/msg/ControlCommand"
 CONTROLLER_STATUS = "ros2_cosim/msg/ControllerStatus"

@@ -7,7 +7,7 @@ narrow-band channel measurement and characterization of the 5.9 GHz DSRC frequen
 Sel. Areas Commun. 25 (2007). Fading has a Nakagami distribution: with integer m and mean power p,
 the power exceeds a limit q with exp(-m q/p) sum over k < m of (m q/p)^k / k!; m = 3 as in
 M. Killat, H. Hartenstein, "An empirical model for probability of packet reception in vehicular ad
-hoc networks", EURASIP J. Wirel. Commun. Netw. (2009).
+hoc networks", EURASIP J. Wirel. Commun. Netw. (2009). What of that was seen: docs/v2v.md.
 
 *Congestion*: frames of 6 Mbit/s in a channel of 10 MHz (IEEE 802.11, clause 17, half clocked). A
 station listens before it sends (CSMA/CA, access category best effort: AIFS 110 us, up to 15 slots
@@ -49,6 +49,9 @@ _SYMBOL_NS: Final = 8_000
 _SYMBOL_BITS: Final = 48
 #: Service and tail bits of a frame.
 _EXTRA_BITS: Final = 22
+#: Of a frame besides the CAM [byte]: MAC of a QoS frame 26 and its check sequence 4, LLC with SNAP
+#: 8, GeoNetworking 40 (basic 4, common 8, single-hop broadcast 28), BTP-B 4.
+OVERHEAD: Final = 26 + 4 + 8 + 40 + 4
 
 Place = tuple[float, float]
 
@@ -79,7 +82,18 @@ class RadioSettings(Section):
         "range is a sharp limit",
     )
     frame_bytes: Whole = Field(
-        default=350, ge=20, le=2304, description="of a beacon, with head and signature [byte]"
+        default=350,
+        ge=20,
+        le=2304,
+        description="of a beacon, with head and signature; with contents cam: of what the other "
+        "stations send [byte]",
+    )
+    cam_overhead: Whole = Field(
+        default=OVERHEAD,
+        ge=0,
+        le=1500,
+        description="with contents cam: what a frame has besides the CAM; the usual value is that "
+        "of the heads of MAC, LLC, GeoNetworking and BTP, without a signature [byte]",
     )
     others: Whole = Field(
         default=0,
@@ -99,9 +113,8 @@ class Radio:
     def __init__(self, settings: RadioSettings) -> None:
         self._settings = settings
         self._free_loss = 20.0 / _LN_10 * log(4.0 * PI * _FREE * _FREQUENCY / _LIGHT)
-        #: Time that a frame takes [ns].
-        bits = 8 * settings.frame_bytes + _EXTRA_BITS
-        self.frame_ns = _HEAD_NS + _SYMBOL_NS * -(-bits // _SYMBOL_BITS)
+        #: Time that a frame of the usual size takes [ns].
+        self.frame_ns = air_time(settings.frame_bytes)
         self._sensitivity = milliwatts(settings.sensitivity)
         self._busy = milliwatts(_BUSY)
         self._capture = milliwatts(CAPTURE)
@@ -150,6 +163,15 @@ class Radio:
         return min(1.0, exp(0.0 - shape * needed) * total)
 
 
+def air_time(size: int) -> int:
+    """Time that a frame takes [ns].
+
+    :param size: all that the MAC hands down [byte]
+    """
+    bits = 8 * size + _EXTRA_BITS
+    return _HEAD_NS + _SYMBOL_NS * -(-bits // _SYMBOL_BITS)
+
+
 def milliwatts(decibel: float) -> float:
     """The power of a level [dBm -> mW], or the ratio of one [dB -> 1]."""
     return exp(0.1 * _LN_10 * decibel)
@@ -176,7 +198,7 @@ class Attempt(NamedTuple):
 def sent_frames(
     arrivals: Sequence[int],
     hears: Sequence[Sequence[bool]],
-    frame_ns: int,
+    lengths: Sequence[int],
     period_ns: int,
     stream: RandomStream,
 ) -> list[RadioFrame]:
@@ -184,7 +206,7 @@ def sent_frames(
 
     :param arrivals: of each station, when its frame is ready [ns], negative: it sends nothing
     :param hears: of each station, whether it hears each other one
-    :param frame_ns: length of a frame
+    :param lengths: of the frame of each station [ns]
     :param period_ns: frames that have not begun by then are dropped
     :param stream: draws the slots
     """
@@ -196,16 +218,18 @@ def sent_frames(
     heapq.heapify(waiting)
     sent: list[RadioFrame] = []
     begins: list[int] = []
+    longest = max(lengths, default=0)
     while waiting:
         attempt = heapq.heappop(waiting)
         if attempt.send >= period_ns:
             break
-        # Frames that have ended before it began to wait are of no matter.
-        first = bisect_right(begins, attempt.counting - AIFS_NS - frame_ns)
+        # Frames that ended before it began to wait are of no matter: most of them are left out.
+        first = bisect_right(begins, attempt.counting - AIFS_NS - longest)
         heard = _heard(attempt, sent, first, hears[attempt.station])
         if heard is None:
             begins.append(attempt.send)
-            sent.append(RadioFrame(attempt.station, attempt.send, attempt.send + frame_ns))
+            end = attempt.send + lengths[attempt.station]
+            sent.append(RadioFrame(attempt.station, attempt.send, end))
             continue
         if attempt.is_first:
             slots = stream.integers(CONTENTION + 1)
@@ -225,7 +249,7 @@ def _heard(
         frame = sent[number]
         if frame.begin >= attempt.send:
             return None
-        if hears[frame.station]:
+        if hears[frame.station] and frame.end > attempt.counting - AIFS_NS:
             return frame
     return None
 
@@ -266,16 +290,16 @@ class SharedChannel:
         self._frames: list[RadioFrame] = []
         self._places: dict[str, Place] = {}
 
-    def begin(self, places: Mapping[str, Place], senders: Sequence[str]) -> None:
+    def begin(self, places: Mapping[str, Place], lengths: Mapping[str, int]) -> None:
         """A new period.
 
         :param places: of all vehicles [m]
-        :param senders: those that have a frame to send
+        :param lengths: of the frames of those that have one to send [ns]
         """
         self._places = dict(places)
         present = [name if name in places else None for name in self._names]
         arrivals = [
-            phase if name in senders else -1
+            phase if name in lengths else -1
             for name, phase in zip(self._names, self._phases, strict=True)
         ]
         loud = self._others_are_heard
@@ -287,7 +311,9 @@ class SharedChannel:
             ready = round(self._other_stations.uniform() * self._period)
             arrivals.append(ready if self._other_stations.bernoulli(self._other_share) else -1)
             hears.append([loud] * len(present) + [True] * self._others)
-        self._frames = sent_frames(arrivals, hears, self._radio.frame_ns, self._period, self._slots)
+        usual = self._radio.frame_ns
+        times = [lengths.get(name, usual) for name in self._names] + [usual] * self._others
+        self._frames = sent_frames(arrivals, hears, times, self._period, self._slots)
         for index, name in enumerate(self._names):
             self.busy[name] = self._busy_share(hears[index], index)
 

@@ -8,23 +8,28 @@ is lost. A lost beacon is silence on the port.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Section
+from ros2_cosim.interfaces.catalogue import DEFAULT
 from ros2_cosim.interfaces.records import V2VMessage
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import total
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.models.cam import check_installation, decoded, encoded
+from ros2_cosim.models.cam_contents import CamPlace, CamWriter, PathHistory
 from ros2_cosim.models.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering, dcc_interval
-from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
+from ros2_cosim.models.earth import MapOrigin
+from ros2_cosim.models.message_types import ACCELERATION, BYTES, CONTROL, ODOMETRY, V2V
 from ros2_cosim.models.packet_loss import (
     NO_LOSS,
     BernoulliLoss,
@@ -33,7 +38,7 @@ from ros2_cosim.models.packet_loss import (
     PacketLoss,
     make_loss,
 )
-from ros2_cosim.models.radio import Radio, RadioFrame, RadioSettings, SharedChannel
+from ros2_cosim.models.radio import Radio, RadioFrame, RadioSettings, SharedChannel, air_time
 from ros2_cosim.models.scene import scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -56,6 +61,14 @@ class ChannelParameters(Section):
         default=NO_LOSS,
         description="probability [1], {bernoulli: p} or {gilbert_elliott: {p_gb, p_bg, loss_good, "
         "loss_bad}}; each link has its own state",
+    )
+    contents: Literal["beacon", "cam"] = Field(
+        default="beacon",
+        description="what a vehicle sends: all that a V2V message has, or a CAM of ETSI EN "
+        "302 637-2 in bytes, of which a receiver gets what a CAM can say; needs the extra v2x",
+    )
+    origin: MapOrigin = Field(
+        default=MapOrigin(), description="where the map lies on the earth, with contents cam"
     )
     triggering: Literal["periodic", "cam"] = Field(
         default="periodic",
@@ -87,6 +100,10 @@ class V2VChannel(Model):
     With ``radio`` a beacon also has to get through the air: the distance to the receiver decides,
     fading, and what others send at the same time. The odometry of all receivers is needed then.
 
+    With ``contents: cam`` a vehicle sends a CAM: what a receiver gets is what its bytes say, the
+    radio's frames are as long as they are, and the outputs ``cam/<sender>``, if the scenario has
+    them, are the bytes (UInt8MultiArray).
+
     With ``triggering: cam`` a vehicle sends, on all its links at once, when its motion asks for it;
     it is activated at least every 100 ms for that.
 
@@ -104,19 +121,29 @@ class V2VChannel(Model):
         Port("acceleration/{other}", ACCELERATION, required=False, description="not used"),
         Port("control/{other}", CONTROL, required=False, description="not used"),
     )
-    output_ports = (Port("{link}", V2V, schedule="sparse", description="sender_to_receiver"),)
+    output_ports = (
+        Port("{link}", V2V, schedule="sparse", description="sender_to_receiver"),
+        Port(
+            "cam/{encoder}",
+            BYTES,
+            required=False,
+            schedule="sparse",
+            description="with contents cam: the bytes of each CAM of a sender",
+        ),
+    )
     other_ports = False
 
     @classmethod
     def port_names(
         cls, context: ModelContext, parameters: ChannelParameters
     ) -> Mapping[str, Sequence[str]]:
-        """Senders of the links, the other vehicles of the scene, and the links."""
+        """Senders of the links, the other vehicles, the links, and senders of encoded CAMs."""
         cls.check_settings(context, parameters)
         senders = tuple(dict.fromkeys(sender for sender, _ in parameters.links))
         others = tuple(name for name in scene_settings(context).vehicles if name not in senders)
         links = tuple(link_port(*link) for link in parameters.links)
-        return {"sender": senders, "other": others, "link": links}
+        encoders = senders if parameters.contents == "cam" else ()
+        return {"sender": senders, "other": others, "link": links, "encoder": encoders}
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ChannelParameters) -> None:
@@ -141,6 +168,8 @@ class V2VChannel(Model):
             raise ConfigurationError(
                 f"{context.where}.radio: found without a period of the participant; allowed is one"
             )
+        if parameters.contents == "cam":
+            check_installation(f"{context.where}.contents: cam")
         scene = scene_settings(context)
         scene_vehicles(context)
         ports: set[str] = set()
@@ -177,6 +206,9 @@ class V2VChannel(Model):
         if parameters.triggering == "cam":
             self._triggering = {sender: CamTriggering() for sender in self._senders}
         self._congestion_control = parameters.congestion_control
+        self._cams: _Cams | None = None
+        if parameters.contents == "cam":
+            self._cams = _Cams(parameters.origin, self._senders, context.output_types)
         self._vehicles = tuple(vehicles)
         self._air: _Air | None = None
         if parameters.radio is not None:
@@ -186,14 +218,18 @@ class V2VChannel(Model):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Send one beacon on each link whose sender is due."""
-        messages: dict[str, V2VMessage | None] = {
+        beacons = {
             sender: self._beacon(step, sender, info) for sender, info in self._senders.items()
         }
-        if self._air is not None:
-            self._air.begin(step, self._vehicles, [n for n, m in messages.items() if m is not None])
+        messages = {sender: beacon for sender, beacon in beacons.items() if beacon is not None}
         outputs: dict[str, Any] = {}
+        sizes: Mapping[str, int | None] = dict.fromkeys(messages)
+        if self._cams is not None:
+            messages, sizes = self._cams.encode(step, messages, outputs)
+        if self._air is not None:
+            self._air.begin(step, self._vehicles, sizes)
         for index, (sender, port, loss) in enumerate(self._links):
-            message = messages[sender]
+            message = messages.get(sender)
             if message is None:
                 continue
             lost = loss.next_is_lost()
@@ -207,10 +243,14 @@ class V2VChannel(Model):
         return outputs
 
     def report(self) -> Report:
-        """With a radio: beacons that arrived and that did not, and how busy the channel was."""
-        if self._air is None:
-            return Report()
-        figures = {"received": self.received, "lost": self.lost, "busy_ratio": self._air.mean_busy}
+        """With a radio or CAMs: beacons that arrived and that did not; how busy, and how long."""
+        figures: dict[str, Any] = {}
+        if self._air is not None or self._cams is not None:
+            figures = {"received": self.received, "lost": self.lost}
+        if self._air is not None:
+            figures["busy_ratio"] = self._air.mean_busy
+        if self._cams is not None:
+            figures |= {"cams": self._cams.count, "cam_bytes": self._cams.mean_bytes}
         return Report(figures=figures)
 
     def save_state(self) -> Any:
@@ -251,6 +291,52 @@ class V2VChannel(Model):
         )  # fmt: skip
 
 
+class _Cams:
+    """What vehicles say in encoded CAMs."""
+
+    def __init__(
+        self, origin: MapOrigin, senders: Mapping[str, VehicleInfo], ports: Container[str]
+    ) -> None:
+        self._writers = {sender: CamWriter(info, origin) for sender, info in senders.items()}
+        self._place = CamPlace(origin)
+        self._ports = {s: f"cam/{s}" for s in senders if f"cam/{s}" in ports}
+        #: CAMs so far, and their bytes.
+        self.count = self._bytes = 0
+
+    @property
+    def mean_bytes(self) -> float:
+        """Length of a CAM, the mean of all [byte]."""
+        return self._bytes / self.count if self.count else 0.0
+
+    def encode(
+        self, step: Step, beacons: Mapping[str, V2VMessage], outputs: dict[str, Any]
+    ) -> tuple[dict[str, V2VMessage], dict[str, int | None]]:
+        """What receivers get instead of the beacons, and the bytes of each CAM.
+
+        :param outputs: of the channel; the bytes that the scenario asks for are added
+        """
+        found: dict[str, V2VMessage] = {}
+        sizes: dict[str, int | None] = {}
+        for sender, beacon in beacons.items():
+            odometry = step.latest[f"odometry/{sender}"]
+            assert odometry is not None
+            cam = self._writers[sender].cam(
+                step.time, odometry.value, beacon.acceleration, beacon.braking
+            )
+            data = encoded(cam)
+            said = decoded(data)
+            message = None if said is None else self._place.beacon(said, step.time)
+            assert message is not None  # a CamWriter gives place, heading and speed
+            found[sender] = message
+            sizes[sender] = len(data)
+            self.count += 1
+            self._bytes += len(data)
+            port = self._ports.get(sender)
+            if port is not None:
+                outputs[port] = DEFAULT.record(BYTES)(data=data)
+        return found, sizes
+
+
 class _Air:
     """The radio channel below the links."""
 
@@ -262,20 +348,29 @@ class _Air:
         senders = tuple(dict.fromkeys(sender for sender, _ in links))
         stream = partial(RandomStream, context.run_seed, context.name)
         self.channel = SharedChannel(radio, senders, context.period_ns, stream)
+        self._usual_bytes = radio.frame_bytes
+        self._overhead = radio.cam_overhead
         self._draws = [stream(f"radio/{sender}/{receiver}") for sender, receiver in links]
         self._busy_sum = 0.0
         self._periods = 0
 
-    def begin(self, step: Step, vehicles: Sequence[str], senders: Sequence[str]) -> None:
-        """Let all that have a beacon send it."""
+    def begin(self, step: Step, vehicles: Sequence[str], sizes: Mapping[str, int | None]) -> None:
+        """Let all that have a beacon send it.
+
+        :param sizes: sender -> bytes of its CAM, None: it is a beacon of the usual size
+        """
         places = {}
         for name in vehicles:
             sample = step.latest.get(f"odometry/{name}")
             if sample is not None:
                 places[name] = (sample.value.x, sample.value.y)
-        self.channel.begin(places, senders)
+        lengths = {
+            sender: air_time(self._usual_bytes if size is None else size + self._overhead)
+            for sender, size in sizes.items()
+        }
+        self.channel.begin(places, lengths)
         busy = self.channel.busy.values()
-        self._busy_sum += sum(busy) / len(busy) if busy else 0.0
+        self._busy_sum += total(busy) / len(busy) if busy else 0.0
         self._periods += 1
 
     def carries(self, index: int) -> bool:
@@ -289,7 +384,8 @@ class _Air:
 
 
 _STATE = SavedAttributes(
-    parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering, SharedChannel, _Air),
+    parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering, SharedChannel, _Air, _Cams)
+    + (CamWriter, PathHistory),
     values=(RadioFrame,),
-    constants=(Radio, Section),
+    constants=(Radio, Section, VehicleInfo, CamPlace),
 )

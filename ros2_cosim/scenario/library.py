@@ -33,7 +33,9 @@ NAMES: Final = (
     "packet_loss",
     "platoon20",
     "curve",
+    "slope",
     "town",
+    "mixed_traffic",
     "car_following",
 )
 DEFAULT: Final = "roadblock"

@@ -9,7 +9,7 @@ what the template says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -61,6 +61,12 @@ class V2VTemplate(Section):
     )
     loss: Any = Field(default=0.0, description="as of the model v2v_channel")
     triggering: Any = Field(default="periodic", description="as of the model v2v_channel")
+    contents: Any = Field(
+        default="beacon",
+        description="as of the model v2v_channel; with cam, the bytes of each vehicle's CAMs are "
+        "on /v2v/NAME/cam",
+    )
+    origin: Any = Field(default=None, description="as of the model v2v_channel")
     radio: Any = Field(
         default=None, description="as of the model v2v_channel: {} for the usual radio"
     )
@@ -304,12 +310,16 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
 def _v2v(
     template: PlatoonTemplate, platoon: Sequence[str], links: Sequence[tuple[str, str]]
 ) -> _Mapping:
-    senders = {sender for sender, _ in links}
+    senders = dict.fromkeys(sender for sender, _ in links)
     own = template.v2v
     inputs: _Mapping = {}
     parameters: _Mapping = {}
     if own.model == V2V_MODEL:
         parameters = {"loss": own.loss, "triggering": own.triggering}
+        if own.contents != "beacon":
+            parameters["contents"] = own.contents
+        if own.origin is not None:
+            parameters["origin"] = own.origin
         if own.radio is not None:
             parameters["radio"] = own.radio
             parameters["congestion_control"] = own.congestion_control
@@ -338,7 +348,22 @@ def _v2v(
                 latency=own.latency,
             )
             for sender, name in links
-        },
+        }
+        | _encoded(own, senders),
+    }
+
+
+def _encoded(own: V2VTemplate, senders: Iterable[str]) -> _Mapping:
+    """The outputs of encoded CAMs."""
+    if own.contents != "cam" or own.model != V2V_MODEL:
+        return {}
+    return {
+        f"cam/{sender}": {
+            "type": "std_msgs/msg/UInt8MultiArray",
+            "topic": f"/v2v/{sender}/cam",
+            "schedule": "sparse",
+        }
+        for sender in senders
     }
 
 

@@ -93,7 +93,9 @@ def everyone(count: int) -> list[list[bool]]:
 def air(
     arrivals: Sequence[int], hears: Sequence[Sequence[bool]], seed: int = 1
 ) -> list[RadioFrame]:
-    return sent_frames(arrivals, hears, FRAME, PERIOD, RandomStream(seed, "t", "slots"))
+    return sent_frames(
+        arrivals, hears, [FRAME] * len(arrivals), PERIOD, RandomStream(seed, "t", "slots")
+    )
 
 
 def test_a_station_waits_until_the_channel_is_free() -> None:
@@ -132,7 +134,7 @@ def test_hidden_stations_do_not_wait_for_each_other() -> None:
 
 def test_what_comes_too_late_is_dropped() -> None:
     stream = RandomStream(1, "t", "slots")
-    frames = sent_frames(range(120), everyone(120), FRAME, 3_000_000, stream)
+    frames = sent_frames(range(120), everyone(120), [FRAME] * 120, 3_000_000, stream)
     assert frames[-1].begin < 3_000_000 and 5 <= len(frames) < 120
 
 
@@ -143,7 +145,7 @@ def channel(
         return RandomStream(seed, "v2v", name)
 
     made_channel = SharedChannel(RadioSettings(**radio), tuple(places), PERIOD, stream)
-    made_channel.begin(places, senders)
+    made_channel.begin(places, dict.fromkeys(senders, FRAME))
     return made_channel
 
 

@@ -23,7 +23,9 @@ SHORTER = {
     "drive_cycle": ["duration=30s"],
     "platoon20": ["duration=8s"],
     "curve": ["duration=20s"],
+    "slope": ["duration=30s", "parameters.vehicles=3"],
     "town": ["duration=40s"],
+    "mixed_traffic": ["duration=20s"],
     "stop_and_go": ["parameters.stops=1", "parameters.vehicles=3"],
     "car_following": ["duration=10s"],
 }

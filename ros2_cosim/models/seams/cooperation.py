@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""V2V messages as ETSI CAMs (EN 302 637-2), in the ROS types of ``etsi_its_cam_msgs``.
+"""V2V messages as ETSI CAMs (EN 302 637-2): in the ROS types of ``etsi_its_cam_msgs``, or encoded.
 
 A CAM has the resolution of its units: 0.1 microdegree, 0.01 m/s, 0.1 m/s^2, 0.1 m, 1 ms. It says
 nothing of the acceleration that a controller demands: on reception the measured one stands for it.
@@ -15,8 +15,10 @@ from typing import Any
 from ros2_cosim.interfaces.catalogue import DEFAULT
 from ros2_cosim.interfaces.records import V2VMessage
 from ros2_cosim.interfaces.seams import InputSeam, OutputSeam, SeamPlace
-from ros2_cosim.models.message_types import V2V
-from ros2_cosim.models.seams.earth import MapOrigin, TangentPlane
+from ros2_cosim.models.cam import CamError, check_installation, decoded
+from ros2_cosim.models.cam_contents import CamPlace
+from ros2_cosim.models.earth import MapOrigin, TangentPlane
+from ros2_cosim.models.message_types import BYTES, V2V
 
 CAM = "etsi_its_cam_msgs/msg/CAM"
 _PROTOCOL_VERSION = 2
@@ -170,6 +172,30 @@ class FromCam(InputSeam):
                 and pedals[0] & _BRAKE_PEDAL
             ),
         )
+
+
+class FromCamBytes(InputSeam):
+    """Encoded CAMs of vehicles as beacons; bytes that are none are not taken."""
+
+    Parameters = MapOrigin
+    source_types = (BYTES,)
+    target_type = V2V
+
+    def __init__(self, place: SeamPlace, parameters: MapOrigin) -> None:
+        check_installation(place.where)
+        self._place = CamPlace(parameters)
+
+    def convert(self, record: Any, sent: Mapping[str, Any]) -> V2VMessage | None:
+        """The beacon, as if it were received at time 0."""
+        return self.received(record, sent, 0)
+
+    def received(self, record: Any, sent: Mapping[str, Any], stamp: int) -> V2VMessage | None:
+        """The beacon, which was generated less than 65.536 s before it was received."""
+        try:
+            cam = decoded(bytes(record.data))
+        except CamError:
+            return None
+        return None if cam is None else self._place.beacon(cam, stamp)
 
 
 def _known(tenths: int, unavailable: int) -> float:

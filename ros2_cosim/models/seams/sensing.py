@@ -24,9 +24,9 @@ from ros2_cosim.interfaces.records import (
     Odometry,
 )
 from ros2_cosim.interfaces.seams import NoParameters, OutputSeam, SeamPlace
+from ros2_cosim.models.earth import MapOrigin, TangentPlane
 from ros2_cosim.models.message_parts import MessageParts
 from ros2_cosim.models.message_types import ACCELERATION, OBJECTS, ODOMETRY
-from ros2_cosim.models.seams.earth import MapOrigin, TangentPlane
 from ros2_cosim.models.vehicle.parameters import GRAVITY
 
 _Variance = Annotated[Number, Field(ge=0)]
