@@ -245,11 +245,10 @@ def children_of(parent: int) -> dict[str, int]:
             words = (directory / "cmdline").read_text().replace("\0", " ").split()
         except (OSError, IndexError):
             continue
-        names = [
-            process_name_of(word.removeprefix("__node:="))
-            for word in words
-            if word.startswith("__node:=")
-        ]
+        given = [w.removeprefix("process:=") for w in words if w.startswith("process:=")]
+        shared = list(map(json.loads, given))
+        nodes = [w.removeprefix("__node:=") for w in words if w.startswith("__node:=")]
+        names = shared or list(map(process_name_of, nodes))
         if names:
             found[names[0]] = int(directory.name)
     return found

@@ -26,9 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from string import ascii_lowercase
 
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -119,8 +120,8 @@ def run_master(duration: str, transport: str) -> None:
 # -- between the hosts -----------------------------------------------------------------------
 
 
-def relay(ends: tuple[str, str], latency_s: float, jitter_s: float, loss: float) -> None:
-    """Pass packets on between two interfaces, until this process is told to end."""
+def relay(ends: list[str], latency_s: float, jitter_s: float, loss: float) -> None:
+    """Pass the packets of each interface on to all others, until this process is told to end."""
     rng = random.Random(1)
     socks = []
     for name in ends:
@@ -141,9 +142,11 @@ def relay(ends: tuple[str, str], latency_s: float, jitter_s: float, loss: float)
             is_ip = frame[12:14] == b"\x08\x00"
             if is_ip and rng.random() < loss:
                 continue
-            number += 1
             due = time.monotonic() + latency_s + (rng.random() * jitter_s if is_ip else 0.0)
-            heapq.heappush(waiting, (due, number, 1 - socks.index(sock), frame))
+            for side, other in enumerate(socks):
+                if other is not sock:
+                    number += 1
+                    heapq.heappush(waiting, (due, number, side, frame))
         while waiting and waiting[0][0] <= time.monotonic():
             _, _, side, frame = heapq.heappop(waiting)
             try:
@@ -160,11 +163,20 @@ def ip(*arguments: str) -> None:
 @contextmanager
 def two_hosts(latency_s: float, jitter_s: float, loss: float) -> Iterator[tuple[str, str]]:
     """Two namespaces joined by the relay; yields their names and takes all down again."""
+    with joined_hosts((SLAVE, MASTER), latency_s, jitter_s, loss) as (slave, master):
+        yield slave, master
+
+
+@contextmanager
+def joined_hosts(
+    addresses: Sequence[str], latency_s: float, jitter_s: float, loss: float
+) -> Iterator[list[str]]:
+    """Namespaces with these addresses, of one network, joined by the relay; yields their names."""
     mark = f"{os.getpid() % 100000}"
-    hosts = (f"dcpa{mark}", f"dcpb{mark}")
+    hosts = [f"dcp{letter}{mark}" for letter in ascii_lowercase[: len(addresses)]]
     passing: subprocess.Popen[bytes] | None = None
     try:
-        for host, address in zip(hosts, (SLAVE, MASTER), strict=True):
+        for host, address in zip(hosts, addresses, strict=True):
             ip("netns", "add", host)
             ip("link", "add", f"{host}r", "type", "veth", "peer", "name", "dcp0", "netns", host)
             ip("link", "set", f"{host}r", "up")
@@ -230,7 +242,7 @@ def main() -> int:
     parser.add_argument("--loss", type=float, default=0.005)
     parser.add_argument("--transport", nargs="+", default=["tcp", "udp"])
     parser.add_argument("--role", default="measure", help=argparse.SUPPRESS)
-    parser.add_argument("--ends", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--ends", nargs="+", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.role == "offloads":
         switch_off_offloads("dcp0")

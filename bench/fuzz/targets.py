@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from bench.fuzz import dcp_targets, file_targets, state_targets, wire_targets
+from bench.fuzz import dcp_targets, file_targets, run_targets, state_targets, wire_targets
 from bench.fuzz.target import Target
 
 TARGETS: dict[str, Target] = {
@@ -13,5 +13,6 @@ TARGETS: dict[str, Target] = {
         *wire_targets.TARGETS,
         *file_targets.TARGETS,
         *state_targets.TARGETS,
+        *run_targets.TARGETS,
     )
 }

@@ -84,7 +84,8 @@ class SceneSlave(SlaveModel):
         assert self._run is not None
         started = time.perf_counter_ns()
         with self._remembering():
-            self._run.step(self._variables.commands(self.inputs))
+            variables, inputs = self._variables, self.inputs
+            self._run.step(variables.commands(inputs), variables.places(inputs))
             self._publish(static=False)
         self.steps += 1
         self.step_ns += time.perf_counter_ns() - started

@@ -2,7 +2,8 @@
 """The DCP variables of a scene: one per field of each port's record.
 
 A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are
-arrays, sent in the Initialization superstate only. Collisions come as the latest event and
+arrays, sent in the Initialization superstate only. What is placed has an input ``count`` beside the
+fields of ``place/NAME``: it is put there when that grows. Collisions come as the latest event and
 the number of events so far. Vehicles that are no participants' are one binary variable
 (``road_users``), where the scenario has a use for them.
 
@@ -24,7 +25,7 @@ from ros2_cosim.carla_bridge.parameters import (
     MAX_TRAFFIC,
     SceneParameters,
 )
-from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC
+from ros2_cosim.carla_bridge.plant import MEASURED, PLACE, TRAFFIC
 from ros2_cosim.carla_bridge.road_users import MOST_BYTES, packed
 from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
 from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
@@ -65,6 +66,8 @@ _SENSOR_UNITS: Mapping[str, str] = {
     **dict.fromkeys(("altitude",), "m"),
     **dict.fromkeys(("compass",), "rad"),
 }
+#: Of what comes now and then: how often it has come.
+COUNT = "count"
 _INTEGERS = ("id", "classification", "vehicle", "other")
 
 
@@ -94,7 +97,9 @@ class SceneVariables:
         self._inputs = [spec.name for spec in parameters.vehicles if spec.driver is None]
         self._vehicles = described
         self._present = {spec.name for spec in parameters.present}
-        self._objects = len(parameters.objects)
+        self._objects = len(parameters.standing)
+        self._placed = [v.name for v in parameters.vehicles if v.placed]
+        self._placed += [entry.name for entry in parameters.objects if entry.placed]
         self._parameters = parameters
         #: Values of the sensors: numbers hold, a binary is there in one step only.
         self._sensors = {MEASURED + spec.name: _nothing(spec.form) for spec in parameters.sensors}
@@ -145,6 +150,18 @@ class SceneVariables:
             commands[vehicle] = None if absent else command
         return commands
 
+    def places(self, values: Sequence[Any]) -> dict[str, tuple[int, Odometry]]:
+        """Of what has been given a place: how many so far, and the last one."""
+        size = len(Odometry._fields) + 1
+        first = len(self._inputs) * len(ControlCommand._fields)
+        places = {}
+        for name in self._placed:
+            *there, count = values[first : first + size]
+            first += size
+            if count:
+                places[name] = int(count), Odometry(*there)
+        return places
+
     def _units(self) -> Mapping[str, str]:
         return _SENSOR_UNITS if self._sensors else _UNITS
 
@@ -182,6 +199,9 @@ class SceneVariables:
         names: list[tuple[str, str, Causality, int]] = []
         for vehicle in self._inputs:
             names += [(f"control/{vehicle}", f, Causality.INPUT, 0) for f in ControlCommand._fields]
+        for name in self._placed:
+            fields = (*Odometry._fields, COUNT)
+            names += [(f"{PLACE}{name}", field, Causality.INPUT, 0) for field in fields]
         for vehicle in self._vehicles:
             names += [(f"odometry/{vehicle}", f, Causality.OUTPUT, 0) for f in Odometry._fields]
             names += [
@@ -265,7 +285,7 @@ def _variable(
         data_type = DataType.uint32
     start: Any = None
     if causality is Causality.INPUT:
-        start = 0.0
+        start = 0 if field == COUNT else 0.0
     return Variable(
         f"{port}.{field}",
         number,

@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from typing import Any
 
-from ros2_cosim.carla_bridge.dcp_variables import SENSOR_RECORDS, Received, SceneVariables
+from ros2_cosim.carla_bridge.dcp_variables import (
+    COUNT,
+    SENSOR_RECORDS,
+    Received,
+    SceneVariables,
+)
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC
+from ros2_cosim.carla_bridge.plant import MEASURED, PLACE, TRAFFIC
 from ros2_cosim.carla_bridge.road_users import unpacked
 from ros2_cosim.carla_bridge.scene_settings import (
     DcpSettings,
@@ -29,6 +35,7 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.interfaces.records import (
@@ -164,13 +171,36 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
     _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
     collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")
     outputs["collision"] = MappedOutput(collision, when=(slave, count.name))
-    objects = f"{slave}.static_objects.*" if scene.objects else {}
+    objects = f"{slave}.static_objects.*" if scene.standing else {}
     static = RecordReader(StaticObjects, objects, slaves, "static_objects")
     outputs["static_objects"] = MappedOutput(static, once=True)
-    inputs = {}
+    inputs: dict[str, FieldWriter] = {}
     for name in commanded_vehicles(scene):
         port = f"control/{name}"
         inputs[port] = FieldWriter(
             ControlCommand, f"{slave}.{port}.*", slaves, port, absent=NO_COMMAND
         )
+    for name in scene.placed:
+        inputs[f"{PLACE}{name}"] = _PlaceWriter(slave, f"{PLACE}{name}", slaves)
     return PortMapping(outputs, inputs)
+
+
+class _PlaceWriter(FieldWriter):
+    """Gives a place to the slave, and counts: the same place again is another one.
+
+    :raises ConfigurationError: the slave lacks a variable
+    """
+
+    def __init__(self, slave: str, port: str, slaves: Mapping[str, SlaveDescription]) -> None:
+        fields = {f"{slave}.{port}.{field}": field for field in Odometry._fields}
+        super().__init__(Odometry, fields, slaves, port)
+        self._slave = slave
+        self._count = find_variable(f"{slave}.{port}.{COUNT}", slaves, port, Causality.INPUT)[1]
+        self._given = 0
+
+    def write(self, record: Any, inputs: dict[str, dict[str, Value]]) -> None:
+        """Add a place to the inputs; it is called once for each."""
+        super().write(record, inputs)
+        if record is not None:
+            self._given += 1
+            inputs[self._slave][self._count.name] = self._given

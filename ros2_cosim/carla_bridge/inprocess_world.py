@@ -133,9 +133,10 @@ class InProcessWorld:
         self.world.apply_control(
             actor,
             VehicleControl(
-                min(1.0, max(0.0, throttle)),
+                min(1.0, abs(throttle)),
                 min(1.0, max(-1.0, steer)),
                 min(1.0, max(0.0, brake)),
+                reverse=throttle < 0.0,
             ),
         )
 

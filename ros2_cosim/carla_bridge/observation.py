@@ -9,6 +9,7 @@ from ros2_cosim.interfaces.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
     CLASS_TRUCK,
+    CLASS_UNKNOWN,
     Acceleration,
     Odometry,
     RoadUser,
@@ -53,6 +54,36 @@ def road_user(number: int, motion: Motion, body: Body) -> RoadUser:
         odometry.y,
         odometry.z,
         frames.yaw_to_ros(motion.pose.yaw),
+        odometry.vx,
+        odometry.vy,
+        length,
+        width,
+        height,
+    )
+
+
+def placed_pose(odometry: Odometry, body: Body, height: float = 0.0) -> Pose:
+    """Pose of the actor whose footprint has its centre where a record says; see ``reading``.
+
+    :param height: of the actor's origin above the ground [m]
+    """
+    q = odometry[3:7]
+    dx, dy, dz = frames.body_to_world(q, frames.vector_to_ros(body.centre[0], body.centre[1], 0.0))
+    x, y, z = frames.vector_to_carla(odometry.x - dx, odometry.y - dy, odometry.z - dz + height)
+    pitch, yaw, roll = frames.rotation_to_carla(*q)
+    return Pose(x, y, z, pitch, yaw, roll)
+
+
+def placed_user(number: int, odometry: Odometry, body: Body) -> RoadUser:
+    """An object that commands move, where a record says."""
+    length, width, height = (2.0 * half for half in body.extent)
+    return RoadUser(
+        number,
+        CLASS_UNKNOWN,
+        odometry.x,
+        odometry.y,
+        odometry.z,
+        frames.yaw_from_quaternion(*odometry[3:7]),
         odometry.vx,
         odometry.vy,
         length,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ros2_cosim.interfaces.scene import DEFAULT_CAR, DEFAULT_DYNAMICS
 from ros2_cosim.interfaces.sensors import SensorBlueprint, SensorForm, form_of
-from ros2_cosim.interfaces.simulator import WEATHER_PRESETS, MapChoice
+from ros2_cosim.interfaces.simulator import SETTLE_TICKS, WEATHER_PRESETS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.manoeuvres import PlannedAction
@@ -59,6 +59,7 @@ class VehicleSpec:
     driver: DriverSpec | None = None
     dynamics: str = DEFAULT_DYNAMICS
     steering: str = "lane_keeping"
+    placed: bool = False
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
@@ -82,7 +83,11 @@ class VehicleSpec:
 
 @dataclass(frozen=True)
 class ObjectSpec:
-    """One static object on the road, ``offset`` [m] to the left of the lane's centre."""
+    """One object on the road, ``offset`` [m] to the left of the lane's centre.
+
+    It heads along the lane, turned to the left by ``turn`` [rad]. One that is ``placed`` is moved
+    by commands; the others stand still.
+    """
 
     name: str
     lane: int
@@ -90,10 +95,13 @@ class ObjectSpec:
     offset: float = 0.0
     blueprint: str = BARRIER
     road: int = 1
+    turn: float = 0.0
+    placed: bool = False
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
-        _require_finite(f"object '{self.name}'", s=self.s, offset=self.offset)
+        where = f"object '{self.name}'"
+        _require_finite(where, s=self.s, offset=self.offset, turn=self.turn)
 
 
 @dataclass(frozen=True)
@@ -151,7 +159,7 @@ class SceneParameters:
     vehicles: tuple[VehicleSpec, ...]
     objects: tuple[ObjectSpec, ...] = ()
     weather: str = "ClearNoon"
-    settle_ticks: int = 100
+    settle_ticks: int = SETTLE_TICKS
     control_period_ns: int | None = None
     count: int | None = None
     traffic: int = 0
@@ -170,6 +178,17 @@ class SceneParameters:
     def present(self) -> tuple[VehicleSpec, ...]:
         """The vehicles that are there."""
         return self.vehicles[: self.count]
+
+    @property
+    def standing(self) -> tuple[ObjectSpec, ...]:
+        """The objects that stand still."""
+        return tuple(spec for spec in self.objects if not spec.placed)
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """The vehicles that are there, and then the objects, that commands put elsewhere."""
+        vehicles = [spec.name for spec in self.present if spec.placed]
+        return (*vehicles, *(spec.name for spec in self.objects if spec.placed))
 
     @property
     def control_steps(self) -> int:

@@ -8,7 +8,7 @@ steps the scene by one period with the commands that were there at the start of 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
 from ros2_cosim.carla_headless.onlooker import Onlooker
-from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
+from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand, Odometry
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
@@ -28,6 +28,9 @@ MEASURED: Final = "sensor/"
 
 TRAFFIC: Final = "traffic"
 """The output with the vehicles of the simulator that are no participants'."""
+
+PLACE: Final = "place/"
+"""Stands before the name of a vehicle or object in the input that puts it elsewhere."""
 
 
 class SceneRun:
@@ -41,6 +44,8 @@ class SceneRun:
         self._steered = scene.steered
         self._sizes = sizes
         self._events: deque[CollisionEvent] = deque()
+        #: How many places each vehicle or object had been given when it was put somewhere.
+        self._put: dict[str, int] = {}
         #: Collisions, and measurements of each sensor, reported so far.
         self.collisions = 0
         self.measured: Counter[str] = Counter()
@@ -63,8 +68,19 @@ class SceneRun:
                 self._scene.dismantle()
                 raise
 
-    def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
-        """One step; ``steer`` of a command is for vehicles whose ``steering`` is ``command``."""
+    def step(
+        self,
+        commands: Mapping[str, ControlCommand | None],
+        places: Mapping[str, tuple[int, Odometry]],
+    ) -> None:
+        """One step; ``steer`` of a command is for vehicles whose ``steering`` is ``command``.
+
+        :param places: vehicle or object -> (how many places it has been given, the last one)
+        """
+        for name, (count, there) in places.items():
+            if count != self._put.get(name):
+                self._put[name] = count
+                self._scene.put(name, there)
         self._scene.step(
             {
                 name: None if command is None else self._command(name, command)
@@ -117,16 +133,22 @@ class SceneRun:
 class ScenePlant:
     """The plant in process: no sockets, the same numbers as over CARLA's wire."""
 
-    def __init__(self, run: SceneRun, vehicles: list[str]) -> None:
+    def __init__(self, run: SceneRun, vehicles: list[str], placed: Sequence[str]) -> None:
         self._run = run
         self._vehicles = vehicles
+        self._placed = {name: f"{PLACE}{name}" for name in placed}
         run.initialise()
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
         first = step.time == 0
         if not first:
-            self._run.step(latest_commands(step, self._vehicles))
+            places = {}
+            for name, port in self._placed.items():
+                sample = step.latest[port]
+                if sample is not None:
+                    places[name] = sample.seq + 1, sample.value
+            self._run.step(latest_commands(step, self._vehicles), places)
         return self._run.outputs(static=first)
 
     def onlooker(self) -> Onlooker | None:

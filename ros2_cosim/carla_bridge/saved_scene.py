@@ -17,7 +17,7 @@ from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.carla_bridge.sensor_messages import SensorMessages
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
@@ -33,7 +33,6 @@ from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.street_lights import StreetLights
 from ros2_cosim.carla_headless.things import Things
-from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.saved_state import SavedAttributes
@@ -41,6 +40,7 @@ from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.manoeuvres import ManoeuvreRun
 from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.road.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.models.speed_profiles import Chain, Table
 from ros2_cosim.models.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
@@ -50,6 +50,7 @@ SCENE_STATE = SavedAttributes(
         SceneRun,
         Scene,
         SceneVehicle,
+        PlacedObject,
         Traffic,
         Reservations,
         LaneKeeper,

@@ -16,17 +16,21 @@ from typing import Final, NamedTuple
 from ros2_cosim.carla_bridge.observation import (
     VehicleReading,
     carla_pose,
+    placed_pose,
+    placed_user,
     reading,
     road_user,
     static_object,
 )
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
+from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle, StaticObstacle
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Driven, Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
     CollisionEvent,
+    Odometry,
+    RoadUser,
     RoadUsers,
     StaticObject,
     StaticObjects,
@@ -34,7 +38,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.interfaces.sensors import Measurement
 from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.exactmath import float32, hypot
+from ros2_cosim.kernel.exactmath import float32, hypot, wrap_angle
 from ros2_cosim.models import frames
 from ros2_cosim.models.leader_driver import LongitudinalCommand
 from ros2_cosim.models.manoeuvres import Room
@@ -65,7 +69,10 @@ class SceneCollision(NamedTuple):
 
 
 class ActorCommand(NamedTuple):
-    """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers)."""
+    """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers).
+
+    A ``throttle`` below zero is that of the reverse gear.
+    """
 
     throttle: float
     brake: float
@@ -87,6 +94,8 @@ class Scene:
         self._readings: dict[str, VehicleReading] = {}
         self._objects: tuple[StaticObject, ...] = ()
         self._obstacles: list[StaticObstacle] = []
+        #: Objects that commands move.
+        self._moved: dict[str, PlacedObject] = {}
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
@@ -127,6 +136,24 @@ class Scene:
             self.dismantle()
             raise
 
+    def put(self, name: str, there: Odometry) -> None:
+        """Put a vehicle or object elsewhere at the begin of the next step, with a velocity.
+
+        A vehicle drives on from there; an object goes on with that velocity until the next call.
+
+        :raises RunError: a value is no finite number
+        """
+        if not all(isfinite(value) for value in there):
+            raise RunError(f"place/{name}: found {there}; allowed are finite numbers")
+        if name in self._moved:
+            self._moved[name].put(there, self._steps)
+            return
+        vehicle = self._vehicles[name]
+        velocity = frames.vector_to_carla(*frames.body_to_world(there[3:7], there[7:10]))
+        self._simulator.place(vehicle.actor, placed_pose(there, vehicle.body), velocity)
+        assert self._network is not None
+        vehicle.keep_anew(self._network, there)
+
     def step(self, commands: Mapping[str, ActorCommand | None]) -> None:
         """Advance by one step.
 
@@ -146,6 +173,8 @@ class Scene:
             self._drive(self._traffic)
         for name, vehicle in self._vehicles.items():
             self._send(vehicle, self._control(vehicle, commands.get(name)))
+        for moved in self._moved.values():
+            self._move(moved)
         self._simulator.tick()
         self._steps += 1
         self._observe()
@@ -220,6 +249,7 @@ class Scene:
         self._measured = {}
         self._users = None
         self._traffic = None
+        self._moved.clear()
 
     # Internals ---------------------------------------------------------------------------
 
@@ -244,12 +274,24 @@ class Scene:
         self._numbers[vehicle.actor] = number
         return vehicle
 
+    def _move(self, moved: PlacedObject) -> None:
+        """Let an object be where it is to be at the end of the step, on the ground there."""
+        there = moved.at(self._steps + 1, self._step_s)
+        height = _height(moved.blueprint)
+        self._simulator.place(moved.actor, placed_pose(there, moved.body, height), (0.0, 0.0, 0.0))
+
     def _spawn_objects(self, network: RoadNetwork) -> None:
         objects = []
         for number, spec in enumerate(self._parameters.objects, start=FIRST_OBJECT_ID):
             pose = _place_object(network, spec)
             actor, body = self._simulator.spawn(spec.blueprint, spec.name, pose)
             self._numbers[actor] = number
+            if spec.placed:
+                q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
+                x, y, z = frames.vector_to_ros(pose.x, pose.y, pose.z - _height(spec.blueprint))
+                start = Odometry(x, y, z, *q, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+                self._moved[spec.name] = PlacedObject(number, actor, body, spec.blueprint, start)
+                continue
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
             self._obstacles.append(
@@ -293,8 +335,11 @@ class Scene:
         self._measured = self._rig.measure(self._steps, self._numbers)
 
     def _others(self) -> RoadUsers:
-        """The background vehicles, then those that others have brought into the simulator."""
-        users = []
+        """Objects that are moved, background vehicles, and what others have brought."""
+        users: list[RoadUser] = []
+        for moved in self._moved.values():
+            there = moved.at(self._steps, self._step_s)
+            users.append(placed_user(moved.number, there, moved.body))
         traffic = () if self._traffic is None else self._traffic.vehicles
         for vehicle in traffic:
             motion = self._simulator.motion(vehicle.actor)
@@ -478,10 +523,14 @@ def _place_object(network: RoadNetwork, spec: ObjectSpec) -> Pose:
     centre = network.lane_centre(spec.road, spec.lane, spec.s)
     x, y, z, _ = network.pose(spec.road, spec.s, centre + direction * spec.offset)
     heading = network.lane_pose(spec.road, spec.lane, spec.s).heading
-    # The origin of a walker is its middle.
-    height = _WALKER_MIDDLE if spec.blueprint.startswith("walker.") else 0.0
-    slope = direction * network.slope(spec.road, spec.s)
-    return carla_pose(LanePoint(x, y, z, heading), slope, height)
+    slope = direction * network.slope(spec.road, spec.s) if spec.turn == 0.0 else 0.0
+    heading = heading if spec.turn == 0.0 else wrap_angle(heading + spec.turn)
+    return carla_pose(LanePoint(x, y, z, heading), slope, _height(spec.blueprint))
+
+
+def _height(blueprint: str) -> float:
+    """Of an object's origin above the ground [m]: that of a walker is its middle."""
+    return _WALKER_MIDDLE if blueprint.startswith("walker.") else 0.0
 
 
 def _along(pose: Pose, speed: float) -> tuple[float, float, float]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -31,14 +31,12 @@ from ros2_cosim.documents.settings import (
     read_section,
 )
 from ros2_cosim.documents.xml_reader import MAX_BYTES
-from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
+from ros2_cosim.interfaces.scene import Flag, SceneSettings, scene_settings
 from ros2_cosim.interfaces.simulator import MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.manoeuvres import plan_manoeuvre
-
-Flag = Annotated[bool, Field(strict=True)]
 
 #: Over UDP nothing else shows that the master is gone.
 HEARTBEAT_NS = 30_000_000_000
@@ -174,7 +172,7 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
                 f"they stand in the scenario; this one is number {position}"
             )
         given = vehicle.model_dump(
-            include={"lane", "s", "speed", "road", "blueprint", "dynamics", "steering"},
+            include={"lane", "s", "speed", "road", "blueprint", "dynamics", "steering", "placed"},
             exclude_none=True,
         )
         for key in ("lane", "s", "speed"):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle of a running scene, and what stands in its way."""
+"""A vehicle of a running scene, what stands in its way, and what is moved by commands."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from ros2_cosim.carla_bridge.parameters import VehicleSpec
+from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.interfaces.simulator import Body, Pose
+from ros2_cosim.models import frames
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver, LongitudinalCommand
 from ros2_cosim.models.manoeuvres import ManoeuvreRun
@@ -19,6 +21,34 @@ class StaticObstacle(NamedTuple):
 
     position: RoadPosition
     half_length: float
+
+
+class PlacedObject:
+    """An object that commands move: it goes on from its last place with the velocity given there.
+
+    :param start: where it is at first
+    """
+
+    def __init__(
+        self, number: int, actor: int, body: Body, blueprint: str, start: Odometry
+    ) -> None:
+        self.number = number
+        self.actor = actor
+        self.body = body
+        self.blueprint = blueprint
+        self._place = start
+        self._since = 0
+
+    def put(self, there: Odometry, step: int) -> None:
+        """Be there at a step."""
+        self._place, self._since = there, step
+
+    def at(self, step: int, step_s: float) -> Odometry:
+        """Where it is at a step, ``step_s`` [s] long; it does not turn on its own."""
+        place = self._place
+        time = (step - self._since) * step_s
+        dx, dy, dz = frames.body_to_world(place[3:7], place[7:10])
+        return place._replace(x=place.x + dx * time, y=place.y + dy * time, z=place.z + dz * time)
 
 
 class SceneVehicle:
@@ -56,6 +86,13 @@ class SceneVehicle:
             )
             if spec.driver.manoeuvre:
                 self.manoeuvre = ManoeuvreRun(spec.driver.manoeuvre, spec.speed)
+
+    def keep_anew(self, network: RoadNetwork, there: Odometry) -> None:
+        """It has been put elsewhere: keep the lane of that place, if it is in one."""
+        lane = network.project(there.x, there.y, None, there.z).lane_id
+        self.keeper = LaneKeeper(network, self.keeper.parameters, lane or self.keeper.lane_id)
+        self.obstacle = None
+        self.decides_at = 0
 
     def gap_to(self, obstacle: StaticObstacle, network: RoadNetwork) -> float | None:
         """Way from the front bumper to an obstacle [m], None if it is not ahead in the lane."""

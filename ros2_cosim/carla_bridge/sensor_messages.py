@@ -19,7 +19,7 @@ from ros2_cosim.carla_headless.sensing.exact_arrays import sincos
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.sensors import SensorForm
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import PI, atan2, cos, radians, tan
+from ros2_cosim.kernel.exactmath import PI, atan2, cos, radians, sqrt, tan
 from ros2_cosim.models import frames
 
 NAV_SAT_FIX: Final = "sensor_msgs/msg/NavSatFix"
@@ -75,9 +75,9 @@ class FixMessages(SensorMessages):
         status: Any = CATALOGUE.part("sensor_msgs/msg/NavSatStatus")
         self._status = status(status.STATUS_FIX, status.SERVICE_GPS)
         metres = radians(1.0) * _EARTH_RADIUS  # of a degree of latitude
-        self._north = (metres * self.number("noise_lat_stddev")) ** 2
-        self._east = (metres * self.number("noise_lon_stddev")) ** 2
-        self._up = self.number("noise_alt_stddev") ** 2
+        self._north = _square(metres * self.number("noise_lat_stddev"))
+        self._east = _square(metres * self.number("noise_lon_stddev"))
+        self._up = _square(self.number("noise_alt_stddev"))
 
     def convert(self, measured: Any) -> dict[str, Any]:
         """Latitude, longitude, altitude; the covariance is east, north, up."""
@@ -100,7 +100,7 @@ class ImuMessages(SensorMessages):
         self._turn: Any = CATALOGUE.part("geometry_msgs/msg/Quaternion")
         self._heading = _diagonal(_UNKNOWN, _UNKNOWN, 0.0)
         self._felt, self._rates = (
-            _diagonal(*[self.number(f"noise_{what}_stddev_{axis}") ** 2 for axis in "xyz"])
+            _diagonal(*[_square(self.number(f"noise_{what}_stddev_{axis}")) for axis in "xyz"])
             for what in ("accel", "gyro")
         )
 
@@ -212,7 +212,7 @@ class LidarMessages(CloudMessages):
             for x, y, _, intensity in rows.tolist():
                 # A whole turn ends where it begins.
                 beam = int((atan2(y, x) - first) / step + 0.5) % count
-                ranges[beam] = np.float32((x * x + y * y) ** 0.5)
+                ranges[beam] = np.float32(sqrt(x * x + y * y))
                 intensities[beam] = intensity
             return record(
                 angle_min=first,
@@ -355,6 +355,10 @@ def _mirrored(rows: Floats32) -> Floats32:
     mirrored = rows.copy()
     mirrored[:, 1] = np.float32(0.0) - mirrored[:, 1]
     return mirrored
+
+
+def _square(x: float) -> float:
+    return x * x
 
 
 def _diagonal(a: float, b: float, c: float) -> tuple[float, ...]:

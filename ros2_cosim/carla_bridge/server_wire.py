@@ -18,12 +18,13 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import msgpack
 
 from ros2_cosim.carla_headless.snapshot import RECORD_BYTES
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.simulator import Body, Motion, Pose
 from ros2_cosim.kernel.exactmath import float32
 
@@ -32,6 +33,8 @@ LOOK_PERIOD_S = 0.2
 #: Answers to calls that nothing waits for are read after so many calls: some kilobytes.
 _CALLS_PER_LOOK = 64
 _READ_SIZE = 256 * 1024
+#: A longer message of a stream is none: a snapshot of 500,000 actors is shorter [bytes].
+_LONGEST_MESSAGE = 64 * 1024 * 1024
 _REQUEST, _RESPONSE = 0, 1
 _SET_CONTROL, _SET_POSE, _SET_VELOCITY = 2, 6, 8  # commands of a batch, by their number
 _TOKEN = struct.Struct("<IHBB16s")  # stream, port, protocol, kind of address, address
@@ -58,9 +61,24 @@ class CallRefused(WireError):
     """The server has refused a call."""
 
 
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Surrounds what reads bytes of a server, which may be another one than it says.
+
+    :raises WireError: they are not of CARLA's protocol
+    """
+    try:
+        yield
+    except (
+        ArithmeticError, LookupError, TypeError, ValueError, msgpack.UnpackException, struct.error
+    ):  # fmt: skip
+        raise WireError(f"{what}: found bytes that are not of CARLA's protocol") from None
+
+
 def control_command(actor: int, throttle: float, steer: float, brake: float) -> Command:
-    """Set a vehicle's controls: forward, automatic gear, no hand brake."""
-    return [[_SET_CONTROL, [actor, [throttle, steer, brake, False, False, False, 0]]]]
+    """Set a vehicle's controls: automatic gear, backwards below zero, no hand brake."""
+    pedals = abs(throttle), steer, brake
+    return [[_SET_CONTROL, [actor, [*pedals, False, throttle < 0.0, False, 0]]]]
 
 
 def pose_command(actor: int, pose: Pose) -> Command:
@@ -111,14 +129,14 @@ class Stream:
     def wait(self) -> StreamMessage | None:
         """The next message; None if none has come within ``LOOK_PERIOD_S``.
 
-        :raises WireError: the stream has ended
+        :raises WireError: the stream has ended, or brings what is none
         """
         return self._next(0)
 
     def arrived(self) -> StreamMessage | None:
         """The next message, if it is there.
 
-        :raises WireError: the stream has ended
+        :raises WireError: the stream has ended, or brings what is none
         """
         return self._next(socket.MSG_DONTWAIT)
 
@@ -127,6 +145,8 @@ class Stream:
             data = self._rest
             if len(data) >= _LENGTH.size:
                 end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+                if end > _LONGEST_MESSAGE:
+                    raise WireError(f"a stream announced a message of {end} bytes")
                 if len(data) >= end:
                     self._rest = data[end:]
                     message = data[_LENGTH.size : end]
@@ -179,7 +199,7 @@ class ServerWire:
         """
         number = self._send(self._single, method, arguments, forget=True)
         if number % _CALLS_PER_LOOK == 0:
-            with suppress(BlockingIOError):
+            with suppress(BlockingIOError), _reading("answers to calls"):
                 self._take(socket.MSG_DONTWAIT)
                 for _ in self._unpacker:
                     pass
@@ -194,9 +214,10 @@ class ServerWire:
         deadline = time.monotonic() + self._timeout_s
         try:
             while True:
-                for answer in self._unpacker:
-                    if answer[:2] == [_RESPONSE, number]:
-                        return _result(method, answer)
+                with _reading(f"answer to {method}"):
+                    for answer in self._unpacker:
+                        if answer[:2] == [_RESPONSE, number]:
+                            return _result(method, answer)
                 self._calls.settimeout(max(0.001, deadline - time.monotonic()))
                 self._take(0)
         except TimeoutError:
@@ -223,22 +244,27 @@ class ServerWire:
             raise WireError(error.strerror or str(error)) from None
         if not data:
             raise WireError("the connection was closed")
-        self._unpacker.feed(data)
+        with _reading("answers to calls"):
+            self._unpacker.feed(data)
 
     def actors(self, numbers: Sequence[int]) -> list[FoundActor]:
         """Those of these actors that are there."""
+        there = self.call("get_actors_by_id", list(numbers))
         found = []
-        for number, _, (_, kind, _), (centre, extent, *_), _, token in self.call(
-            "get_actors_by_id", list(numbers)
-        ):
-            body = Body(_vector(centre), _vector(extent))
-            found.append(FoundActor(number, _text(kind), body, token))
+        with _reading("actors"):
+            for number, _, (_, kind, _), (centre, extent, *_), _, token in there:
+                body = Body(_vector(centre), _vector(extent))
+                known = token if isinstance(token, bytes) else b""
+                found.append(FoundActor(int(number), _text(kind), body, known))
         return found
 
     def world_stream(self) -> Stream:
         """The stream of the snapshots of the running episode."""
-        _, (token,) = self.call("get_episode_info")
-        return self._stream(token)
+        info = self.call("get_episode_info")
+        with _reading("stream of the world"):
+            _, (token,) = info
+            number, *_ = _TOKEN.unpack(token)
+        return self._stream(number)
 
     def sensor_stream(self, actor: int) -> Stream:
         """The stream of a sensor.
@@ -249,13 +275,14 @@ class ServerWire:
         token = found[0].token if found else b""
         if len(token) != _TOKEN.size:
             raise WireError(f"actor {actor} has no stream")
-        return self._stream(token)
+        return self._stream(_TOKEN.unpack(token)[0])
 
-    def _stream(self, token: bytes) -> Stream:
-        number, *_ = _TOKEN.unpack(token)
+    def _stream(self, number: int) -> Stream:
         # As the client does: the server tells where the stream is, and may now expect a reader.
-        (token,) = self.call("get_sensor_token", number)
-        number, port, _, kind, packed = _TOKEN.unpack(token)
+        told = self.call("get_sensor_token", number)
+        with _reading(f"place of stream {number}"):
+            (token,) = told
+            number, port, _, kind, packed = _TOKEN.unpack(token)
         family, size = _ADDRESSES.get(kind, (None, 0))
         host = self._host if family is None else socket.inet_ntop(family, packed[:size])
         sock = self._connect(host, port)
@@ -275,10 +302,10 @@ def _result(method: str, answer: list[Any]) -> Any:
     """The value of a successful answer."""
     error, result = answer[2:]
     if error is not None:
-        raise CallRefused(f"{method}: {_text(error)}")
+        raise CallRefused(f"{method}: {one_line(_text(error))}")
     succeeded, value = result[0]
     if not succeeded:
-        raise CallRefused(f"{method}: {_text(value[0])}")
+        raise CallRefused(f"{method}: {one_line(_text(value[0]))}")
     return value
 
 
@@ -321,11 +348,18 @@ class Snapshot:
 
     :param places: where actors were found in the snapshot before; their order seldom changes
     :ivar frame: number of the tick
+    :raises WireError: it is no snapshot of this version
     """
 
     def __init__(self, message: StreamMessage, places: dict[int, int]) -> None:
         self.frame, self._data = message
         self._places = places
+        size = len(self._data) - _RECORDS_AT
+        if size < 0 or size % RECORD_BYTES:
+            raise WireError(
+                f"a snapshot of {len(self._data)} bytes; allowed are {_RECORDS_AT} and "
+                f"{RECORD_BYTES} for each actor"
+            )
 
     def actors(self) -> list[int]:
         """All actors, in the order of the server."""
@@ -347,9 +381,13 @@ class Snapshot:
 
 
 def contact_of(message: StreamMessage) -> tuple[int, tuple[float, float, float]]:
-    """The other actor of a contact, 0 for scenery; and the impulse [N s, world frame]."""
-    _, other, impulse = msgpack.unpackb(message.data[_HEAD.size :], raw=True)
-    return other[0], _vector(impulse)
+    """The other actor of a contact, 0 for scenery; and the impulse [N s, world frame].
+
+    :raises WireError: it is no contact
+    """
+    with _reading("a contact"):
+        _, other, impulse = msgpack.unpackb(message.data[_HEAD.size :], raw=True)
+        return int(other[0]), _vector(impulse)
 
 
 def _vector(numbers: Sequence[float]) -> tuple[float, float, float]:

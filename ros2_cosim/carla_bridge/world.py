@@ -86,7 +86,9 @@ class CarlaWorld(Model):
     its own that is a client of a CARLA server, and this is its DCP master. The numbers are the
     same.
 
-    Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver.
+    Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver;
+    ``place/<name>`` of each vehicle or object that is ``placed``: each message puts it there, with
+    that velocity, at the begin of the step that follows.
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
     ``static_objects`` at the first one, ``collision`` for each contact that begins, ``traffic`` at
     each activation: background traffic and vehicles of other clients of the simulator. Of each
@@ -102,6 +104,7 @@ class CarlaWorld(Model):
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
+        Port("place/{placed}", ODOMETRY, description="of what scene says is placed"),
     )
     output_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle that is there"),
@@ -139,6 +142,7 @@ class CarlaWorld(Model):
             **carried,
             "vehicle": present,
             "commanded": commanded_vehicles(scene),
+            "placed": scene.placed,
             "absent": [
                 spec.name
                 for spec in scene.vehicles
@@ -310,7 +314,7 @@ def _is_carla(context: ModelContext) -> bool:
 
 def _plant_here(context: ModelContext, scene: SceneParameters) -> ScenePlant:
     run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
-    return ScenePlant(run, commanded_vehicles(scene))
+    return ScenePlant(run, commanded_vehicles(scene), scene.placed)
 
 
 def _simulator_here(context: ModelContext) -> Simulator:

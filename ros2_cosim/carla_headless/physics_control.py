@@ -22,7 +22,7 @@ from ros2_cosim.carla_headless.gearbox import Engine, Gear, Gearbox
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.carla_headless.world import CallError
 from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.kernel.exactmath import PI, degrees, radians, sincos
+from ros2_cosim.kernel.exactmath import PI, degrees, radians, sincos, total
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
 
 _FRONT = 2  # the first two of the four wheels are steered
@@ -141,7 +141,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         raise CallError("physics control: wheel radii and max_rpm must be above 0")
     if min(wheel.tire_friction for wheel in wheels) < 0.0 or control.drag_coefficient < 0.0:
         raise CallError("physics control: tire_friction and drag_coefficient must be at least 0")
-    radius = 0.01 * sum(wheel.radius for wheel in wheels) / _WHEELS
+    radius = 0.01 * total(wheel.radius for wheel in wheels) / _WHEELS
     engine = _engine(control, radius)
     force, top = engine.largest_force(), engine.top_speed()
     now = _of_wire(physics_control(vehicle))
@@ -159,16 +159,16 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         "max_power": min(force * top, _MOST_POWER),
         "max_speed": top,
         "max_steer_angle": radians(max(wheel.max_steer_angle for wheel in wheels)),
-        "max_brake_force": sum(wheel.max_brake_torque for wheel in wheels) / radius,
-        "front_stiffness": 0.5 * sum(wheel.lat_stiff_value for wheel in wheels[:_FRONT]),
-        "rear_stiffness": 0.5 * sum(wheel.lat_stiff_value for wheel in wheels[_FRONT:]),
+        "max_brake_force": total(wheel.max_brake_torque for wheel in wheels) / radius,
+        "front_stiffness": 0.5 * total(wheel.lat_stiff_value for wheel in wheels[:_FRONT]),
+        "rear_stiffness": 0.5 * total(wheel.lat_stiff_value for wheel in wheels[_FRONT:]),
     }
     same = _same(now, control)
     unchanged = {name for name, is_same in same.items() if is_same}
     try:
         parameters = replace(old, **{n: v for n, v in changes.items() if n not in unchanged})
         if _FRICTION not in unchanged:
-            friction = sum(wheel.tire_friction for wheel in wheels) / _WHEELS
+            friction = total(wheel.tire_friction for wheel in wheels) / _WHEELS
             parameters = with_friction(_on_usual_tyres(vehicle, parameters), friction)
     except CosimError as error:
         raise CallError(f"physics control: {error}") from None

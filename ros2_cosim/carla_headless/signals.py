@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from ros2_cosim.carla_headless.actors import Actor
@@ -14,25 +13,26 @@ from ros2_cosim.carla_headless.snapshot import (
     pack_light_record,
     pack_sign_record,
 )
-from ros2_cosim.carla_headless.traffic_lights import (
+from ros2_cosim.carla_headless.wire_types import BoundingBox, Rotation, Transform, Vector
+from ros2_cosim.kernel.exactmath import degrees
+from ros2_cosim.models import frames
+from ros2_cosim.models.road import RoadNetwork, RoadPosition
+from ros2_cosim.models.road.signal_places import (
+    SignalPlace,
+    TriggerVolume,
+    signal_place,
+    trigger_volume,
+)
+from ros2_cosim.models.road.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
+from ros2_cosim.models.road.stop_lines import StopLine, stop_lines, way_up_to
+from ros2_cosim.models.road.traffic_lights import (
     GREEN,
     RED,
     YELLOW,
     Light,
-    LightGroup,
-    make_groups,
+    network_lights,
 )
-from ros2_cosim.carla_headless.wire_types import BoundingBox, Rotation, Transform, Vector
-from ros2_cosim.kernel.exactmath import degrees, radians, sincos
-from ros2_cosim.models import frames
-from ros2_cosim.models.road import RoadNetwork, RoadPosition
-from ros2_cosim.models.road.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
-from ros2_cosim.models.road.stop_lines import StopLine, stop_lines, way_up_to
 
-# The client moves the lights of a map so far forwards before it compares them [m].
-_FORWARD = 0.25
-# Half the length of the volume before a stop line that a sign's actor names [m].
-_TRIGGER_HALF = 1.5
 # A vehicle is at a light over the way that it needs to stop from the speed limit [m/s^2, m].
 _BRAKING, _LEAST_REACH = 5.0, 10.0
 _USUAL_SPEED = 14.0  # m/s, where a road names no limit
@@ -128,13 +128,14 @@ class Signals:
     def __init__(self, network: RoadNetwork, first_id: int) -> None:
         self.actors: list[SignActor] = []
         self._network = network
-        lights, self.groups = _lights(network)
+        lights, self.groups = network_lights(network)
         #: (road, lane) -> pieces of the lane before a light: low, high, light.
         self._before: dict[tuple[int, int], list[tuple[float, float, LightActor]]] = {}
         self._by_light: dict[int, LightActor] = {}
         for signal in network.signals.values():
             blueprint = traffic_blueprint(_kind(signal))
-            pose = _pose(network, signal)
+            place = signal_place(network, signal)
+            pose = _to_carla(place, signal)
             actor_id = first_id + len(self.actors)
             lines = stop_lines(network, signal.id)
             actor: SignActor
@@ -146,7 +147,7 @@ class Signals:
                     self._add_way(line, actor)
             else:
                 actor = SignActor(actor_id, blueprint, signal, pose)
-            actor.trigger = _trigger(network, lines, pose, actor_id)
+            actor.trigger = _box(trigger_volume(network, lines, place), actor_id)
             self.actors.append(actor)
 
     def _add_way(self, line: StopLine, actor: LightActor) -> None:
@@ -172,21 +173,6 @@ class Signals:
         return self._by_light[id(light)]
 
 
-def _lights(network: RoadNetwork) -> tuple[dict[str, Light], list[LightGroup]]:
-    def controllers(ids: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-        for controller_id in ids:
-            controller = network.controllers.get(controller_id)
-            if controller is not None:
-                yield controller.sequence, controller.signals
-
-    junctions = [
-        [signals for _, signals in sorted(controllers(j.controllers), key=lambda item: item[0])]
-        for j in network.junctions.values()
-    ]
-    found = (s.id for s in network.signals.values() if s.type == TRAFFIC_LIGHT)
-    return make_groups(junctions, found)
-
-
 def _kind(signal: Signal) -> str:
     if signal.type == SPEED_LIMIT and signal.value > 0.0:
         return f"traffic.speed_limit.{signal.value:g}"
@@ -198,37 +184,21 @@ def _kind(signal: Signal) -> str:
     return names.get(signal.type, "traffic.unknown")
 
 
-def _pose(network: RoadNetwork, signal: Signal) -> Transform:
-    """Where CARLA's client places a signal: in its frame, lights a little forwards."""
-    x, y, z, heading = network.signal_pose(signal.id)
-    if signal.type == TRAFFIC_LIGHT:
-        sin, cos = sincos(heading)
-        x, y = x + _FORWARD * cos, y + _FORWARD * sin
+def _to_carla(place: SignalPlace, signal: Signal) -> Transform:
+    """Where CARLA's client places a signal."""
     return Transform(
-        Vector(*frames.vector_to_carla(x, y, z)),
-        Rotation(degrees(signal.pitch), frames.yaw_to_carla(heading), degrees(signal.roll)),
+        Vector(*frames.vector_to_carla(place.x, place.y, place.z)),
+        Rotation(degrees(signal.pitch), frames.yaw_to_carla(place.heading), degrees(signal.roll)),
     )
 
 
-def _trigger(
-    network: RoadNetwork, lines: list[StopLine], pose: Transform, actor_id: int
-) -> BoundingBox:
-    """The volume before the stop lines on the first of their roads, relative to the actor."""
-    lines = [line for line in lines if line.road_id == lines[0].road_id]
-    if not lines:
+def _box(volume: TriggerVolume | None, actor_id: int) -> BoundingBox:
+    """The volume before the stop lines of a signal, relative to its actor."""
+    if volume is None:
         return BoundingBox(actor_id=actor_id)
-    spans = [network.lane_borders(line.road_id, line.lane_id, line.s) for line in lines]
-    low, high = min(min(span) for span in spans), max(max(span) for span in spans)
-    road_id, lane_id, s = lines[0]
-    back = s - _TRIGGER_HALF if lane_id < 0 else s + _TRIGGER_HALF
-    back = min(max(back, 0.0), network.length(road_id))
-    x, y, z, heading = network.pose(road_id, back, 0.5 * (low + high))
-    px, py, pz = frames.vector_to_carla(x, y, z)
-    dx, dy, dz = px - pose.location.x, py - pose.location.y, pz - pose.location.z
-    sin, cos = sincos(radians(pose.rotation.yaw))
     return BoundingBox(
-        Vector(dx * cos + dy * sin, dy * cos - dx * sin, dz),
-        Vector(_TRIGGER_HALF, 0.5 * (high - low), 1.0),
-        Rotation(yaw=frames.yaw_to_carla(heading) - pose.rotation.yaw),
+        Vector(*frames.vector_to_carla(*volume.centre)),
+        Vector(*volume.half),
+        Rotation(yaw=frames.yaw_to_carla(volume.yaw)),
         actor_id,
     )

@@ -24,7 +24,7 @@ from ros2_cosim.carla_headless.navmesh_file import (
     Polygon,
     navmesh,
 )
-from ros2_cosim.kernel.exactmath import atan2, sincos
+from ros2_cosim.kernel.exactmath import atan2, sincos, total
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.road.opendrive import Road
 
@@ -208,7 +208,8 @@ class _Mesh:
             if end.outer_side > 0.0 > following.outer_side and end.inner != following.inner:
                 ax, ay, _ = self.corners[end.inner]
                 bx, by, _ = self.corners[following.inner]
-                if (bx - ax) ** 2 + (by - ay) ** 2 <= _WIDEST_CORNER**2:
+                x, y = bx - ax, by - ay
+                if x * x + y * y <= _WIDEST_CORNER * _WIDEST_CORNER:
                     self._add((end.inner, end.outer, following.outer, following.inner), SIDEWALK)
 
     def _add(self, ring: tuple[int, ...], area: Area) -> None:
@@ -231,7 +232,7 @@ class _Mesh:
             return [tuple(ring)]
         if len(ring) == 3:
             return []
-        sign = 1.0 if sum(turns) > 0.0 else -1.0
+        sign = 1.0 if total(turns) > 0.0 else -1.0
         hollow = [index for index, turn in enumerate(turns) if turn * sign <= 0.0]
         if len(hollow) != 1:
             return []  # sides cross: the strip is folded in a bend tighter than its width

@@ -6,7 +6,9 @@ What they need of ROS is imported when they are called.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -23,6 +25,7 @@ Domain = Annotated[int | None, typer.Option(help="ROS domain of the run, if ther
 Namespace = Annotated[
     str | None, typer.Option(help="Namespace of the run, if there are several in its domain.")
 ]
+Out = Annotated[Path | None, typer.Option(help="Output directory of the run, which says it, too.")]
 Word = Literal[
     "status",
     "pause",
@@ -96,6 +99,7 @@ def add_control_commands(app: typer.Typer) -> None:
         ] = "",
         domain: Domain = None,
         namespace: Namespace = None,
+        out: Out = None,
         timeout: Annotated[
             float, typer.Option(help="Wall seconds to wait until the run answers; 0: no limit.")
         ] = 0.0,
@@ -103,9 +107,10 @@ def add_control_commands(app: typer.Typer) -> None:
         """Pause, step, pace or end a run under way; returns when that is done."""
         with visiting() as visit:
             request = make_request(word, value or (), by, reason)
-            from ros2_cosim.run.control import ask
+            from ros2_cosim.run.control import WhichRun, ask
 
-            answer = ask(visit, request, domain, timeout, namespace)
+            which = WhichRun(domain, namespace, out)
+            answer = ask(visit, request, which, timeout, _tell)
             if not answer.success:
                 raise RunError(f"control {word}: {answer.message}")
             print(answer.message)
@@ -118,10 +123,16 @@ def add_control_commands(app: typer.Typer) -> None:
         ] = False,
         domain: Domain = None,
         namespace: Namespace = None,
+        out: Out = None,
     ) -> None:
         """Show how far each participant of a run under way is, and what it waits for."""
         with visiting() as visit:
+            from ros2_cosim.run.control import WhichRun
             from ros2_cosim.run.monitor import Form, watch
 
             form: Form = "json" if as_json else "table" if once else "live"
-            watch(visit, domain, namespace, form=form)
+            watch(visit, WhichRun(domain, namespace, out), form=form)
+
+
+def _tell(text: str) -> None:
+    print(f"cosim: note: {text}", file=sys.stderr, flush=True)

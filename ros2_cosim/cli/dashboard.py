@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import clear_errors, running, visiting
-from ros2_cosim.cli.control import Domain, Namespace
+from ros2_cosim.cli.control import Domain, Namespace, Out
 
 
 def add_dashboard_command(app: typer.Typer) -> None:
@@ -25,6 +25,7 @@ def add_dashboard_command(app: typer.Typer) -> None:
         ] = None,
         domain: Domain = None,
         namespace: Namespace = None,
+        out: Out = None,
         folder: Annotated[
             Path | None,
             typer.Option(
@@ -36,7 +37,8 @@ def add_dashboard_command(app: typer.Typer) -> None:
         """Show a run under way in the browser, and control it; without one, start one there."""
         from ros2_cosim.run.domain_lock import active_runs
 
-        named = domain is not None or namespace is not None or os.environ.get("ROS_DOMAIN_ID")
+        given = any(option is not None for option in (domain, namespace, out))
+        named = given or os.environ.get("ROS_DOMAIN_ID")
         with clear_errors():
             starts = folder is not None or (not named and not active_runs())
         if starts:
@@ -46,6 +48,8 @@ def add_dashboard_command(app: typer.Typer) -> None:
                 StarterPage(folder or Path(), host=http_host, port=http_port, token=token).serve()
             return
         with visiting() as visit:
+            from ros2_cosim.run.control import WhichRun
             from ros2_cosim.web.dashboard import show
 
-            show(visit, domain, namespace, host=http_host, port=http_port, token=token)
+            which = WhichRun(domain, namespace, out)
+            show(visit, which, host=http_host, port=http_port, token=token)

@@ -42,6 +42,11 @@ def join(
 
     with clear_errors():
         if run is None:
+            if os.isatty(0):
+                raise ConfigurationError(
+                    "ADDRESS:PORT: missing, and a terminal is no run; allowed is where the run "
+                    "waits, as cosim run prints it"
+                )
             code = far_part.join(_over_pipes())  # the run says what happens
         else:
             secret = secret_of()

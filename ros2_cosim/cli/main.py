@@ -297,14 +297,15 @@ def check(
     """
     from ros2_cosim.kernel import lookahead
     from ros2_cosim.kernel.loading import data_only
-    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.check import check_scenario, doubts
     from ros2_cosim.scenario.scenario_error import ScenarioError
     from ros2_cosim.scenario.schema import load_scenario
 
     with clear_errors():
         try:
             with data_only() if untrusted else nullcontext():
-                graph = check_scenario(load_scenario(scenario, settings or ()), shape)
+                loaded = load_scenario(scenario, settings or ())
+                graph = check_scenario(loaded, shape)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
             if as_json:
@@ -314,8 +315,11 @@ def check(
                     print(f"cosim: {fault}", file=sys.stderr)
             raise typer.Exit(EXIT_ERROR) from None
     if as_json:
-        print(json.dumps({"scenario": str(scenario), "good": True, "faults": []}))
+        data = {"scenario": str(scenario), "good": True, "faults": [], "notes": doubts(loaded)}
+        print(json.dumps(data))
         return
+    for note in doubts(loaded):
+        print(f"cosim: note: {note}", file=sys.stderr)
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
     )

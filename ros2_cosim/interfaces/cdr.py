@@ -22,7 +22,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.interfaces.binding import Scalar, Structure, Text
-from ros2_cosim.interfaces.cdr_parts import Data, make_pieces, run_struct, skip_text, text_block
+from ros2_cosim.interfaces.cdr_parts import (
+    Data,
+    NumberPieces,
+    make_pieces,
+    run_struct,
+    skip_text,
+    text_block,
+)
 from ros2_cosim.interfaces.whole import RawMessage
 from ros2_cosim.kernel.errors import ProtocolError
 
@@ -136,7 +143,12 @@ class CdrCodec(WireCodec):
         tail = run_struct(self._fixed_scalars, body & 7).format[1:]
         block = len(self._block)
         codes = "".join(scalar.code for scalar in stamp)
-        self._pack_head = struct.Struct(f"<4s{codes}{block}s{tail}").pack
+        head = struct.Struct(f"<4s{codes}{block}s{tail}")
+        self._pack_head = head.pack
+        #: Packs head and pieces together; None: there are no pieces, or others than numbers.
+        self._numbers: NumberPieces | None = None
+        if self._pieces and NumberPieces.hold(self._pieces):
+            self._numbers = NumberPieces(self._pieces, head.format, head.size - 4)  # type: ignore[arg-type]
         reader = struct.Struct(f"<4x{codes}{block}x{tail}")
         self._read_head = reader.unpack_from
         self._head_size = reader.size
@@ -156,6 +168,10 @@ class CdrCodec(WireCodec):
         structure = self._structure
         try:
             values = record if structure.flat else structure.flatten(record)
+            if self._numbers is not None:
+                packed = self._packed(self._numbers, stamp_ns, seq, values)
+                if packed is not None:
+                    return packed
             head = values[: self._head_width] if self._pieces else values
             if self.has_seq:
                 head = (seq, *head)
@@ -173,6 +189,24 @@ class CdrCodec(WireCodec):
         except _UNFIT as error:
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
+
+    def _packed(
+        self, pieces: NumberPieces, stamp_ns: int, seq: int, values: Sequence[Any]
+    ) -> bytes | None:
+        """A message in one go; None: it takes more, or piece by piece tells what is wrong."""
+        flat: list[Any] = [ENCAPSULATION]
+        if self.has_stamp:
+            sec, nanosec = divmod(stamp_ns, NS_PER_S)
+            flat.append(sec)
+            flat.append(nanosec)
+        flat.append(self._block)
+        if self.has_seq:
+            flat.append(seq)
+        flat.extend(values[: self._head_width])
+        try:
+            return pieces.pack(flat, values)
+        except _UNFIT:
+            return None
 
     def delivered(self, value: Any, data: bytes) -> Any:
         """The value; the record of a raw message."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final, Protocol
@@ -95,15 +95,15 @@ class Run:
     """Consecutive primitives, packed in one go."""
 
     def __init__(self, scalars: Sequence[Scalar], start: int) -> None:
-        self._scalars = tuple(scalars)
-        self._start = start
-        self._stop = start + sum(scalar.bound for scalar in scalars)
-        self._structs = tuple(run_struct(self._scalars, residue) for residue in range(8))
+        self.scalars = tuple(scalars)
+        self.start = start
+        self.stop = start + sum(scalar.bound for scalar in scalars)
+        self._structs = tuple(run_struct(self.scalars, residue) for residue in range(8))
         self.min_size = min(s.size for s in self._structs)
 
     def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         packer = self._structs[offset & 7]
-        parts.append(packer.pack(*values[self._start : self._stop]))
+        parts.append(packer.pack(*values[self.start : self.stop]))
         return offset + packer.size
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:
@@ -257,7 +257,7 @@ class _List:
 
     def __init__(self, item: Repeated, index: int) -> None:
         self._bound = item.bound
-        self._index = index
+        self.index = index
         self._element = item.element
         self._length = _Length(item.length, item.limit)
 
@@ -269,10 +269,12 @@ class FlatList(_List):
 
     def __init__(self, item: Repeated, index: int) -> None:
         super().__init__(item, index)
-        self._scalars = tuple(s for s in item.element.items if isinstance(s, Scalar))
-        self._width = sum(scalar.bound for scalar in self._scalars)
-        self._size = sum(struct.calcsize(scalar.code) for scalar in self._scalars)
+        self.scalars = tuple(s for s in item.element.items if isinstance(s, Scalar))
+        self._width = sum(scalar.bound for scalar in self.scalars)
+        self._size = sum(struct.calcsize(scalar.code) for scalar in self.scalars)
         self._single = item.element.build is tuple  # a primitive, not a record
+        #: Whether it is a sequence of any number of primitives.
+        self.is_plain = self._single and item.bound and item.length == SEQUENCE and not item.limit
         #: Structs by eight times the number of elements plus the residue of the offset.
         self._packers: dict[int, struct.Struct] = {}
 
@@ -280,13 +282,13 @@ class FlatList(_List):
         key = 8 * count + (offset & 7)
         packer = self._packers.get(key)
         if packer is None:
-            packer = self._packers[key] = run_struct(self._scalars, offset & 7, count)
+            packer = self._packers[key] = run_struct(self.scalars, offset & 7, count)
         return packer
 
     def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         if not self._bound:
             return self._length.write(parts, offset, 0)
-        elements = values[self._index]
+        elements = values[self.index]
         count = len(elements)
         offset = self._length.write(parts, offset, count)
         if self._single:
@@ -326,6 +328,71 @@ class FlatList(_List):
         return offset
 
 
+#: So many combinations of lengths of a message have a struct of their own.
+_STRUCTS: Final = 256
+
+
+class NumberPieces:
+    """Pieces that are numbers alone, packed at once with the head before them.
+
+    There is a struct for each combination of the lengths of the sequences, while they are few.
+
+    :param head: struct format of the head
+    :param offset: where it ends, in the body
+    """
+
+    def __init__(self, pieces: Sequence[Run | FlatList], head: str, offset: int) -> None:
+        self._pieces = list(pieces)
+        self._head = head
+        self._offset = offset
+        self._packers: dict[int, Callable[..., bytes]] = {}
+
+    @staticmethod
+    def hold(pieces: Sequence[Piece]) -> bool:
+        """Whether all pieces are runs of numbers, and plain sequences of them."""
+        return all(
+            isinstance(piece, Run) or (isinstance(piece, FlatList) and piece.is_plain)
+            for piece in pieces
+        )
+
+    def pack(self, flat: list[Any], values: Sequence[Any]) -> bytes | None:
+        """The whole message; None: there are too many lengths, or too many numbers.
+
+        :param flat: values of the head; those of the pieces are appended
+        """
+        key = 0
+        for piece in self._pieces:
+            if isinstance(piece, Run):
+                flat.extend(values[piece.start : piece.stop])
+                continue
+            elements = values[piece.index]
+            count = len(elements)
+            if count > _CHUNK:
+                return None
+            key = key * (_CHUNK + 1) + count
+            flat.append(count)
+            flat.extend(elements)
+        packer = self._packers.get(key)
+        if packer is None:
+            if len(self._packers) >= _STRUCTS:
+                return None
+            packer = self._packers[key] = self._packer(values)
+        return packer(*flat)
+
+    def _packer(self, values: Sequence[Any]) -> Callable[..., bytes]:
+        codes, offset = [self._head], self._offset
+        for piece in self._pieces:
+            if isinstance(piece, Run):
+                part = run_struct(piece.scalars, offset & 7)
+            else:
+                codes.append("x" * (-offset & 3) + "I")
+                offset += (-offset & 3) + _LENGTH.size
+                part = run_struct(piece.scalars, offset & 7, len(values[piece.index]))
+            codes.append(part.format[1:])
+            offset += part.size
+        return struct.Struct("".join(codes)).pack
+
+
 class MixedList(_List):
     """Sequence of strings, or of structures that hold strings or sequences."""
 
@@ -336,7 +403,7 @@ class MixedList(_List):
         self._single = item.element.build is tuple
 
     def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
-        elements = values[self._index] if self._bound else ()
+        elements = values[self.index] if self._bound else ()
         offset = self._length.write(parts, offset, len(elements))
         for element in elements:
             flat = (element,) if self._single else self._element.flatten(element)
@@ -404,4 +471,13 @@ def run_struct(scalars: tuple[Scalar, ...], residue: int, repeat: int = 1) -> st
     return struct.Struct("<" + "".join(codes))
 
 
-__all__ = ["Data", "Piece", "Structure", "make_pieces", "read_text", "run_struct", "text_block"]
+__all__ = [
+    "Data",
+    "NumberPieces",
+    "Piece",
+    "Structure",
+    "make_pieces",
+    "read_text",
+    "run_struct",
+    "text_block",
+]

@@ -94,7 +94,7 @@ class NamedSimulator(ABC):
 
     @abstractmethod
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
-        """Set a vehicle's controls for the following ticks."""
+        """Set a vehicle's controls for the following ticks; throttle below 0: reverse gear."""
 
     @abstractmethod
     def tick(self) -> None:

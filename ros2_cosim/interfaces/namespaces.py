@@ -34,7 +34,12 @@ class PlacedNode(Protocol):
 
 def node_name_of(process: str) -> str:
     """The name of the node of a process of a run; that of a participant is its own."""
-    return _OWN + process if process in OWN_PROCESSES else process
+    return shared_node_name(process) if process in OWN_PROCESSES else process
+
+
+def shared_node_name(process: str) -> str:
+    """The name of the node of a process that is none of a participant alone."""
+    return _OWN + process
 
 
 def process_name_of(node: str) -> str:

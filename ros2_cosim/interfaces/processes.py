@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -76,20 +75,6 @@ def ending_quietly() -> Iterator[None]:
         yield
     finally:
         ignore_interrupts()
-
-
-@contextmanager
-def settled_memory() -> Iterator[None]:
-    """What is there at the beginning stays to the end: the garbage collector passes over it.
-
-    It would look again and again at a hundred thousand objects of models and libraries, each time
-    in the middle of a step.
-    """
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 class ExitTimer:

@@ -44,8 +44,9 @@ class ControlCommand(NamedTuple):
     """Command of a controller to one vehicle (ros2_cosim/msg/ControlCommand).
 
     ``acceleration`` is the demanded acceleration u in m/s^2 (sent on by V2V); ``throttle``
-    and ``brake`` are pedal positions 0..1; ``steer`` is -1..1, positive to the left. Where both
-    pedals are NaN the vehicle finds them for the acceleration itself.
+    and ``brake`` are pedal positions 0..1; ``steer`` is -1..1, positive to the left. A throttle
+    below zero, down to -1, is that of the reverse gear. Where both pedals are NaN the vehicle finds
+    them for the acceleration itself.
     """
 
     acceleration: float

@@ -16,13 +16,17 @@ CONTROL_COMMAND: Final = "carla_msgs/msg/CarlaEgoVehicleControl"
 
 
 class BridgeOutput(NamedTuple):
-    """What the bridge publishes: port, message type, topic, when it is sent."""
+    """What the bridge publishes: port, message type, topic, when it is sent.
+
+    ``latched``: viewers that come later get it, too, as they do of what is sent once.
+    """
 
     port: str
     type: str
     topic: str
     schedule: Literal["every", "sparse", "once"] = "every"
     description: str = ""
+    latched: bool = False
 
 
 class BridgeCommand(NamedTuple):
@@ -129,6 +133,21 @@ OUTPUTS: Final = (
     ),
     BridgeOutput("map", "std_msgs/msg/String", "/carla/map", "once", "OpenDRIVE text of the map"),
     BridgeOutput(
+        "traffic_lights_status",
+        "carla_msgs/msg/CarlaTrafficLightStatusList",
+        "/carla/traffic_lights/status",
+        "sparse",
+        "the state of each traffic light, when one has changed",
+        latched=True,
+    ),
+    BridgeOutput(
+        "traffic_lights_info",
+        "carla_msgs/msg/CarlaTrafficLightInfoList",
+        "/carla/traffic_lights/info",
+        "once",
+        "where the traffic lights stand, and where they are obeyed",
+    ),
+    BridgeOutput(
         "tf", "tf2_msgs/msg/TFMessage", "/tf", description="map to vehicles, vehicles to sensors"
     ),
 )
@@ -145,6 +164,10 @@ COMMANDS: Final = (
         "speed and yaw rate, which are followed",
     ),
 )
+
+#: Outputs that only the headless server's own traffic lights give: those of a renderer, or of
+#: another simulator, change by themselves.
+LIGHT_OUTPUTS: Final = ("traffic_lights_status", "traffic_lights_info")
 
 #: What the bridge reads further, behind ``/carla/``: nothing here would obey it.
 REFUSED_TOPICS: Final = (

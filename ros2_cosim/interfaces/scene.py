@@ -27,6 +27,7 @@ DEFAULT_DYNAMICS: Final = "sedan"
 DEFAULT_SIZE: Final = (4.792, 2.163, 1.488)
 _Positive = Annotated[Number, Field(gt=0)]
 _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
+Flag = Annotated[bool, Field(strict=True)]
 
 
 class DriverSettings(Section):
@@ -65,10 +66,13 @@ class SceneVehicleSettings(Section):
         default="lane_keeping",
         description="what steers: the simulator's lane keeping, or steer of the control command",
     )
+    placed: Flag = Field(
+        default=False, description="whether input place/NAME of the world puts it elsewhere"
+    )
 
 
 class ObjectSettings(Section):
-    """One static object on the road."""
+    """One object on the road: it stands still, unless messages of an input place it."""
 
     lane: Whole = Field(description="OpenDRIVE lane")
     s: Number = Field(description="station of its centre [m]")
@@ -77,6 +81,14 @@ class ObjectSettings(Section):
         default=None, description="kind in CARLA; default: a street barrier"
     )
     road: Whole = Field(default=1, description="OpenDRIVE road")
+    turn: Number = Field(
+        default=0.0, description="of its heading, from the lane's direction to the left [rad]"
+    )
+    placed: Flag = Field(
+        default=False,
+        description="whether input place/NAME of the world moves it; then it is reported by output "
+        "traffic instead of static_objects",
+    )
 
 
 class RoadblockSettings(Section):

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple, Protocol
 from ros2_cosim.interfaces.sensors import Measurement, SensorBlueprint
 
 CONTACT_DELAY_TICKS: Final = 3
+#: A scene is driven so many steps before its time 0, until pedals and suspensions are at rest.
+SETTLE_TICKS: Final = 100
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
 
 WEATHER_PRESETS = tuple(
@@ -125,7 +127,10 @@ class Simulator(Protocol):
         """Put an actor somewhere with a velocity [m/s, world]; seen after the next tick."""
 
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
-        """Set a vehicle's controls (CARLA's signs) for the following ticks."""
+        """Set a vehicle's controls (CARLA's signs) for the following ticks.
+
+        A ``throttle`` below zero presses the pedal in the reverse gear.
+        """
 
     def tick(self) -> None:
         """Advance by one step and wait until its result is there.

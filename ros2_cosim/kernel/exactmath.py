@@ -22,6 +22,7 @@ large arguments.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from math import copysign, floor, fmod, frexp, inf, isnan, ldexp, sqrt
 from typing import Final
 
@@ -47,6 +48,7 @@ __all__ = [
     "sincos",
     "sqrt",
     "tan",
+    "total",
     "wrap_angle",
 ]
 
@@ -402,6 +404,17 @@ def wrap_angle(angle: float) -> float:
     if angle <= -PI:
         return angle + TWO_PI
     return angle
+
+
+def total(numbers: Iterable[float]) -> float:
+    """The sum: each number is added to that of those before it, and rounded.
+
+    The built-in ``sum`` also adds what was rounded off from Python 3.12 on, not before.
+    """
+    found = 0.0
+    for number in numbers:
+        found += number
+    return found
 
 
 _FLOAT32 = struct.Struct("<f")

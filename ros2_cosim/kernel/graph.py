@@ -78,13 +78,15 @@ class OutputPort:
 
     ``schedule`` is the promise that readers may build on: ``every`` activation sends one
     message, ``sparse`` sends or stays silent, ``once`` sends one message in a run, at the
-    first activation.
+    first activation. ``latched``: observers that come later get what was sent, too, which is so
+    with ``once`` in any case.
     """
 
     name: str
     latency: Latency = Latency()
     schedule: str = "every"
     codec: Codec = field(default_factory=TextCodec)
+    latched: bool = False
 
     def __post_init__(self) -> None:
         if self.schedule not in ("every", "sparse", "once"):

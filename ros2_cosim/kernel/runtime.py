@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.kernel.activation import any_of
 from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
@@ -23,6 +23,9 @@ from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.kernel.trace import ParticipantTrace
 from ros2_cosim.kernel.unsynchronised import Inbox
 
+#: Makes a named tuple of a tuple; to call its class would go through Python, in compiled code, too.
+_NEW: Final = tuple.__new__
+
 #: One message sent: index of the output port, sample, encoded form.
 Output = tuple[int, Sample, bytes]
 
@@ -33,12 +36,15 @@ class LatchedChannel:
     Several readers may share one if what they read as time never decreases among them.
     """
 
-    __slots__ = ("_current", "_pending", "delayed", "push")
+    __slots__ = ("_current", "_pending", "delayed", "push", "seq", "stamp")
 
     def __init__(self, delayed: bool) -> None:
         self.delayed = delayed
         self._current: Sample | None = None
         self._pending: deque[Sample] = deque()
+        #: Those of the sample that was read last.
+        self.stamp = NEVER
+        self.seq = 0
         #: Store a sample; stamps on one connection never decrease.
         self.push: Callable[[Sample], None] = self._pending.append
 
@@ -48,28 +54,51 @@ class LatchedChannel:
         if not pending:
             return self._current
         limit = time - 1 if self.delayed else time
-        while pending and pending[0].stamp <= limit:
+        while pending:
+            stamp, seq, _ = pending[0]
+            if stamp > limit:
+                break
             self._current = pending.popleft()
+            self.stamp = stamp
+            self.seq = seq
         return self._current
 
 
+class _LatchedPort:
+    """An input port that holds values: where they come from."""
+
+    __slots__ = ("channels", "name", "numbers")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        #: Number of each connection among those of the participant, and what it holds.
+        self.numbers: list[int] = []
+        self.channels: list[LatchedChannel] = []
+
+
 class _Sender:
-    """Sequence numbers and stamps of one output port."""
+    """Sequence numbers and stamps of one output port, which is the ``index``-th."""
 
     __slots__ = (
         "delivered",
         "encode",
+        "index",
+        "is_sparse",
         "latency_draw",
         "latency_ns",
         "name",
         "schedule",
+        "sends_once",
         "seq",
         "stamp",
     )
 
-    def __init__(self, port: OutputPort) -> None:
+    def __init__(self, index: int, port: OutputPort) -> None:
+        self.index = index
         self.name = port.name
         self.schedule = port.schedule
+        self.is_sparse = port.schedule == "sparse"
+        self.sends_once = port.schedule == "once"
         self.latency_ns = port.latency.minimum_ns
         self.latency_draw = port.latency.draw
         self.encode = port.codec.encode
@@ -127,7 +156,7 @@ class ParticipantRuntime:
         self._activate = model.activate
         self._can_stop = model.sets_stop_reason
         self._can_choose = model.sets_next_time
-        self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
+        self._senders = {port.name: _Sender(i, port) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
         self._services = {p.name: p.service for p in spec.inputs if p.service}
@@ -142,8 +171,10 @@ class ParticipantRuntime:
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
         self._receivers: list[Callable[[Sample], None]] = []
         # An input without a writer (it has been left out) holds no value.
-        by_port: dict[str, list[tuple[int, LatchedChannel]]] = {
-            p.name: [] for p in spec.inputs if p.name not in triggers and not p.unsynchronised
+        by_port = {
+            p.name: _LatchedPort(p.name)
+            for p in spec.inputs
+            if p.name not in triggers and not p.unsynchronised
         }
         for index, channel in enumerate(self.channels):
             port = channel.target_port
@@ -159,10 +190,10 @@ class ParticipantRuntime:
                     latched = LatchedChannel(delayed)
                     if shared is not None:
                         shared[key] = latched
-                by_port[port].append((index, latched))
+                by_port[port].numbers.append(index)
+                by_port[port].channels.append(latched)
                 self._receivers.append(latched.push)
-        #: Input port -> number of each connection, and what it holds.
-        self._latched = list(by_port.items())
+        self._latched = list(by_port.values())
         #: What has arrived from outside of the simulated time, by port.
         self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
 
@@ -176,17 +207,23 @@ class ParticipantRuntime:
         :param lbts: nothing stamped before this can still arrive on any port with events
         :returns: its time [ns], or None if none is known
         """
+        if self.handled is None:
+            return None if self.tso is None else self.tso.determine(lbts)
         return self._next_by_messages(lbts)[0]
 
     def next_stamp(self) -> int | None:
         """Stamp of the oldest message that may still activate it."""
+        if self.handled is None:
+            return None if self.tso is None else self.tso.next_stamp()
         queues = (self.handled, self.tso)
         stamps = [s for q in queues if q is not None and (s := q.next_stamp()) is not None]
         return min(stamps, default=None)
 
     def activate_data(self) -> list[Output]:
         """Run the activation that :meth:`determine` has found."""
-        _, queue = self._next_by_messages(NEVER)  # no further message is looked at
+        queue = self.tso
+        if self.handled is not None:
+            _, queue = self._next_by_messages(NEVER)  # no further message is looked at
         assert queue is not None
         prefix = queue.take()
         return self._run(prefix[-1].stamp, prefix, handled=queue is self.handled)
@@ -240,13 +277,14 @@ class ParticipantRuntime:
         push = queue.push
 
         def receive(sample: Sample) -> None:
-            push(QueuedSample(sample.stamp, index, sample.seq, port, sample))
+            stamp, seq, _ = sample
+            push(_NEW(QueuedSample, (stamp, index, seq, port, sample)))
 
         return receive
 
     def _run(self, time: int, prefix: Any, *, handled: bool = False) -> list[Output]:
         latest: dict[str, Sample | None] = {}
-        references: list[tuple[int, int, int]] = []
+        references: list[int] = []
         samples: dict[str, tuple[Sample, ...]] = {}
         if self._trigger_ports:
             for port in self._trigger_ports:
@@ -255,20 +293,23 @@ class ParticipantRuntime:
                 if delivered:
                     self._last_trigger[port] = delivered[-1]
             latest.update(self._last_trigger)
-            references = [(entry.channel, entry.stamp, entry.seq) for entry in prefix]
-        for port, channels in self._latched:
+            for stamp, channel, seq, _, _ in prefix:
+                references += (channel, stamp, seq)
+        for held in self._latched:
             newest: Sample | None = None
-            origin = 0
-            for index, channel in channels:
-                sample = channel.read(time)
+            origin = -1
+            for index, latched in enumerate(held.channels):
+                sample = latched.read(time)
                 # Later channels win ties: one fixed order for equal stamps.
-                if sample is not None and (newest is None or sample.stamp >= newest.stamp):
+                if sample is not None and (
+                    origin < 0 or latched.stamp >= held.channels[origin].stamp
+                ):
                     newest = sample
                     origin = index
-            latest[port] = newest
-            if newest is not None:
-                stamp, seq, _ = newest
-                references.append((origin, stamp, seq))
+            latest[held.name] = newest
+            if origin >= 0:
+                chosen = held.channels[origin]
+                references += (held.numbers[origin], chosen.stamp, chosen.seq)
         self.trace.activation(time, references)
         recorded: list[Output] = []
         for inbox in self.inboxes:
@@ -279,7 +320,7 @@ class ParticipantRuntime:
         timer = self._timer
         started = timer() if timer else 0
         try:
-            step = Step(time, samples, latest)
+            step = _NEW(Step, (time, samples, latest))
             values = self._handle(prefix[0], step) if handled else self._activate(step)
         except (ParticipantError, Aborted, Cancelled):
             raise
@@ -293,10 +334,10 @@ class ParticipantRuntime:
         if timer:
             self.compute_ns += timer() - started
         if self._can_choose:
-            chosen = self.model.next_time
+            following = self.model.next_time
             # While it handles a message it may leave the choice of its last step alone.
-            if chosen is not None and not (handled and chosen == chosen_before):
-                self._choose_next(time, chosen)
+            if following is not None and not (handled and following == chosen_before):
+                self._choose_next(time, following)
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.model.stop_reason
             if self.stop_reason is not None:
@@ -322,13 +363,13 @@ class ParticipantRuntime:
 
     def _record(self, recorded: list[Output], time: int, port: str, value: Any) -> Sample:
         """Send on what an activation has read from outside of the simulated time."""
-        index, sender = self._senders[port]
+        sender = self._senders[port]
         sample = Sample(time, sender.seq, value)
         data = sender.encode(time, sender.seq, value)
         sender.seq += 1
         sender.stamp = time
-        self.trace.output(index, time, sample.seq, data)
-        recorded.append((index, sample, data))
+        self.trace.output(sender.index, time, sample.seq, data)
+        recorded.append((sender.index, sample, data))
         return sample
 
     def _choose_next(self, time: int, chosen: int) -> None:
@@ -346,15 +387,19 @@ class ParticipantRuntime:
         self.next_time = chosen if chosen < self.spec.leave_ns else None
 
     def _send(self, time: int, values: Any, *, handled: bool) -> list[Output]:
-        if type(values) is not dict and not isinstance(values, Mapping):
+        if type(values) is dict:
+            records: dict[str, Any] = values
+        elif isinstance(values, Mapping):
+            records = dict(values)
+        else:
             raise ParticipantError(
                 f"participant '{self.name}' returned {type(values).__name__} from its activation "
                 f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
             )
         if handled:
-            return self._emit(time, values, sparse_only=True)
+            return self._emit(time, records, sparse_only=True)
         for port in self._every:
-            if values.get(port) is None and port not in self._ports_now:
+            if records.get(port) is None and port not in self._ports_now:
                 raise ParticipantError(
                     f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
                     "port is declared to send at every activation (declare it 'sparse' if it "
@@ -362,15 +407,15 @@ class ParticipantRuntime:
                 )
         if self._once and self._regular == 1:
             for port in self._once:
-                if values.get(port) is None and port not in self._ports_now:
+                if records.get(port) is None and port not in self._ports_now:
                     raise ParticipantError(
                         f"participant '{self.name}' sent nothing on port '{port}' at its first "
                         f"activation ({time} ns), where a port declared 'once' sends"
                     )
-        return self._emit(time, values)
+        return self._emit(time, records)
 
     def _emit(
-        self, time: int, values: Mapping[str, Any], *, sparse_only: bool = False
+        self, time: int, values: dict[str, Any], *, sparse_only: bool = False
     ) -> list[Output]:
         """Stamp, number and encode messages of an activation.
 
@@ -380,20 +425,19 @@ class ParticipantRuntime:
         for port, value in values.items():
             if value is None:
                 continue
-            entry = self._senders.get(port)
-            if entry is None:
+            sender = self._senders.get(port)
+            if sender is None:
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns; its output "
                     f"ports are {', '.join(self._senders) or 'none'}"
                 )
-            index, sender = entry
-            if sender.schedule != "sparse" and (sparse_only or port in self._ports_now):
+            if not sender.is_sparse and (sparse_only or port in self._ports_now):
                 when = "while it handled a message" if sparse_only else "a second time"
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns {when}; the "
                     f"port is declared '{sender.schedule}', allowed is that on 'sparse' ports"
                 )
-            if sender.schedule == "once" and self._regular > 1:
+            if sender.sends_once and self._regular > 1:
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
                     "declared to send once, at the first activation"
@@ -422,12 +466,13 @@ class ParticipantRuntime:
                 )
                 failure.__cause__ = error
                 raise failure from error
-            self.trace.output(index, stamp, seq, data)
-            outputs.append((index, Sample(stamp, seq, sender.delivered(value, data)), data))
+            self.trace.output(sender.index, stamp, seq, data)
+            sample = _NEW(Sample, (stamp, seq, sender.delivered(value, data)))
+            outputs.append((sender.index, sample, data))
             sender.seq = seq + 1
         return outputs
 
     def sent(self, port: str) -> tuple[int, int]:
         """(number of messages sent, stamp of the newest) of an output port."""
-        sender = self._senders[port][1]
+        sender = self._senders[port]
         return sender.seq, sender.stamp

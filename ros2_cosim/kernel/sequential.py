@@ -84,7 +84,10 @@ class SequentialScheduler:
             )
         for index, runtime in enumerate(self._ordered):
             runtime.leave = partial(self._deliver, index, runtime)
-        self._agenda: list[tuple[int, int]] = []
+        #: Times of activations, each times the number of participants plus the place of the one
+        #: that it is of: so they are ordered by (time, rank, name).
+        self._agenda: list[int] = []
+        self._count = max(len(self._ordered), 1)
         self._scheduled = [FOREVER] * len(self._ordered)
         for index, runtime in enumerate(self._ordered):
             if runtime.next_time is not None:
@@ -102,12 +105,15 @@ class SequentialScheduler:
         :returns: the end of the run in ns, as far as it is known
         """
         end = min(until if end is None else end, self._stop_end)
-        agenda = self._agenda
-        while agenda and agenda[0][0] < min(until, end) and not self.suspended:
-            time, index = heappop(agenda)
-            if time != self._scheduled[index]:
+        agenda, count, scheduled = self._agenda, self._count, self._scheduled
+        limit = min(until, end) * count
+        while agenda and agenda[0] < limit and not self.suspended:
+            entry = heappop(agenda)
+            index = entry % count
+            time = entry // count
+            if time != scheduled[index]:
                 continue  # an earlier wake-up replaced this entry
-            self._scheduled[index] = FOREVER
+            scheduled[index] = FOREVER
             if before is not None and time > self._announced:
                 self._announced = time
                 before(time)
@@ -119,10 +125,12 @@ class SequentialScheduler:
                 # Everything stamped up to now is here, so LBTS is just after now.
                 while runtime.determine(time + 1) is not None:
                     self._deliver(index, runtime, runtime.activate_data())
-            if runtime.next_time == time:
+            following = runtime.next_time
+            if following == time:
                 self._deliver(index, runtime, runtime.activate_time())
-            if runtime.next_time is not None:
-                self._schedule(index, runtime.next_time)
+                following = runtime.next_time
+            if following is not None:
+                self._schedule(index, following)
             if has_events and (stamp := runtime.next_stamp()) is not None:
                 self._schedule(index, stamp)
             if runtime.stop_reason is not None and self.stop_reason is None:
@@ -130,6 +138,7 @@ class SequentialScheduler:
                 self._stop_end = saturating_add(time, self._stop_latency_ns)
             if self._stop_end < end:
                 end = self._stop_end
+                limit = min(until, end) * count
         return end
 
     def stop(self, reason: str) -> None:
@@ -141,12 +150,12 @@ class SequentialScheduler:
     @property
     def next_time(self) -> int:
         """No activation takes place before this time [ns]; FOREVER: none is known."""
-        return self._agenda[0][0] if self._agenda else FOREVER
+        return self._agenda[0] // self._count if self._agenda else FOREVER
 
     def _schedule(self, index: int, time: int) -> None:
         if time < self._scheduled[index]:
             self._scheduled[index] = time
-            heappush(self._agenda, (time, index))
+            heappush(self._agenda, time * self._count + index)
 
     def _deliver(self, index: int, runtime: ParticipantRuntime, outputs: list[Output]) -> None:
         routes = self._routes[index]

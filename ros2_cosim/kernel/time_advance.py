@@ -66,12 +66,15 @@ class TimeAdvance:
         """
         if not self._ready:
             queue = self._queue
-            while queue and queue[0].stamp < lbts:
+            while queue:
+                stamp, _, _, port, sample = queue[0]
+                if stamp >= lbts:
+                    break
                 entry = heappop(queue)
-                if not self.first <= entry.stamp < self._end:
+                if not self.first <= stamp < self._end:
                     continue
                 self._prefix.append(entry)
-                if self._evaluator.feed(entry.port, entry.sample):
+                if self._evaluator.feed(port, sample):
                     self._ready = True
                     break
         # The queue is ordered, so the last sample of the prefix has the largest stamp.

@@ -12,14 +12,12 @@ import hashlib
 import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text.
-_OUTPUT = struct.Struct("<cIqQI")
-_IDLE = struct.Struct("<cqI")
-#: Hashing in larger pieces costs less per activation.
-_FLUSH_BYTES = 1 << 16
+_OUTPUT: Final = struct.Struct("<cIqQI").pack
+#: Hashing in larger pieces costs less per activation; larger ones than this do not fit the caches.
+_FLUSH_BYTES: Final = 1 << 15
 _KEPT_TIMES: Final = 5000
 
 
@@ -32,41 +30,49 @@ def _pack_activation(inputs: int) -> Callable[..., bytes]:
 class ParticipantTrace:
     """The running hash of one participant."""
 
-    __slots__ = ("_buffer", "_hash", "activations", "times")
+    __slots__ = ("_count", "_hash", "_pack", "_pieces", "_size", "activations", "times")
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
-        self._buffer = bytearray()
+        #: What is hashed next: joined, it is the text of the records.
+        self._pieces: list[bytes] = []
+        self._size = 0
+        #: How an activation with the same number of inputs as the last one is packed.
+        self._count = 0
+        self._pack = _pack_activation(0)
         self.activations = 0
         #: Times of the first activations [ns], for the time line of the report.
         self.times: list[int] = []
 
-    def activation(self, time: int, inputs: list[tuple[int, int, int]]) -> None:
+    def activation(self, time: int, inputs: list[int]) -> None:
         """Record an activation and what it read.
 
         :param time: activation time, ns
-        :param inputs: (channel, stamp, seq) of each sample delivered or read
+        :param inputs: channel, stamp and seq of each sample delivered or read, one after the other
         """
-        buffer = self._buffer
-        count = len(inputs)
-        if inputs:
-            buffer += _pack_activation(count)(b"A", time, count, *chain.from_iterable(inputs))
-        else:
-            buffer += _IDLE.pack(b"A", time, 0)
+        count = len(inputs) // 3
+        if count != self._count:
+            self._count = count
+            self._pack = _pack_activation(count)
+        record = self._pack(b"A", time, count, *inputs)
+        self._pieces.append(record)
+        self._size += len(record)
         self.activations += 1
-        if len(self.times) < _KEPT_TIMES:
+        if self.activations <= _KEPT_TIMES:
             self.times.append(time)
-        if len(buffer) > _FLUSH_BYTES:
+        if self._size > _FLUSH_BYTES:
             self._flush()
 
     def output(self, port: int, stamp: int, seq: int, data: bytes) -> None:
         """Record a message sent by the latest activation: its port index and its bytes."""
-        self._buffer += _OUTPUT.pack(b"O", port, stamp, seq, len(data))
-        if len(data) > _FLUSH_BYTES:  # an image is hashed where it lies
+        size = len(data)
+        self._pieces.append(_OUTPUT(b"O", port, stamp, seq, size))
+        if size > _FLUSH_BYTES:  # an image is hashed where it lies
             self._flush()
             self._hash.update(data)
         else:
-            self._buffer += data
+            self._pieces.append(data)
+            self._size += size
 
     def hexdigest(self) -> str:
         """The hash so far."""
@@ -74,8 +80,9 @@ class ParticipantTrace:
         return self._hash.hexdigest()
 
     def _flush(self) -> None:
-        self._hash.update(self._buffer)
-        self._buffer.clear()
+        self._hash.update(b"".join(self._pieces))
+        self._pieces.clear()
+        self._size = 0
 
 
 def run_digest(participants: Mapping[str, str]) -> str:

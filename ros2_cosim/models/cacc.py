@@ -27,6 +27,7 @@ from ros2_cosim.interfaces.records import (
     V2VMessage,
 )
 from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.exactmath import total
 from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
@@ -305,8 +306,8 @@ class CaccController(Model):
 
     def report(self) -> Report:
         """The share of the activations in each mode."""
-        total = sum(self._activations.values())
-        shares = {mode: count / total for mode, count in self._activations.items() if count}
+        activations = total(self._activations.values())
+        shares = {mode: count / activations for mode, count in self._activations.items() if count}
         return Report(figures={"modes": shares}) if shares else Report()
 
     def _status(self, latest: Mapping[str, Sample | None]) -> ControllerStatus:

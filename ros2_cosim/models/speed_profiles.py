@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin
+from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin, total
 from ros2_cosim.models.drive_cycle_tables import speeds_of
 from ros2_cosim.models.wltc import wltc_speeds
 
@@ -122,7 +122,7 @@ class Table:
     def distance(self) -> float:
         """The way from the first to the last point [m]."""
         points = list(zip(self._times, self._speeds, strict=True))
-        return sum(
+        return total(
             0.5 * (v0 + v1) * (t1 - t0)
             for (t0, v0), (t1, v1) in zip(points, points[1:], strict=False)
         )

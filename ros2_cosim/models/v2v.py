@@ -19,6 +19,7 @@ from ros2_cosim.interfaces.catalogue import DEFAULT
 from ros2_cosim.interfaces.records import V2VMessage
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import total
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
@@ -369,7 +370,7 @@ class _Air:
         }
         self.channel.begin(places, lengths)
         busy = self.channel.busy.values()
-        self._busy_sum += sum(busy) / len(busy) if busy else 0.0
+        self._busy_sum += total(busy) / len(busy) if busy else 0.0
         self._periods += 1
 
     def carries(self, index: int) -> bool:

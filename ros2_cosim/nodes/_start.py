@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
-from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of, process_name_of
+from ros2_cosim.interfaces.memory import forget_former_run
+from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
+from ros2_cosim.interfaces.ros_bridge_objects import BridgeObjects
+from ros2_cosim.interfaces.ros_bridge_ports import BRIDGE_MODEL
+from ros2_cosim.interfaces.scene import read_scene
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.wiring import Wiring
@@ -85,7 +89,11 @@ class Started(NamedTuple):
 
 
 def run_node(
-    default_name: str, body: Callable[[Started], bool | None], *, awaits_clock: bool = True
+    default_name: str,
+    body: Callable[[Started], bool | None],
+    *,
+    awaits_clock: bool = True,
+    shared: bool = False,
 ) -> int:
     """Start a node, run ``body`` and turn its outcome into an exit code.
 
@@ -93,12 +101,14 @@ def run_node(
 
     :param body: returns whether the run begins anew; then the node starts again in this process
     :param awaits_clock: whether a node that starts again has to wait for the clock to do so
+    :param shared: whether participants share the process; the ROS parameter ``process`` names it
     """
     starters: list[Starter] = []
     for repetition in itertools.count():
-        code = _run_once(default_name, body, starters, repetition, awaits_clock)
+        code = _run_once(default_name, body, starters, repetition, awaits_clock, shared)
         if code is not None:
             return code
+        forget_former_run()
     raise AssertionError("unreachable")
 
 
@@ -108,6 +118,7 @@ def _run_once(
     starters: list[Starter],
     repetition: int,
     awaits: bool,
+    shared: bool,
 ) -> int | None:
     """The exit code, None if the run begins anew.
 
@@ -117,6 +128,8 @@ def _run_once(
         _take_secret()
         with Session(node_name_of(default_name), sys.argv) as session:
             session.repetition = repetition
+            if shared:
+                session.process = session.parameter("process", session.process)
             code = _outcome(session, body, starters, awaits)
             if code is None:
                 session.begins_anew()
@@ -139,7 +152,7 @@ def _outcome(
     awaits: bool,
 ) -> int | None:
     """Run ``body``, tell the starter of a failure, and give the exit code; see above."""
-    name = process_name_of(session.node.get_name())
+    name = session.process
     try:
         path = session.parameter("scenario_file", "")
         if not path:
@@ -209,6 +222,16 @@ def _take_secret() -> None:
         os.environ[RUN_SECRET] = secrets.get(place, "")
 
 
+def bridge_objects(scenario: Scenario) -> BridgeObjects | None:
+    """What programs may ask of CARLA's ROS bridge; None: the run has none of its topics."""
+    bridge = next((p for p in scenario.participants.values() if p.model == BRIDGE_MODEL), None)
+    if bridge is None:
+        return None
+    vehicles = dict.fromkeys(v for _, _, v in (port.partition("/") for port in bridge.outputs) if v)
+    topics = [o.topic for p in scenario.participants.values() for o in p.outputs.values()]
+    return BridgeObjects(read_scene(scenario.scene), tuple(vehicles), topics)
+
+
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
     """The wall clock of the run, as the ROS parameters rate, hard and arrivals say.
 
@@ -243,9 +266,7 @@ def profiled(
     if session.repetition or not directory:
         yield None
         return
-    spans = Spans(
-        process_name_of(session.node.get_name()), participants, session.timer, works=works
-    )
+    spans = Spans(session.process, participants, session.timer, works=works)
     session.watch(spans)
     try:
         yield spans

@@ -7,9 +7,10 @@ from functools import partial
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.nodes._start import Started, profiled, realtime_of, run_node
+from ros2_cosim.nodes._start import Started, bridge_objects, profiled, realtime_of, run_node
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.expected_readers import RECORDER
 
@@ -23,7 +24,8 @@ def main() -> int:
 def coordinate(controls: list[RunControl], started: Started) -> bool:
     """Coordinate one run.
 
-    :param controls: of the runs before in this process; that of this one is added
+    :param controls: that of the run before in this process, if there was one; that of this one
+        takes its place
     :returns: whether the run begins anew
     """
     session, scenario, graph, starter = started
@@ -51,7 +53,8 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         control.no_reset = f"participant '{passing[0]}' enters or leaves while it goes on"
     if controls:
         control.required = controls[-1].required
-    controls.append(control)
+    # Those before refer to all of their runs.
+    controls[:] = [control]
     repeat = int(session.parameter("repeat", "1"))
     settings = ClockSettings(
         started.run_id(),
@@ -72,6 +75,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         starter=starter,
         timer=session.timer,
     )
+    BridgeServices.offer(session.node, bridge_objects(scenario))
     with profiled(started, (), works=True):
         return node.run()
 

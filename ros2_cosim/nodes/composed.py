@@ -16,7 +16,7 @@ from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model, Repeatability
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.live.foxglove_view import with_viewers
-from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.nodes._start import Started, bridge_objects, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_control import RunControl
@@ -24,6 +24,7 @@ from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
+from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.inputs import read_unsynchronised
@@ -74,6 +75,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             run_id=started.run_id(),
             timer=pacer.clock.now,
         )
+        BridgeServices.offer(session.node, bridge_objects(scenario))
         _make_models(started, realtime, former, models, control)
         if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")

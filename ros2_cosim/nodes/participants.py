@@ -32,7 +32,7 @@ from ros2_cosim.scenario.system import bare_model, with_adapters
 
 def main() -> int:
     """Run the node; the ROS parameter ``process`` names the process."""
-    return run_node("participants", partial(host, {}, SystemThreads()))
+    return run_node("participants", partial(host, {}, SystemThreads()), shared=True)
 
 
 def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
@@ -43,7 +43,7 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     :returns: whether the run begins anew
     """
     session, scenario = started.session, started.scenario
-    process = session.parameter("process", session.node.get_name())
+    process = session.process
     names = hosted(scenario).get(process, [])
     if not names:
         raise ConfigurationError(
@@ -94,6 +94,9 @@ def _members(
         for name in names:
             required = partial(failures.matters, name, scenario.participants[name].is_required)
             own = Session(name, host=started.session, waits=name not in together)
+            # As of a node with a process of its own.
+            own.parameter("scenario_file", "")
+            own.parameter("participant", name)
             member = started._replace(session=own)
 
             def make(name: str = name) -> Model:
@@ -140,7 +143,7 @@ class _Failures:
     """Reports each failure once: that of the process, or the loss of an optional participant."""
 
     def __init__(self, session: Session, starter: Starter) -> None:
-        self._process = session.node.get_name()
+        self._process = session.process
         self._starter = starter
         self._count = 0
         self._fatal = False

@@ -5,7 +5,7 @@ import json
 import sys
 from functools import partial
 
-from ros2_cosim.interfaces.processes import settled_memory
+from ros2_cosim.interfaces.memory import settled_memory
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node

@@ -11,10 +11,12 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
+from ros2_cosim.kernel.exactmath import hypot
 from ros2_cosim.models.road import RoadError, RoadPosition
 from ros2_cosim.models.speed_profiles import SpeedPoint
-from ros2_cosim.openscenario.story import Place, Synchronize
+from ros2_cosim.openscenario.story import Synchronize, Where
 from ros2_cosim.openscenario.traffic import Traffic
+from ros2_cosim.openscenario.trajectories import pose_of
 
 _NS: Final = 1e9
 #: Strongest accelerations, up and down [m/s^2].
@@ -28,6 +30,8 @@ _STANDS: Final = 0.1
 #: The commanded speed is not further from the own one than this: what the plant could not follow
 #: must not add up [m/s].
 _AHEAD: Final = 2.0
+#: What walks past a place is nearer to it than this [m].
+_NEAR: Final = 1.0
 
 
 class Arriving:
@@ -35,11 +39,14 @@ class Arriving:
 
     :param name: of the vehicle
     :param speed: its commanded speed when the action begins [m/s]
+    :param walks: whether it goes beside roads, too: its way is then the straight one
     """
 
-    def __init__(self, action: Synchronize, name: str, speed: float, traffic: Traffic) -> None:
+    def __init__(
+        self, action: Synchronize, name: str, speed: float, traffic: Traffic, *, walks: bool
+    ) -> None:
         self._action = action
-        self._own = _Way(name, action.place, traffic)
+        self._own = (_Straight if walks else _Way)(name, action.place, traffic)
         self._master = _Way(action.master, action.master_place, traffic)
         self._name = name
         self._speed = speed
@@ -91,9 +98,10 @@ class Arriving:
 class _Way:
     """What is left of a vehicle's way to a place, along the roads."""
 
-    def __init__(self, name: str, place: Place, traffic: Traffic) -> None:
+    def __init__(self, name: str, place: Where, traffic: Traffic) -> None:
         self._name = name
-        self._place: RoadPosition = traffic.network.project(place.x, place.y)
+        self._x, self._y, _ = pose_of(place, traffic)
+        self._place: RoadPosition = traffic.network.project(self._x, self._y)
         self._passed = False
 
     def left(self, traffic: Traffic) -> float:
@@ -109,6 +117,24 @@ class _Way:
             return inf
         self._passed = way <= 0.0
         return max(way, 0.0)
+
+
+class _Straight(_Way):
+    """What is left of the way to a place, straight on."""
+
+    def __init__(self, name: str, place: Where, traffic: Traffic) -> None:
+        super().__init__(name, place, traffic)
+        self._least = inf
+
+    def left(self, traffic: Traffic) -> float:
+        """The way [m]; 0 from where it was least, near the place."""
+        if self._passed:
+            return 0.0
+        x, y = traffic.seen[self._name].reference
+        way = hypot(self._x - x, self._y - y)
+        self._least = min(self._least, way)
+        self._passed = self._least < _NEAR and way > self._least
+        return 0.0 if self._passed else way
 
 
 def _bounded(demand: float) -> float:

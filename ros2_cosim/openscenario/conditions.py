@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import NamedTuple
 
+from ros2_cosim.models.road import RoadError
 from ros2_cosim.openscenario.story import Clearance, Condition, DistanceTo, Trigger, compare
 from ros2_cosim.openscenario.traffic import Seen, Traffic, overlap
+from ros2_cosim.openscenario.trajectories import pose_of
 
 #: Whether an element of the storyboard is in a state, or made a transition: (type, name, state).
 LookUp = Callable[[str, str, str], bool]
@@ -80,7 +82,13 @@ class ConditionRun:
         return bool(self.vehicles)
 
     def _of(self, traffic: Traffic, name: str) -> bool:
-        """Whether a condition of vehicles holds for one."""
+        """Whether a condition of vehicles holds for one; not if its place is on no road now."""
+        try:
+            return self._asked_of(traffic, name)
+        except RoadError:
+            return False
+
+    def _asked_of(self, traffic: Traffic, name: str) -> bool:
         condition = self._condition
         seen = traffic.seen[name]
         if condition.clearance is not None:
@@ -107,10 +115,8 @@ class ConditionRun:
             if duration is not None:
                 return name in since and (traffic.time - since[name]) / 1e9 >= duration
         if condition.reach is not None:
-            place = condition.reach.place
-            way = traffic.distance(
-                seen, (place.x, place.y), "euclidian", freespace=False, along_road=False
-            )
+            x, y, _ = pose_of(condition.reach.place, traffic)
+            way = traffic.distance(seen, (x, y), "euclidian", freespace=False, along_road=False)
             return way <= condition.reach.tolerance
         return self._of_distance(traffic, seen)
 
@@ -162,7 +168,8 @@ def _other(traffic: Traffic, asked: DistanceTo) -> Seen | tuple[float, float]:
     if asked.to is not None:
         return traffic.seen[asked.to]
     assert asked.place is not None
-    return asked.place.x, asked.place.y
+    x, y, _ = pose_of(asked.place, traffic)
+    return x, y
 
 
 def _distance(

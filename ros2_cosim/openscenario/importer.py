@@ -73,6 +73,8 @@ class _Import:
         self._objects: dict[str, str] = {}
         self._standing: dict[str, StandingKind] = {}
         self._speeds: dict[str, float] = {}
+        #: Entity that is no vehicle -> how far it is turned from its lane at the start [rad].
+        self._turns: dict[str, float] = {}
         self._init: list[_Plain] = []
         self._translator = Translator(
             self._places, self._names, self._objects, self._findings, self._catalogues.entry
@@ -100,9 +102,13 @@ class _Import:
         faults, notes = list(self._findings.faults), list(self._findings.notes)
         if faults:
             return Imported({}, list(dict.fromkeys(faults)), notes)
+        acting = _acting(stories, [*stop, *self._init])
+        teleported = _teleported(stories, list(self._names.values()))
         story: _Plain = {
             "boxes": {name: vehicle.box() for name, vehicle in self._vehicles.items()},
             "standing": {},
+            "walking": {name: {} for name in self._objects.values() if name in acting},
+            "teleported": [name for name in teleported if name not in external],
             "values": self._translator.values,
             "external": external,
             "init": self._init,
@@ -195,6 +201,9 @@ class _Import:
                 )  # fmt: skip
                 return
             with self._findings.collected():
+                if entity in self._objects:
+                    self._places.starts[entity] = self._places.at_point(*begin)
+                    continue
                 self._places.starts[entity] = self._places.near(storyboard, *begin)
                 self._findings.note(
                     storyboard,
@@ -226,16 +235,16 @@ class _Import:
 
     def _init_action(self, name: str, action: Element) -> None:
         position = action.find("TeleportAction", "Position")
+        vehicle = self._objects[name] if name in self._objects else self._names[name]
+        self._translator.actors = [vehicle]
+        if position is not None and name in self._objects:
+            self._places.starts[name], self._turns[name] = self._places.standing_at(position)
+            return
         if position is not None:
             self._places.starts[name] = self._places.find(position)
             return
-        if name in self._objects:
-            raise action.choice().error(
-                f"found for '{name}'; supported are actions of vehicles, others stand still"
-            )
         plain = self._translator.action(action)
         speed = plain.get("speed")
-        vehicle = self._names[name]
         if speed is not None and speed["dynamics"]["shape"] == "step":
             if "target" in speed:
                 self._speeds[vehicle] = _checked_speed(action, speed["target"])
@@ -269,6 +278,8 @@ class _Import:
             if abs(spot.offset) > OFF_CENTRE:
                 offset = {"offset": round(spot.offset, 6), "shape": "step"}
                 story["init"].append({"actors": [name], "lane_offset": offset})
+            if name in story["teleported"]:
+                vehicles[name]["placed"] = True
         objects: _Plain = {}
         for entity, name in self._objects.items():
             spot, standing = self._places.starts[entity], self._standing[name]
@@ -280,9 +291,17 @@ class _Import:
                 "offset": round(aside, 6),
                 "blueprint": standing.blueprint,
             }
+            turn = self._turns.get(entity, 0.0)
+            if turn:
+                objects[name]["turn"] = round(turn, 6)
             x, y = self._places.point(spot)
             heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
-            story["standing"][name] = {"x": x, "y": y, "heading": heading, "box": standing.box()}
+            there = {"x": x, "y": y, "heading": heading + turn, "box": standing.box()}
+            if name in story["walking"]:
+                objects[name]["placed"] = True
+                story["walking"][name] = {**there, "speed": self._speeds.get(name, 0.0)}
+            else:
+                story["standing"][name] = there
         scene: _Plain = {
             "map": os.path.relpath(self._map, self._base_directory),
             "vehicles": vehicles,
@@ -290,6 +309,7 @@ class _Import:
         if objects:
             scene["objects"] = objects
         driven = [name for name in vehicles if name not in story["external"]]
+        placed = [*story["teleported"], *story["walking"]]
         header = self._root.one("FileHeader")
         return {
             "name": "openscenario",
@@ -297,8 +317,8 @@ class _Import:
             "duration": self._settings.duration,
             "scene": scene,
             "participants": {
-                "world": self._world(list(vehicles), driven),
-                "storyboard": self._player(list(vehicles), driven, story),
+                "world": self._world(list(vehicles), driven, placed),
+                "storyboard": self._player(list(vehicles), driven, placed, story),
             },
         }
 
@@ -309,21 +329,38 @@ class _Import:
         except RoadError:
             return spot
 
-    def _world(self, vehicles: list[str], driven: list[str]) -> _Plain:
+    def _world(self, vehicles: list[str], driven: list[str], placed: list[str]) -> _Plain:
         world = self._settings.world
+        outputs = world_outputs(vehicles)
+        if placed:
+            outputs["traffic"] = {"type": "ros2_cosim/msg/RoadUsers", "topic": "/traffic"}
         return {
             "model": world["model"],
             "period": world["period"],
             "parameters": dict(world["parameters"]),
             "inputs": {
-                f"control/{name}": {"from": f"storyboard.control/{name}", "delayed": True}
-                for name in driven
+                port: {"from": f"storyboard.{port}", "delayed": True}
+                for port in (
+                    *(f"control/{name}" for name in driven),
+                    *(f"place/{name}" for name in placed),
+                )
             },
-            "outputs": world_outputs(vehicles),
+            "outputs": outputs,
         }
 
-    def _player(self, vehicles: list[str], driven: list[str], story: _Plain) -> _Plain:
+    def _player(
+        self, vehicles: list[str], driven: list[str], placed: list[str], story: _Plain
+    ) -> _Plain:
         inputs = {f"odometry/{name}": f"world.odometry/{name}" for name in vehicles}
+        places = {
+            f"place/{name}": {
+                "type": "nav_msgs/msg/Odometry",
+                "topic": f"/{name}/place",
+                "schedule": "sparse",
+                "child_frame_id": base_link(name),
+            }
+            for name in placed
+        }
         return {
             "model": "storyboard",
             "period": self._settings.period,
@@ -336,7 +373,8 @@ class _Import:
                     "frame_id": base_link(name),
                 }
                 for name in driven
-            },
+            }
+            | places,
         }
 
 
@@ -346,6 +384,34 @@ def _actions(stories: list[_Plain]) -> Iterator[_Plain]:
         for event in (event for maneuver in group["maneuvers"] for event in maneuver["events"]):
             for action in event["actions"]:
                 yield {**action, "actors": group["actors"]}
+
+
+def _acting(stories: list[_Plain], others: list[Any]) -> set[str]:
+    """What actions are for, and what conditions look at."""
+    found: set[str] = set()
+    for action in _actions(stories):
+        if "nothing" not in action and "change" not in action:
+            found.update(action["actors"])
+    waiting: list[Any] = [*stories, *others]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.values()
+            found.update(part.get("vehicles", ()))
+    found.update(name for part in others if isinstance(part, dict) for name in part["actors"])
+    return found
+
+
+def _teleported(stories: list[_Plain], vehicles: list[str]) -> list[str]:
+    """The vehicles that actions put elsewhere, in order."""
+    found: set[str] = set()
+    for group in (group for story in stories for act in story["acts"] for group in act["groups"]):
+        events = (event for maneuver in group["maneuvers"] for event in maneuver["events"])
+        if any("teleport" in action for event in events for action in event["actions"]):
+            found.update(vehicles if group.get("triggering") else group["actors"])
+    return [name for name in vehicles if name in found]
 
 
 def _begin(trajectory: _Plain) -> tuple[float, float] | None:

@@ -116,12 +116,10 @@ class Lines:
             if kind.tag == "RelativeLanePosition":
                 found["lanes"] = kind.whole("dLane")
             return {**found, "to": self._entity(kind), "frame": frame}
-        spot = self._places.find(position)
+        spot = self._places.find(position, along=False)
         x, y = self._places.point(spot)
-        # Relative to the road, as positions on a road have it; that of the lane otherwise.
-        if turn is None or turn.text("type", "absolute") == "relative":
-            heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
-        return _pose(x, y, heading)
+        lane_heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
+        return _pose(x, y, lane_heading + self._places.turned(kind, spot))
 
     def _polyline(self, shape: Element) -> _Plain:
         return {"polyline": [self._vertex(vertex) for vertex in shape.each("Vertex")]}

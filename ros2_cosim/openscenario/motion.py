@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import PI, cos, sin
+from ros2_cosim.kernel.exactmath import PI, cos, hypot, sin
 from ros2_cosim.models.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
@@ -31,9 +31,10 @@ from ros2_cosim.openscenario.story import (
     SpeedProfile,
     Synchronize,
     Trajectory,
+    Where,
 )
 from ros2_cosim.openscenario.traffic import Seen, Traffic
-from ros2_cosim.openscenario.trajectories import TrajectoryRun
+from ros2_cosim.openscenario.trajectories import Pose, TrajectoryRun, ground_odometry, pose_of
 
 _NS: Final = 1e9
 _MAX_SPEED: Final = 100.0
@@ -45,6 +46,8 @@ _JUMP_LIMIT: Final = 20.0
 #: Where its lane ends a vehicle stops: with this deceleration [m/s^2], so far before the end [m].
 _END_DECELERATION: Final = 6.0
 _END_GAP: Final = 1.0
+#: A vehicle is where it was put if it is so near to that [m].
+_LANDED: Final = 2.0
 #: Below this speed a vehicle hardly gets aside [m/s].
 _SLOW: Final = 1.0
 #: Longest action [s]: more than a day is never.
@@ -236,42 +239,20 @@ def relative_target(relative: RelativeSpeed, other: Seen) -> float:
     return _speed(other.speed + relative.value)
 
 
-class Actor:
-    """A vehicle that a storyboard drives, asked in order of time."""
+class Mover:
+    """What obeys actions on its speed.
 
-    def __init__(
-        self,
-        name: str,
-        network: RoadNetwork,
-        dynamics: str,
-        lane: int,
-        *,
-        speed: float,
-        length: float,
-        period: int,
-    ) -> None:
-        """Begin in a lane at a speed [m/s]; ``period`` is that of the calls [ns]."""
-        parameters = VEHICLES[dynamics]
+    :param name: of the vehicle or pedestrian
+    :param speed: at the start [m/s]
+    """
+
+    #: Whether it goes beside roads, too.
+    _walks = False
+
+    def __init__(self, name: str, speed: float) -> None:
         self.name = name
-        self._network = network
-        self._period = period
-        self._keeper = LaneKeeper(network, parameters, lane)
-        self._half = 0.5 * length
-        self._driver = LeaderDriver(
-            parameters,
-            cruise_speed=max(speed, 0.1),
-            stop_gap=_END_GAP,
-            deceleration=_END_DECELERATION,
-            period=period / _NS,
-        )
         self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
         self._speed = speed
-        self._parameters = parameters
-        #: What it follows instead of a lane.
-        self._trajectory: TrajectoryRun | None = None
-        #: What moves the line that it keeps.
-        self._beside: Beside | None = None
-        self._odometry: Odometry | None = None
 
     def set_speed(self, action: SpeedAction, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedAction."""
@@ -289,7 +270,12 @@ class Actor:
         """Begin a SpeedProfileAction."""
         speed, before = self._speed, 0.0
         parts: list[SpeedCourse] = []
-        for time, wanted in zip(action.times, action.speeds, strict=True):
+        times: list[float] = []
+        for wanted in action.speeds if action.times is None else ():
+            change = _speed(wanted) - (_speed(action.speeds[len(times) - 1]) if times else speed)
+            limit = action.max_acceleration if change > 0.0 else action.max_deceleration
+            times.append((times[-1] if times else 0.0) + abs(change) / limit)
+        for time, wanted in zip(action.times or times, action.speeds, strict=True):
             end = _speed(wanted)
             parts.append(Straight(speed if time > before else end, end, time - before))
             speed, before = end, time
@@ -301,11 +287,87 @@ class Actor:
 
     def synchronize(self, action: Synchronize, traffic: Traffic) -> Longitudinal:
         """Begin a SynchronizeAction."""
-        return self._drive(Arriving(action, self.name, self._speed, traffic))
+        arriving = Arriving(action, self.name, self._speed, traffic, walks=self._walks)
+        return self._drive(arriving)
 
     def _drive(self, longitudinal: Longitudinal) -> Longitudinal:
         self._longitudinal = longitudinal
         return longitudinal
+
+
+class Actor(Mover):
+    """A vehicle that a storyboard drives, asked in order of time."""
+
+    def __init__(
+        self,
+        name: str,
+        network: RoadNetwork,
+        dynamics: str,
+        lane: int,
+        *,
+        speed: float,
+        length: float,
+        period: int,
+    ) -> None:
+        """Begin in a lane at a speed [m/s]; ``period`` is that of the calls [ns]."""
+        super().__init__(name, speed)
+        parameters = VEHICLES[dynamics]
+        self._network = network
+        self._period = period
+        self._keeper = LaneKeeper(network, parameters, lane)
+        self._half = 0.5 * length
+        self._driver = LeaderDriver(
+            parameters,
+            cruise_speed=max(speed, 0.1),
+            stop_gap=_END_GAP,
+            deceleration=_END_DECELERATION,
+            period=period / _NS,
+        )
+        self._parameters = parameters
+        #: What it follows instead of a lane.
+        self._trajectory: TrajectoryRun | None = None
+        #: What moves the line that it keeps.
+        self._beside: Beside | None = None
+        self._odometry: Odometry | None = None
+        #: Where it is to be put, and where it has been put and is not yet.
+        self._target: Pose | None = None
+        self._landing: Pose | None = None
+
+    def teleport(self, where: Where, traffic: Traffic) -> None:
+        """Begin a TeleportAction: it drives on from there, in the lane that is there.
+
+        :raises RoadError: a lane that the place counts from is not there
+        """
+        self._target = pose_of(where, traffic)
+        self._trajectory, self._beside = None, None
+        traffic.routed.pop(self.name, None)
+        self._network = traffic.network
+
+    def placed(self, traffic: Traffic) -> Odometry | None:
+        """Where the vehicle is to be put now; None: it stays. To be asked after ``command``."""
+        if self._target is None:
+            return None
+        self._landing, self._target = self._target, None
+        centre = traffic.seen[self.name].box.centre
+        return ground_odometry(self._landing.ahead(centre, 0.0, 0.0), self._speed, traffic)
+
+    def _land(self, odometry: Odometry, pose: Pose, traffic: Traffic) -> bool:
+        """Take the lane of the place that the vehicle was put to, once it is there.
+
+        :raises ConfigurationError: no lane there leads where the vehicle heads
+        """
+        seen = traffic.seen[self.name]
+        x, y = seen.reference
+        if hypot(x - pose.x, y - pose.y) > _LANDED + abs(seen.speed):
+            return False
+        self._landing = None
+        self._odometry = odometry
+        if not self._leave_trajectory(traffic):
+            raise ConfigurationError(
+                f"vehicle '{self.name}': teleport: found a place without a lane that leads where "
+                f"it heads, at ({pose.x:.1f}, {pose.y:.1f}); allowed is one in a lane"
+            )
+        return True
 
     def take_route(self, action: Route, traffic: Traffic) -> None:
         """Turn in junctions as a route does from now on.
@@ -473,6 +535,10 @@ class Actor:
 
         :raises RoadError: its lane is not there any more
         """
+        on_its_way = self._landing is not None and not self._land(odometry, self._landing, traffic)
+        if self._target is not None or on_its_way:
+            self._speed = self._longitudinal.motion(traffic.time, traffic).speed
+            return ControlCommand(0.0, 0.0, 0.0, 0.0)
         if self._trajectory is not None:
             self._trajectory.look(traffic)
             if self._trajectory.over:

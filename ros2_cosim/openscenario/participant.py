@@ -19,6 +19,7 @@ from ros2_cosim.openscenario.motion import Actor
 from ros2_cosim.openscenario.stage import Cast, Stage
 from ros2_cosim.openscenario.story import Action, Condition, Storyboard, Trajectory
 from ros2_cosim.openscenario.traffic import Traffic
+from ros2_cosim.openscenario.walkers import Walker
 
 #: Events that the summary names.
 _MAX_EVENTS: Final = 200
@@ -29,7 +30,8 @@ class StoryboardPlayer(Model):
 
     Inputs, latched: ``odometry/<vehicle>`` of each vehicle, and ``collision``. Output at every
     activation: ``control/<vehicle>`` of each vehicle that is not ``external``; before all vehicles
-    are seen the command has no acceleration. Sets ``stop_reason`` when the stop trigger fires, or
+    are seen the command has no acceleration. ``place/<name>`` is sent at every activation for what
+    walks, and when a vehicle is put elsewhere. Sets ``stop_reason`` when the stop trigger fires, or
     all stories are complete where there is no such trigger.
 
     :raises ConfigurationError: an unknown vehicle, or the road cannot be read
@@ -42,7 +44,10 @@ class StoryboardPlayer(Model):
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle"),
         Port("collision", COLLISION, required=False, description="counted"),
     )
-    output_ports = (Port("control/{driven}", CONTROL, description="of each that is not external"),)
+    output_ports = (
+        Port("control/{driven}", CONTROL, description="of each that is not external"),
+        Port("place/{placed}", ODOMETRY, schedule="sparse", description="of what is moved"),
+    )
     other_ports = False
 
     @classmethod
@@ -52,14 +57,15 @@ class StoryboardPlayer(Model):
         """The vehicles of the storyboard, and those that it drives."""
         vehicles = list(parameters.boxes)
         driven = [name for name in vehicles if name not in parameters.external]
-        return {"vehicle": vehicles, "driven": driven}
+        placed = [*parameters.teleported, *parameters.walking]
+        return {"vehicle": vehicles, "driven": driven, "placed": placed}
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: Storyboard) -> None:
         """See whether the scene has the vehicles and a road."""
         scene = scene_settings(context)
         for name in (*parameters.boxes, *_named(parameters)):
-            if name in parameters.standing:
+            if name in parameters.standing or name in parameters.walking:
                 continue
             scene.require_vehicle(name, context.where)
             if name not in parameters.boxes:
@@ -71,7 +77,10 @@ class StoryboardPlayer(Model):
         scene = scene_settings(context)
         network = scene_road(context)
         self._name = context.name
-        self._traffic = Traffic(network, parameters.boxes, parameters.standing)
+        boxes = dict(parameters.boxes)
+        boxes.update((name, found.box) for name, found in parameters.walking.items())
+        self._traffic = Traffic(network, boxes, parameters.standing)
+        self._walkers = {name: Walker(name, found) for name, found in parameters.walking.items()}
         self._ports = {name: f"odometry/{name}" for name in parameters.boxes}
         period = context.period_ns or 20_000_000
         actors = {}
@@ -85,7 +94,7 @@ class StoryboardPlayer(Model):
                     name, network, dynamics, lane, speed=speed, length=length, period=period
                 )
         self._actors = actors
-        self._stage = Stage(parameters, Cast(actors, self._traffic))
+        self._stage = Stage(parameters, Cast(actors, self._walkers, self._traffic))
         self._judged = bool(parameters.stop)
         self._collisions = 0
 
@@ -101,14 +110,24 @@ class StoryboardPlayer(Model):
         collision = step.latest.get("collision")
         self._collisions = 0 if collision is None else collision.seq + 1
         try:
+            for name, walker in self._walkers.items():
+                walker.advance(step.time)
+                odometry[name] = walker.odometry(self._traffic)
             self._traffic.look(step.time, odometry)
             for name, actor in self._actors.items():
                 actor.locate(odometry[name], self._traffic)
             self._stage.play()
-            commands = {
+            commands: dict[str, Any] = {
                 f"control/{name}": actor.command(odometry[name], self._traffic)
                 for name, actor in self._actors.items()
             }
+            for name, actor in self._actors.items():
+                there = actor.placed(self._traffic)
+                if there is not None:
+                    commands[f"place/{name}"] = there
+            for name, walker in self._walkers.items():
+                walker.decide(self._traffic)
+                commands[f"place/{name}"] = walker.odometry(self._traffic)
         except (ConfigurationError, RoadError) as error:
             raise ParticipantError(f"{self._name}: {error}") from error
         if self.stop_reason is None:
@@ -172,6 +191,10 @@ def _of_condition(condition: Condition) -> list[str]:
     names = list(condition.vehicles)
     relations = (condition.headway, condition.time_to_collision, condition.distance)
     names += [asked.to for asked in relations if asked is not None and asked.to is not None]
+    places = [asked.place for asked in relations if asked is not None and asked.place is not None]
+    if condition.reach is not None:
+        places.append(condition.reach.place)
+    names += [place.to for place in places if place.to is not None]
     if condition.clearance is not None:
         names += condition.clearance.others
     if condition.collision is not None:
@@ -191,8 +214,12 @@ def _of_action(action: Action) -> list[str]:
         names.append(action.keep_aside.to)
     if action.synchronize is not None:
         names.append(action.synchronize.master)
+        places = (action.synchronize.place, action.synchronize.master_place)
+        names += [place.to for place in places if place.to is not None]
     if action.trajectory is not None:
         names += _of_trajectory(action.trajectory)
+    if action.teleport is not None and action.teleport.to is not None:
+        names.append(action.teleport.to)
     for aside in (action.lane_change, action.lane_offset):
         if aside is not None and aside.relative_to is not None:
             names.append(aside.relative_to)

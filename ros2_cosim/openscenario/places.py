@@ -62,9 +62,10 @@ class Places:
         s = spot.s + driving_direction(spot.lane) * way
         return spot._replace(s=min(max(s, 0.0), self.network.length(spot.road)))
 
-    def find(self, position: Element) -> Spot:
+    def find(self, position: Element, *, along: bool = True) -> Spot:
         """The place of an element ``Position``.
 
+        :param along: whether its heading must be about that of the lane
         :raises ConfigurationError: it is of a kind that is not supported, or not on a road
         """
         kind = position.choice()
@@ -76,8 +77,42 @@ class Places:
             self.network.lane_width(spot.road, spot.lane, spot.s)
         except RoadError as error:
             raise kind.error(str(error)) from None
-        self._check_orientation(kind, spot)
+        if along:
+            self._check_orientation(kind, spot)
         return spot
+
+    def standing_at(self, position: Element) -> tuple[Spot, float]:
+        """The place of what need not stand in a lane, and how far it is turned from the lane's
+        direction [rad].
+
+        :raises ConfigurationError: it is of a kind that is not supported, or not on a road
+        """
+        kind = position.choice()
+        if kind.tag == "WorldPosition":
+            spot = self.at_point(kind.number("x"), kind.number("y"))
+        else:
+            spot = self.find(position, along=False)
+        return spot, self.turned(kind, spot)
+
+    def turned(self, kind: Element, spot: Spot) -> float:
+        """How far a position is turned from the direction of its lane [rad]."""
+        lane_heading = self.network.lane_pose(spot.road, spot.lane, spot.s).heading
+        if kind.tag == "WorldPosition":
+            return wrap_angle(kind.number("h", 0.0) - lane_heading)
+        orientation = kind.find("Orientation")
+        if orientation is None:
+            return 0.0
+        heading = orientation.number("h", 0.0)
+        if orientation.text("type", "absolute") == "absolute":
+            return wrap_angle(heading - lane_heading)
+        # That of lanes driven the other way is against the road's.
+        against = spot.lane > 0 and kind.tag in _OF_THE_ROAD
+        return wrap_angle(heading + pi) if against else wrap_angle(heading)
+
+    def at_point(self, x: float, y: float) -> Spot:
+        """The place of a point, seen from the nearest lane."""
+        found = self.network.project(x, y)
+        return self.on_road(found.road_id, found.s, found.t)
 
     def _check_orientation(self, kind: Element, spot: Spot) -> None:
         """Vehicles drive along their lane."""
@@ -133,11 +168,7 @@ class Places:
 
         :raises ConfigurationError: a place of it is not on a road, or does not lead to the next
         """
-        route = holder.find("Route")
-        if route is None:
-            route = self._catalogues(holder.one("CatalogReference"))
-        else:
-            route = route.within(declared(route, {}))
+        route = self.route(holder)
         points = route.each("Waypoint")
         if len(points) < 2:
             raise route.error(f"found {len(points)} Waypoint; allowed are 2 and more")
@@ -153,6 +184,13 @@ class Places:
                 )
             found += part if not found else part[1:]
         return found
+
+    def route(self, holder: Element) -> Element:
+        """A Route, or the one that a CatalogReference names."""
+        route = holder.find("Route")
+        if route is None:
+            return self._catalogues(holder.one("CatalogReference"))
+        return route.within(declared(route, {}))
 
     # Kinds of positions ------------------------------------------------------------------
 
@@ -234,6 +272,9 @@ class Places:
         t = driving_direction(found.lane) * place.number("pathT")
         return self.on_road(found.road, found.s, t)
 
+
+#: Positions whose relative orientation is that to the road.
+_OF_THE_ROAD: Final = ("LanePosition", "RoadPosition")
 
 _MAKERS: Final = {
     "WorldPosition": Places._world,

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.openscenario.beside import Beside
 from ros2_cosim.openscenario.conditions import Instant, TriggerRun
-from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal
+from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal, Mover
 from ros2_cosim.openscenario.story import (
     Act,
     Action,
@@ -26,6 +26,7 @@ from ros2_cosim.openscenario.story import (
 )
 from ros2_cosim.openscenario.traffic import Traffic
 from ros2_cosim.openscenario.trajectories import TrajectoryRun
+from ros2_cosim.openscenario.walkers import Walker
 
 STANDBY: Final = "standbyState"
 RUNNING: Final = "runningState"
@@ -69,8 +70,11 @@ class StagedElement:
 class Cast:
     """The vehicles of a storyboard, and which action each of them obeys."""
 
-    def __init__(self, actors: Mapping[str, Actor], traffic: Traffic) -> None:
+    def __init__(
+        self, actors: Mapping[str, Actor], walkers: Mapping[str, Walker], traffic: Traffic
+    ) -> None:
         self.actors = dict(actors)
+        self.walkers = dict(walkers)
         self.traffic = traffic
         #: Vehicle and direction -> what it obeys.
         self._obeyed: dict[tuple[str, str], Obeyed] = {}
@@ -80,33 +84,41 @@ class Cast:
 
         :raises ConfigurationError: it cannot begin here
         """
-        actor = self.actors.get(name)
-        if actor is None or action.nothing is not None:
-            return None
         traffic = self.traffic
+        mover: Mover
+        if action.nothing is not None:
+            return None
+        if name in self.walkers:
+            mover = walker = self.walkers[name]
+            if action.teleport is not None:
+                walker.teleport(action.teleport, traffic)
+                return None
+            if action.trajectory is not None:
+                return self._follow(walker.follow(action.trajectory, traffic), name)
+            return self._obey(_along(action, mover, traffic), name, (_ALONG,))
+        if name not in self.actors:
+            return None
+        mover = actor = self.actors[name]
+        if action.teleport is not None:
+            actor.teleport(action.teleport, traffic)
+            # What moved it to the side is over: it keeps the lane of that place.
+            self._obeyed.pop((name, _ASIDE), None)
+            return None
         if action.route is not None:
             actor.take_route(action.route, traffic)
             return None
         if action.trajectory is not None:
-            line = actor.follow(action.trajectory, traffic)
-            return self._obey(line, name, (_ASIDE, _ALONG) if line.is_timed else (_ASIDE,))
+            return self._follow(actor.follow(action.trajectory, traffic), name)
         if action.lane_change is not None:
             return self._obey(actor.change_lane(action.lane_change, traffic), name, (_ASIDE,))
         if action.lane_offset is not None:
             return self._obey(actor.change_offset(action.lane_offset, traffic), name, (_ASIDE,))
         if action.keep_aside is not None:
             return self._obey(actor.keep_aside(action.keep_aside, traffic), name, (_ASIDE,))
-        along: Longitudinal
-        if action.speed is not None:
-            along = actor.set_speed(action.speed, traffic)
-        elif action.synchronize is not None:
-            along = actor.synchronize(action.synchronize, traffic)
-        elif action.speed_profile is not None:
-            along = actor.set_profile(action.speed_profile, traffic)
-        else:
-            assert action.keep_distance is not None
-            along = actor.keep_distance(action.keep_distance, traffic)
-        return self._obey(along, name, (_ALONG,))
+        return self._obey(_along(action, mover, traffic), name, (_ALONG,))
+
+    def _follow(self, line: TrajectoryRun, name: str) -> _Play:
+        return self._obey(line, name, (_ASIDE, _ALONG) if line.is_timed else (_ASIDE,))
 
     def _obey(self, action: Obeyed, name: str, directions: Sequence[str]) -> _Play:
         places = [(name, direction) for direction in directions]
@@ -115,7 +127,19 @@ class Cast:
 
     def obeys(self, places: Sequence[tuple[str, str]], action: Obeyed) -> bool:
         """Whether a vehicle still obeys an action, in all directions that it is about."""
-        return all(self._obeyed[place] is action for place in places)
+        return all(self._obeyed.get(place) is action for place in places)
+
+
+def _along(action: Action, mover: Mover, traffic: Traffic) -> Longitudinal:
+    """Begin an action on a speed."""
+    if action.speed is not None:
+        return mover.set_speed(action.speed, traffic)
+    if action.synchronize is not None:
+        return mover.synchronize(action.synchronize, traffic)
+    if action.speed_profile is not None:
+        return mover.set_profile(action.speed_profile, traffic)
+    assert action.keep_distance is not None
+    return mover.keep_distance(action.keep_distance, traffic)
 
 
 class _Play:
@@ -196,6 +220,7 @@ class Stage:
                     self.change(action.change)
                 for name in action.actors:
                     self._cast.begin(action, name)
+            self._values.update(self._next_values)
         if self._stop_given and self._stop.fires(instant):
             for story in self._stories:
                 story.stop()

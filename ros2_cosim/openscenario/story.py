@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from ros2_cosim.documents.settings import Number, Section, Whole
+from ros2_cosim.kernel.exactmath import total
 
 #: Elements below one element: more are written by no hand.
 MAX_PARTS: Final = 1000
@@ -76,14 +77,16 @@ class SpeedAction(Section):
 
 
 class SpeedProfile(Section):
-    """Speeds over time, joined by straight lines."""
+    """Speeds over time, joined by straight lines; without times as fast as the limits allow."""
 
-    times: tuple[_NotNegative, ...] = Field(min_length=1, max_length=MAX_PARTS)
+    times: tuple[_NotNegative, ...] | None = Field(default=None, min_length=1, max_length=MAX_PARTS)
     speeds: tuple[Number, ...] = Field(min_length=1, max_length=MAX_PARTS)
+    max_acceleration: _Positive = 5.0
+    max_deceleration: _Positive = 8.0
 
     @model_validator(mode="after")
     def _pairs(self) -> Self:
-        if len(self.times) != len(self.speeds):
+        if self.times is not None and len(self.times) != len(self.speeds):
             raise ValueError("allowed are as many times as speeds")
         return self
 
@@ -231,7 +234,7 @@ class Trajectory(Section):
     def _one(self) -> Self:
         if [self.polyline, self.spline, self.nurbs].count(None) != 2:
             raise ValueError("allowed is one of polyline, spline and nurbs")
-        length = sum(segment.length for segment in self.spline or ())
+        length = total(segment.length for segment in self.spline or ())
         if length > MAX_LENGTH:
             raise ValueError(f"found {length:g} m of clothoids; allowed are {MAX_LENGTH:g} m")
         return self
@@ -246,23 +249,18 @@ class Route(Section):
     roads: tuple[Whole, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
-class Place(Section):
-    """A point of the map."""
-
-    x: Number
-    y: Number
-
-
 class Synchronize(Section):
     """To be at ``place`` when ``master`` is at its own; with a final speed [m/s] there.
+
+    Both are the points that they are when the action begins.
 
     ``relative``: to that of the master. The final speed is held over the last ``steady_distance``
     and ``steady_time``.
     """
 
     master: str
-    master_place: Place
-    place: Place
+    master_place: Where
+    place: Where
     tolerance: _NotNegative = 0.0
     master_tolerance: _NotNegative = 0.0
     final_speed: Number | None = None
@@ -294,6 +292,7 @@ class Action(_OneOf):
     route: Route | None = None
     synchronize: Synchronize | None = None
     change: ValueChange | None = None
+    teleport: Where | None = None
     nothing: str | None = None
 
 
@@ -342,7 +341,7 @@ class DistanceTo(Compared):
     """A distance to another vehicle or a place."""
 
     to: str | None = None
-    place: Place | None = None
+    place: Where | None = None
     freespace: bool = False
     along_road: bool = False
     measure: Literal["longitudinal", "lateral", "euclidian"] = "longitudinal"
@@ -363,7 +362,7 @@ class SpeedRelation(Compared):
 class Reach(Section):
     """A place and how near it."""
 
-    place: Place
+    place: Where
     tolerance: _NotNegative
 
 
@@ -458,6 +457,12 @@ class Standing(Section):
     box: Box
 
 
+class Walking(Standing):
+    """A pedestrian or object that acts, where it starts, and its speed there [m/s]."""
+
+    speed: _NotNegative = 0.0
+
+
 class Storyboard(Section):
     """What the vehicles do: all of it, in the order of the file."""
 
@@ -465,6 +470,10 @@ class Storyboard(Section):
     standing: dict[str, Standing] = Field(
         default_factory=dict, description="what conditions know beside the vehicles"
     )
+    walking: dict[str, Walking] = Field(
+        default_factory=dict, description="pedestrians and objects that act"
+    )
+    teleported: tuple[str, ...] = Field(default=(), description="vehicles that are put elsewhere")
     values: dict[str, Number | str] = Field(
         default_factory=dict, description="parameters and variables that actions change"
     )

@@ -54,7 +54,7 @@ class Traffic:
         self._boxes = dict(boxes)
         self.seen: dict[str, Seen] = {name: self._stands(found) for name, found in standing.items()}
         self.travelled = dict.fromkeys(boxes, 0.0)
-        self.acceleration = dict.fromkeys(boxes, 0.0)
+        self.acceleration = dict.fromkeys((*boxes, *standing), 0.0)
         #: Since when each vehicle stands, is at the end of its road, is in no lane [ns]; the others
         #: are not there.
         self.standing: dict[str, int] = {}
@@ -79,6 +79,9 @@ class Traffic:
             before = self.seen.get(name)
             cos, sin = heading_of(found)
             hint = before.position if before is not None else None
+            if before is not None and _has_jumped(before, found, seconds):
+                # It has been put elsewhere: that is no way that it has come.
+                before = hint = None
             network = self.routed.get(name, self.network)
             position = network.project(found.x, found.y, hint)
             speed = found.vx
@@ -175,6 +178,14 @@ class Traffic:
 
 #: Below this speed a vehicle stands [m/s].
 STANDING = 0.05
+#: A way between two looks that is so much longer than the speed says is a jump [m].
+_JUMP = 3.0
+
+
+def _has_jumped(before: Seen, found: Odometry, seconds: float) -> bool:
+    """Whether a vehicle has been put elsewhere between two looks."""
+    way = hypot(found.x - before.x, found.y - before.y)
+    return way > _JUMP + 2.0 * max(abs(before.speed), abs(found.vx)) * seconds
 
 
 def _points_apart(a: Seen, b: Seen | tuple[float, float]) -> float:

@@ -14,9 +14,11 @@ from functools import partial
 from math import inf
 from typing import Final, NamedTuple
 
+from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan2, cos, hypot, sin
-from ros2_cosim.models.road import driving_direction
+from ros2_cosim.models.frames import quaternion_from_yaw
+from ros2_cosim.models.road import RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.speed_profiles import SpeedPoint
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import Nurbs, SplineSegment, Trajectory, Where
@@ -73,8 +75,9 @@ def pose_of(where: Where, traffic: Traffic) -> Pose:
         s = here.s + other.along * where.x
         x, y, _, heading = network.pose(here.road_id, s, here.t + other.along * where.y)
         return Pose(x, y, heading + where.heading)
-    lane = neighbour(here.lane_id, where.lanes, other.along) if where.lanes else here.lane_id
     road, s = here.road_id, here.s
+    lane = here.lane_id or _nearest_lane(network, here)
+    lane = neighbour(lane, where.lanes, other.along) if where.lanes else lane
     if where.x >= 0.0:
         road, lane, s = network.advance(road, lane, s, where.x)
     else:
@@ -83,6 +86,21 @@ def pose_of(where: Where, traffic: Traffic) -> Pose:
     t = network.lane_centre(road, lane, s) + where.y
     x, y, _, _ = network.pose(road, s, t)
     return Pose(x, y, network.lane_pose(road, lane, s).heading + where.heading)
+
+
+def _nearest_lane(network: RoadNetwork, here: RoadPosition) -> int:
+    """The lane beside which something is."""
+    lanes = network.lane_ids(here.road_id, here.s)
+    return min(lanes, key=lambda i: abs(network.lane_centre(here.road_id, i, here.s) - here.t))
+
+
+def ground_odometry(pose: Pose, speed: float, traffic: Traffic) -> Odometry:
+    """What stands on the road at a pose, or beside it as high, and goes ahead [m/s]."""
+    network = traffic.network
+    here = network.project(pose.x, pose.y)
+    z = network.pose(here.road_id, here.s, here.t)[2]
+    q = quaternion_from_yaw(pose.heading)
+    return Odometry(pose.x, pose.y, z, *q, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def points_of(trajectory: Trajectory, name: str, pose: Callable[[Where], Pose]) -> list[_Timed]:

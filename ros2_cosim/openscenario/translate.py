@@ -64,6 +64,11 @@ _WITHOUT_EFFECT: Final = {
 }
 
 
+#: Actions that keep or change a lane.
+_IN_LANES: Final = ("LaneChangeAction", "LaneOffsetAction", "LateralDistanceAction")
+#: Actions that say a way.
+_WAYS: Final = ("AssignRouteAction", "AcquirePositionAction")
+
 #: Elements around the one that says what is done.
 _WRAPPERS: Final = (
     "EntityAction", "GlobalAction", "LateralAction", "LongitudinalAction", "PrivateAction",
@@ -95,6 +100,8 @@ class Translator:
         self._lines = Lines(places, self.entity, catalogues)
         #: Parameters and variables that actions change, and their values at the start.
         self.values: dict[str, float | str] = {}
+        #: What the actions that are read are for, in words of the scene.
+        self.actors: list[str] = []
 
     def story(self, element: Element) -> _Plain:
         """A Story."""
@@ -133,7 +140,8 @@ class Translator:
         names = []
         for reference in actors.each("EntityRef"):
             with self._findings.collected():
-                names.append(self.vehicle(reference))
+                names.append(self.entity(reference))
+        self.actors = names
         maneuvers = []
         for child in element.children():
             if child.tag == "Maneuver":
@@ -180,13 +188,13 @@ class Translator:
             )
         return self._names[name]
 
-    def entity(self, element: Element) -> str:
-        """The vehicle or object of the scene that ``entityRef`` names.
+    def entity(self, element: Element, attribute: str = "entityRef") -> str:
+        """The vehicle or object of the scene that an attribute names.
 
         :raises ConfigurationError: there is none
         """
-        name = element.text("entityRef")
-        return self._objects[name] if name in self._objects else self.vehicle(element)
+        name = element.text(attribute)
+        return self._objects[name] if name in self._objects else self.vehicle(element, attribute)
 
     # Actions -----------------------------------------------------------------------------
 
@@ -210,13 +218,39 @@ class Translator:
             "SynchronizeAction": self._synchronize,
             "ParameterAction": self._change,
             "VariableAction": self._change,
+            "TeleportAction": self._teleport,
         }
         if element.tag in makers:
+            self._require_actors(element)
             return makers[element.tag](element)
         if element.tag in _WITHOUT_EFFECT:
             self._findings.note(element, f"has no effect: {_WITHOUT_EFFECT[element.tag]}")
             return {"nothing": element.tag}
         raise element.error(f"not supported; supported are {', '.join(makers)}")
+
+    def _require_actors(self, element: Element) -> None:
+        """See whether what walks can do this."""
+        walking = [name for name in self.actors if name in self._objects.values()]
+        if not walking:
+            return
+        if element.tag in _IN_LANES:
+            raise element.error(
+                f"found for '{walking[0]}', which is no vehicle; supported for it are actions on "
+                "its speed, trajectories, routes and teleports"
+            )
+        if element.tag in _WAYS and len(self.actors) > 1:
+            raise element.error(
+                f"found for {', '.join(self.actors)}; supported for what walks is one actor"
+            )
+
+    def _teleport(self, element: Element) -> _Plain:
+        return {"teleport": self._lines.where(element.one("Position"))}
+
+    def _straight_to(self, positions: list[Element]) -> _Plain:
+        """The way of what walks: straight from where it is to one place after the other."""
+        start: _Plain = {"x": 0.0, "y": 0.0, "to": self.actors[0], "frame": "axes"}
+        places = [start, *(self._lines.where(position) for position in positions)]
+        return {"trajectory": {"polyline": [{"at": place} for place in places]}}
 
     def _speed(self, element: Element) -> _Plain:
         action: _Plain = {"dynamics": _dynamics(element.one("SpeedActionDynamics"))}
@@ -226,7 +260,7 @@ class Translator:
         else:
             factor = target.one_of("speedTargetValueType", {"delta": "", "factor": "1"}, "delta")
             action["relative"] = {
-                "to": self.vehicle(target),
+                "to": self.entity(target),
                 "value": target.number("value"),
                 "factor": bool(factor),
                 "continuous": target.flag("continuous", False),
@@ -237,9 +271,14 @@ class Translator:
         if element.has("entityRef"):
             raise element.error("entityRef: speeds relative to a vehicle are not supported")
         times, speeds, now = [], [], 0.0
-        for number, entry in enumerate(element.each("SpeedProfileEntry")):
+        entries = element.each("SpeedProfileEntry")
+        timed = [entry for entry in entries if entry.has("time")]
+        if not timed:
+            found: _Plain = {"speeds": [entry.number("speed") for entry in entries]}
+            return {"speed_profile": {**found, **_limits(element, "acceleration", "deceleration")}}
+        for number, entry in enumerate(entries):
             if not entry.has("time"):
-                raise entry.error("time: missing; entries without a time are not supported")
+                raise entry.error("time: missing; supported is a time in all entries, or in none")
             now += entry.number("time")
             if entry.number("time") < 0.0 or (number and entry.number("time") == 0.0):
                 raise entry.error(f"time: found {entry.number('time'):g}; allowed is more than 0")
@@ -263,12 +302,8 @@ class Translator:
         if len(given) != 1:
             raise element.error("allowed is one of distance and timeGap")
         action[keys[given[0]]] = element.number(given[0])
-        limits = element.find("DynamicConstraints")
-        for key, default in _LIMITS.items():
-            name = "max" + key.removeprefix("max_").capitalize()
-            value = limits.number(name, default) if limits is not None else default
-            action[key] = value if value > 0.0 else default
-        return {"keep_distance": action}
+        limits = _limits(element, "acceleration", "deceleration", "speed")
+        return {"keep_distance": {**action, **limits}}
 
     def _lane_change(self, element: Element) -> _Plain:
         target = element.one("LaneChangeTarget").choice()
@@ -317,16 +352,24 @@ class Translator:
         return {"trajectory": self._lines.follow(element)}
 
     def _assign_route(self, element: Element) -> _Plain:
+        if self._walks():
+            points = self._places.route(element).each("Waypoint")
+            return self._straight_to([point.one("Position") for point in points])
         way = self._places.way(element)
         return {"route": _route(way[0], roads_of(self._places.network, way))}
 
     def _acquire(self, element: Element) -> _Plain:
+        if self._walks():
+            return self._straight_to([element.one("Position")])
         spot = self._places.find(element.one("Position"))
         return {"route": _route(Stretch(spot.road, spot.lane, spot.s), [])}
 
+    def _walks(self) -> bool:
+        return any(name in self._objects.values() for name in self.actors)
+
     def _synchronize(self, element: Element) -> _Plain:
         action: _Plain = {
-            "master": self.vehicle(element, "masterEntityRef"),
+            "master": self.entity(element, "masterEntityRef"),
             "master_place": self._place(element.one("TargetPositionMaster")),
             "place": self._place(element.one("TargetPosition")),
             "tolerance": element.number("targetTolerance", 0.0),
@@ -374,7 +417,7 @@ class Translator:
         if below[0].tag == "ByValueCondition":
             return {**condition, **self._by_value(below[0].choice())}
         entities = below[0].one("TriggeringEntities")
-        condition["vehicles"] = [self.vehicle(found) for found in entities.each("EntityRef")]
+        condition["vehicles"] = [self.entity(found) for found in entities.each("EntityRef")]
         every = entities.one_of("triggeringEntitiesRule", {"any": "", "all": "1"})
         condition["every"] = bool(every)
         kind = below[0].one("EntityCondition").choice()
@@ -446,8 +489,7 @@ class Translator:
         return compare(rule, *pair)
 
     def _acceleration(self, kind: Element) -> _Plain:
-        if kind.has("direction"):
-            raise kind.error("direction: not supported")
+        _require_longitudinal(kind)
         return {"acceleration": _compared(kind)}
 
     def _speed_of(self, kind: Element) -> _Plain:
@@ -541,11 +583,11 @@ class Translator:
         }
 
     def _place(self, position: Element) -> _Plain:
-        if position.choice().tag == "WorldPosition":
-            world = position.choice()
-            return {"x": world.number("x"), "y": world.number("y")}
-        x, y = self._places.point(self._places.find(position))
-        return {"x": x, "y": y}
+        """A point; one that is relative to an entity moves with that."""
+        place = self._lines.where(position)
+        if "to" not in place:
+            del place["heading"]
+        return place
 
 
 def is_constant(trigger: list[list[_Plain]]) -> bool:
@@ -559,6 +601,16 @@ def _route(first: Stretch, roads: list[int]) -> _Plain:
 
 def _compared(kind: Element) -> _Plain:
     return {"rule": kind.one_of("rule", _RULES), "value": kind.number("value")}
+
+
+def _limits(element: Element, *names: str) -> _Plain:
+    """The DynamicConstraints of an action, or what holds without."""
+    limits, found = element.find("DynamicConstraints"), {}
+    for name in names:
+        default = _LIMITS[f"max_{name}"]
+        value = limits.number(f"max{name.capitalize()}", default) if limits else default
+        found[f"max_{name}"] = value if value > 0.0 else default
+    return found
 
 
 def _dynamics(element: Element) -> _Plain:

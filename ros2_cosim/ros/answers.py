@@ -6,12 +6,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
+from threading import Lock
 from typing import Any
 
 #: A client that asks at once may not have been found yet: the middleware then waits 100 ms for it
 #: and loses the answer. It is sent so often; one that has gone is known at once.
 _SENDINGS = 50
 NOT_FOUND = "failed to send response (timeout)"
+#: What is done with warnings belongs to the whole process: two threads that change it and put it
+#: back in turns would leave it changed for ever.
+_WARNINGS = Lock()
 
 
 def answer_until_heard(service: Any) -> None:
@@ -23,7 +27,7 @@ def answer_until_heard(service: Any) -> None:
 def _deliver(send: Callable[[Any, Any], None], response: Any, header: Any) -> None:
     for _ in range(_SENDINGS):
         # rclpy tells it by a warning.
-        with warnings.catch_warnings(record=True) as said:
+        with _WARNINGS, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
             send(response, header)
         if not any(str(warning.message).startswith(NOT_FOUND) for warning in said):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from ros2_cosim.interfaces.processes import settled_memory
+from ros2_cosim.interfaces.memory import settled_memory
 from ros2_cosim.interfaces.protocol import (
     Completion,
     ForeignMessageError,

@@ -44,7 +44,7 @@ class OutputTopics:
         for port in wiring.graph.participants[name].outputs:
             topic = wiring.topics[name, port.name]
             kept = for_late and wiring.graph.is_kept(name, port.name)
-            qos = data_qos(latched=port.schedule == "once" or kept)
+            qos = data_qos(latched=port.latched or port.schedule == "once" or kept)
             self.writers.append(
                 session.port_writer(topic.name, topic.codec, qos, for_onlookers=for_onlookers)
             )

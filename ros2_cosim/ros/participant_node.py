@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from ros2_cosim.interfaces.processes import settled_memory
+from ros2_cosim.interfaces.memory import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.spans import REPORT, SEND, Activations, Spans

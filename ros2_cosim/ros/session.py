@@ -15,7 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, ParamSpec
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -32,7 +31,7 @@ from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane_interface import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
-from ros2_cosim.ros.node_parameters import DESCRIPTIONS
+from ros2_cosim.ros.node_parameters import DESCRIPTIONS, Told, descriptor
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
 
@@ -118,6 +117,7 @@ class Session:
         self._shows = False
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
         self._secret = secret_of()
+        self._process = ""
         self._refused: dict[str, int] = {}
         #: Made before a signal can come.
         self._lane: LaneExecutor | None = None
@@ -150,6 +150,15 @@ class Session:
             self._executor_made = self._lane or self._middleware.make_executor(self.node)
         return self._executor_made
 
+    @property
+    def process(self) -> str:
+        """The name of its process in the plan of the run: without another one, as its node."""
+        return self._process or process_name_of(self.node.get_name())
+
+    @process.setter
+    def process(self, name: str) -> None:
+        self._process = name
+
     def join_lane(self, address: str) -> None:
         """Exchange the messages of the run on its lane; before any writer or reader is made.
 
@@ -179,8 +188,8 @@ class Session:
         """
         if self.node.has_parameter(name):
             return self.node.get_parameter(name).value
-        descriptor = ParameterDescriptor(description=DESCRIPTIONS.get(name, ""), read_only=True)
-        value: Parameter = self.node.declare_parameter(name, default, descriptor)
+        told = DESCRIPTIONS.get(name, Told(""))
+        value: Parameter = self.node.declare_parameter(name, default, descriptor(told))
         return value.value
 
     def writer(
@@ -352,7 +361,7 @@ class Session:
             return
         publishers = {name or _UNNAMED for name in self.publishing_nodes(topic)}
         print(
-            f"{process_name_of(self.node.get_name())}: {topic}: refused a message "
+            f"{self.process}: {topic}: refused a message "
             f"({count} so far): {fault}; "
             f"publishers there: {', '.join(sorted(publishers)) or 'none that is still known'}",
             flush=True,

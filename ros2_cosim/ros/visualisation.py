@@ -17,7 +17,6 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point as PointMessage
 from geometry_msgs.msg import TransformStamped
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -31,7 +30,7 @@ from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
-from ros2_cosim.ros.node_parameters import DRAWING
+from ros2_cosim.ros.node_parameters import DRAWING, descriptor
 from ros2_cosim.ros.qos_overrides import make_publisher
 from ros2_cosim.ros.road_markers import Roads, road_markers
 from ros2_cosim.ros.scene_picture import (
@@ -225,10 +224,8 @@ class Visualisation:
 
     def _parameter(self, name: str, default: Any) -> Any:
         # Any type is let in, so that 10 passes for 10.0 and errors are ours. All is read once.
-        descriptor = ParameterDescriptor(
-            description=DRAWING[name], dynamic_typing=True, read_only=True
-        )
-        return self._node.declare_parameter(name, default, descriptor).value
+        told = descriptor(DRAWING[name], dynamic_typing=True)
+        return self._node.declare_parameter(name, default, told).value
 
     def _text(self, name: str, default: str) -> str:
         value = self._parameter(name, default)

@@ -34,7 +34,7 @@ from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.scenario.check import check_scenario, doubts, try_models
 from ros2_cosim.scenario.grouping import AUTO, cores_for, grouped
 from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import (
@@ -141,9 +141,9 @@ class PreparedRun:
         return replace(self, options=replace(self.options, output=output))
 
     def notes(self) -> list[str]:
-        """What was asked for that this run does not do, in lines."""
+        """What was asked for that this run does not do, or is hardly meant, in lines."""
         reason = undrawable(self.scenario) if self.options.visualise else ""
-        return [f"visualise: {reason}"] if reason else []
+        return [*doubts(self.scenario), *([f"visualise: {reason}"] if reason else [])]
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""

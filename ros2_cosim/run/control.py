@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.interfaces.namespaces import in_words, inside, parse_namespace, remapping
 from ros2_cosim.interfaces.seal import RUN_SECRET
@@ -13,7 +15,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.run.dds import dds_settings
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
-from ros2_cosim.run.output_directory import repetitions
+from ros2_cosim.run.output_directory import repetitions, shown
 
 if TYPE_CHECKING:
     from ros2_cosim.ros.session import Session
@@ -25,16 +27,28 @@ _POLL_S = 0.1
 _ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
 
 
-def find_run(domain: int | None, namespace: str | None = None) -> ActiveRun:
+class WhichRun(NamedTuple):
+    """Which run is meant; with nothing of it, the only one of this user on this machine.
+
+    :ivar domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``, unless ``output`` says it
+    :ivar namespace: its namespace; None: any
+    :ivar output: its output directory; None: any
+    """
+
+    domain: int | None = None
+    namespace: str | None = None
+    output: Path | None = None
+
+
+def find_run(which: WhichRun, told: Callable[[str], None] = lambda text: None) -> ActiveRun:
     """The run that is meant.
 
-    :param domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``; not set either: the only run
-        there is
-    :param namespace: its namespace; None: any
+    :param told: gets a line that names the run, if nothing said which one is meant
     :raises ConfigurationError: there is none, or there are several
     """
     runs = active_runs()
-    if domain is None and os.environ.get("ROS_DOMAIN_ID"):
+    domain, namespace, output = which
+    if domain is None and output is None and os.environ.get("ROS_DOMAIN_ID"):
         # It was set on purpose: a run in another domain must not be taken instead.
         domain = own_domain()
     if domain is not None:
@@ -44,6 +58,9 @@ def find_run(domain: int | None, namespace: str | None = None) -> ActiveRun:
         space = parse_namespace(namespace, "--namespace")
         runs = [run for run in runs if run.namespace == space]
         where += in_words(space) or " in the root namespace"
+    if output is not None:
+        runs = [run for run in runs if run.output.resolve() == output.resolve()]
+        where += f" with its results in {shown(output)}"
     if not runs:
         raise ConfigurationError(f"no run is under way on this machine{where}")
     if len(runs) > 1:
@@ -53,6 +70,8 @@ def find_run(domain: int | None, namespace: str | None = None) -> ActiveRun:
             f"{run.namespace if one_domain else run.domain} ({run.scenario})" for run in runs
         )
         raise ConfigurationError(f"several runs are under way; choose one by {by}: {names}")
+    if domain is None and namespace is None and output is None:
+        told(f"run '{runs[0].scenario}' in {runs[0].place}, results in {runs[0].output}")
     return runs[0]
 
 
@@ -94,19 +113,19 @@ class Visit:
 def ask(
     visit: Visit,
     request: Request,
-    domain: int | None = None,
+    which: WhichRun,
     timeout_s: float = 0.0,
-    namespace: str | None = None,
+    told: Callable[[str], None] = lambda text: None,
 ) -> Answer:
     """Send a request to a run, and wait until it is done.
 
     :param visit: gets the session
-    :param domain: see :func:`find_run`, as for ``namespace``
     :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes
+    :param told: see :func:`find_run`
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not answer, or has ended meanwhile
     """
-    run = find_run(domain, namespace)
+    run = find_run(which, told)
     session = visit.join(run, "control")
     from ros2_cosim.ros.control_services import CONTROL
     from ros2_cosim.srv import ControlRun

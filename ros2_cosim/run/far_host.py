@@ -8,6 +8,7 @@ waits until a part that was started there by hand reaches it.
 from __future__ import annotations
 
 import os
+import queue
 import shlex
 import signal
 import socket
@@ -15,8 +16,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -57,7 +59,7 @@ _END_S = 5.0
 _WORDS_S = 1.0
 #: What is passed on of the environment, where it is set.
 _PASSED_ON = ("ROS_DOMAIN_ID", RUN_SECRET, "RMW_IMPLEMENTATION")
-#: Connections that wait to be greeted.
+#: So many connections are greeted at one time, and wait for it; of more the oldest has to go.
 _BACKLOG = 8
 
 
@@ -276,16 +278,48 @@ def _by_hand(part: Part, settings: HostSettings, stop: _Stop) -> Iterator[FarLin
 def _accepted(
     listener: socket.socket, secret: str, host: str, stop: _Stop
 ) -> tuple[socket.socket, FarLink]:
-    """The first connection of a part of this run."""
-    while not stop.asked:
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            continue
-        try:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            return connection, greet(connection, secret, host, is_part=False)
-        except LinkError as error:
-            connection.close()
-            print(f"refused a connection: {error}", flush=True)
-    raise _Asked
+    """The first connection of a part of this run.
+
+    Each one is greeted in a thread of its own: one that says nothing keeps no other out.
+    """
+    found: queue.SimpleQueue[tuple[socket.socket, FarLink]] = queue.SimpleQueue()
+    greeted: deque[socket.socket] = deque()
+    try:
+        while not stop.asked:
+            with suppress(TimeoutError):
+                greeted.append(listener.accept()[0])
+                work = partial(_greet, greeted[-1], secret, host, found)
+                threading.Thread(target=work, daemon=True).start()
+            if len(greeted) > _BACKLOG:
+                _part_with(greeted.popleft())
+            with suppress(queue.Empty):
+                connection, link = found.get_nowait()
+                if connection in greeted:
+                    greeted.remove(connection)
+                    return connection, link
+                connection.close()
+        raise _Asked
+    finally:
+        for connection in greeted:
+            _part_with(connection)
+
+
+def _greet(
+    connection: socket.socket,
+    secret: str,
+    host: str,
+    found: queue.SimpleQueue[tuple[socket.socket, FarLink]],
+) -> None:
+    """Greet one connection; closes it unless it is one of the part."""
+    try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        found.put((connection, greet(connection, secret, host, is_part=False)))
+    except (LinkError, OSError) as error:
+        print(f"refused a connection: {error}", flush=True)
+        connection.close()
+
+
+def _part_with(connection: socket.socket) -> None:
+    """End a connection; the thread that greets it closes it."""
+    with suppress(OSError):  # it is closed already
+        connection.shutdown(socket.SHUT_RDWR)

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from ros2_cosim.documents.one_line import printable
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.errors import CosimError
 
@@ -32,7 +33,7 @@ _GREETING_LIMIT = 4096
 SIGN_S = 2.0
 #: A side that is silent for so long has gone: its machine is off, or the network is [s].
 SILENCE_S = 30.0
-#: How long a greeting may take [s].
+#: How long a greeting may take in all, however its bytes drip [s].
 _GREETING_S = 10.0
 _CHUNK = 65_536
 _MARK = b"cosim-far "
@@ -156,11 +157,13 @@ class FarLink:
     """One side of the connection; sending is safe from any thread, receiving is for one.
 
     :param reader: open file from which the other side is read
-    :param writer: open file to which this side writes; this object closes neither
+    :param writer: open file to which this side writes, from now on without blocking; this object
+        closes neither
     :param seals: of what is sent, and what is received; None: the pipe is trusted
     """
 
     def __init__(self, reader: int, writer: int, seals: tuple[_Seal, _Seal] | None = None) -> None:
+        os.set_blocking(writer, False)
         self._reader = reader
         self._writer = writer
         self._seals = seals
@@ -170,7 +173,7 @@ class FarLink:
         self._sent_at = self._heard_at = time.monotonic()
 
     def send(self, message: FarMessage) -> None:
-        """Send a message.
+        """Send a message; waits while the other side takes nothing, as long as it may be silent.
 
         :raises LinkEnd: the other side has gone
         """
@@ -181,10 +184,19 @@ class FarLink:
             rest = memoryview(_MARK + body + b"\n")
             try:
                 while rest:
-                    rest = rest[os.write(self._writer, rest) :]
+                    rest = rest[self._write(rest) :]
             except OSError as error:
                 raise LinkEnd(f"the connection broke: {error.strerror}") from None
             self._sent_at = time.monotonic()
+
+    def _write(self, data: memoryview) -> int:
+        """Write what fits now, or when something fits; gives how much."""
+        try:
+            return os.write(self._writer, data)
+        except BlockingIOError:
+            if not select.select([], [self._writer], [], SILENCE_S)[1]:
+                raise LinkEnd(f"nothing was taken there for {SILENCE_S:g} s") from None
+            return 0
 
     def receive(self, timeout: float) -> list[FarMessage]:
         """The messages that are there, or come within ``timeout`` [s].
@@ -203,6 +215,8 @@ class FarLink:
             return []
         try:
             data = os.read(self._reader, _CHUNK)
+        except BlockingIOError:
+            return []
         except OSError as error:
             raise LinkEnd(f"the connection broke: {error.strerror}") from None
         if not data:
@@ -235,7 +249,7 @@ class FarLink:
             message = _MESSAGES.validate_json(body)
         except ValidationError as error:
             raise LinkError(
-                f"found no message of this version: {error.errors()[0]['msg']}"
+                f"found no message of this version: {printable(error.errors()[0]['msg'])}"
             ) from None
         return None if isinstance(message, Alive) else message
 
@@ -271,17 +285,20 @@ def greet(link: socket.socket, secret: str, host: str, *, is_part: bool) -> FarL
     :raises LinkError: the other side does not know it, or it is of another host
     """
     own = secrets.token_hex(_NONCE_BYTES).encode()
+    deadline = time.monotonic() + _GREETING_S
     link.settimeout(_GREETING_S)
     try:
         link.sendall(own + b"\n")
-        other = _line(link)
+        other = _line(link, deadline)
         if len(other) != len(own) or other == own:
             raise LinkError("found no greeting of a part of a run")
         nonces = own + other if is_part else other + own
         key = hashlib.blake2b(secret.encode() + b"\0" + nonces, digest_size=32).digest()
         # Before anything else is read: what follows from the other side is bounded by this proof.
         link.sendall(_proof(key, host, is_part=is_part) + b"\n")
-        if not secrets.compare_digest(_line(link), _proof(key, host, is_part=not is_part)):
+        if not secrets.compare_digest(
+            _line(link, deadline), _proof(key, host, is_part=not is_part)
+        ):
             raise LinkError(
                 f"the other side has another secret, or is not the host '{host}' of this run"
             )
@@ -299,10 +316,17 @@ def _proof(key: bytes, host: str, *, is_part: bool) -> bytes:
     )
 
 
-def _line(link: socket.socket) -> bytes:
-    """One line, byte by byte: nothing behind it may be taken."""
+def _line(link: socket.socket, deadline: float) -> bytes:
+    """One line, byte by byte: nothing behind it may be taken.
+
+    :param deadline: monotonic time by which it must be there [s]
+    """
     found = b""
     while not found.endswith(b"\n"):
+        left = deadline - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError("timed out")
+        link.settimeout(left)
         byte = link.recv(1)
         if not byte or len(found) > _GREETING_LIMIT:
             raise LinkError("found no greeting of a part of a run")

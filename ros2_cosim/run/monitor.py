@@ -17,7 +17,7 @@ from ros2_cosim.interfaces.protocol import ParticipantStatus, RunStatus
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
-from ros2_cosim.run.control import FIND_S, Visit, find_run
+from ros2_cosim.run.control import FIND_S, Visit, WhichRun, find_run
 from ros2_cosim.run.domain_lock import active_runs
 
 _POLL_S = 0.2
@@ -29,17 +29,15 @@ _NAMED = 3
 Form = Literal["live", "table", "json"]
 
 
-def watch(visit: Visit, domain: int | None, namespace: str | None = None, *, form: Form) -> None:
+def watch(visit: Visit, which: WhichRun, *, form: Form) -> None:
     """Show the state of a run.
 
     :param visit: gets the session
-    :param domain: ROS domain of the run, None: the only one
-    :param namespace: of the run, None: any
     :param form: ``live`` shows it until the run ends, ``table`` and ``json`` print it once
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not tell its state
     """
-    run = find_run(domain, namespace)
+    run = find_run(which)
     console = Console() if sys.stdout.isatty() else Console(width=140)
     session = visit.join(run, "monitor")
     latest: list[RunStatus] = []

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ros2_cosim.interfaces.memory import forget_former_run
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
@@ -58,9 +58,7 @@ def _repeated(
         with InprocRun(once, progress=progress, tell=tell) as run:
             summary = run.finish()
         first = first or summary
-        # What is left refers to itself. The collector would wait for more of it: some large tables
-        # are few objects.
-        gc.collect()
+        forget_former_run()
     assert first is not None, "a run is made at least once"
     return first
 

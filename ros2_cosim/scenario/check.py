@@ -20,6 +20,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import Model, Onlooker, Port
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
@@ -29,12 +30,15 @@ from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
-from ros2_cosim.scenario.plan import check_history
+from ros2_cosim.scenario.plan import SHORT_PERIOD_NS, check_history, unit_hint
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
+
+#: A short period is worth a word where it makes for more activations: the run takes minutes.
+MANY_PERIODS = 1_000_000
 
 
 def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
@@ -94,6 +98,19 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         raise ScenarioError(list(faults))
     assert isinstance(graph, Graph)
     return graph
+
+
+def doubts(scenario: Scenario) -> list[str]:
+    """What may be run, and is hardly meant, in lines."""
+    return [
+        f"participants.{name}.period: found {format_ns(settings.period)}, which is "
+        f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}"
+        f"{unit_hint(settings.period)}"
+        for name, settings in scenario.participants.items()
+        if settings.period is not None
+        and settings.period < SHORT_PERIOD_NS
+        and scenario.duration // settings.period > MANY_PERIODS
+    ]
 
 
 def try_models(scenario: Scenario, shape: str) -> None:

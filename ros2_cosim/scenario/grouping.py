@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 
+from ros2_cosim.interfaces.namespaces import shared_node_name
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all
 from ros2_cosim.scenario.hosting import needs_thread
@@ -120,11 +121,12 @@ def _period(scenario: Scenario, name: str) -> int:
 def _names(scenario: Scenario) -> Iterator[str]:
     """Names that no process has yet."""
     taken = {*scenario.participants, *RESERVED_NAMES}
+    nodes = scenario.participants.keys()
     taken |= {str(settings.process) for settings in scenario.participants.values()}
     taken |= scenario.hosts.keys()
     number = 1
     while True:
         name = f"{_GROUP}{number}"
         number += 1
-        if name not in taken:
+        if name not in taken and shared_node_name(name) not in nodes:
             yield name

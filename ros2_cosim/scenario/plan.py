@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
-from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified
+from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified, shared_node_name
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
@@ -40,6 +40,8 @@ RESOLVED_SCENARIO = "scenario.json"
 _SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1), ("tcp", 2))
 _SLAVE_SOCKETS = (("tcp", 0), ("udp", 0))
 LOOPBACK = "127.0.0.1"
+#: No model needs a shorter period: one that is given is hardly meant [ns].
+SHORT_PERIOD_NS = 1_000
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ class Process:
 
     @property
     def node(self) -> str:
-        """The name of its node, if it is one."""
-        return node_name_of(self.name)
+        """The name of its node, if it is one; one of several participants is the project's."""
+        return shared_node_name(self.name) if self.hosts else node_name_of(self.name)
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -351,6 +353,11 @@ def _rviz(options: RunOptions) -> Process:
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
+def unit_hint(period: int) -> str:
+    """What to say behind a period [ns] that is hardly meant."""
+    return "; a number without a unit is in nanoseconds" if period < SHORT_PERIOD_NS else ""
+
+
 def check_history(scenario: Scenario) -> None:
     """See whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
 
@@ -362,7 +369,7 @@ def check_history(scenario: Scenario) -> None:
             raise ConfigurationError(
                 f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
                 f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
-                "could be under way; lower run_ahead"
+                f"could be under way; lower run_ahead{unit_hint(period)}"
             )
 
 

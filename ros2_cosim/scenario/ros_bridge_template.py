@@ -18,6 +18,7 @@ from ros2_cosim.interfaces.ros_bridge_ports import (
     BRIDGE_MODEL,
     COMMANDS,
     CONTROL_MODEL,
+    LIGHT_OUTPUTS,
     OUTPUTS,
     REFUSED_TOPICS,
     SENSOR_TOPICS,
@@ -33,6 +34,7 @@ from ros2_cosim.scenario.platoon_template import merged
 BRIDGE: Final = "ros_bridge"
 CONTROL: Final = "ros_bridge_control"
 _WORLD_MODEL: Final = "carla_world"
+_HEADLESS: Final = "headless"
 
 #: What a kind of sensor gives -> outputs of the world, with their message types.
 _SENSOR_OUTPUTS: Final = {
@@ -100,6 +102,7 @@ class _Bridge:
         self._world_name = self._find_world(template.world)
         self._world = self._mapping(self._participants, self._world_name)
         self._scene_vehicles = self._mapping(scene, "vehicles")
+        self._simulator = self._mapping(rest, "simulator").get("kind", _HEADLESS)
         count = self._mapping(self._world, "parameters").get("vehicles")
         present = list(self._scene_vehicles)
         self._present = present[:count] if isinstance(count, int) else present
@@ -263,17 +266,25 @@ class _Bridge:
                 topic = output.topic.format(vehicle=name)
                 if topic in taken:
                     continue  # as /tf of a participant of the file
+                if output.port in LIGHT_OUTPUTS and not self._has_own_lights():
+                    continue
                 settings: _Mapping = {
                     "type": output.type,
                     "topic": topic,
                     "schedule": output.schedule,
                 }
+                if output.latched:
+                    settings["latched"] = True
                 if output.port == "odometry/{vehicle}":
                     settings["child_frame_id"] = bridge_frame(name)
-                elif output.schedule == "sparse":  # of a sensor for events
+                elif output.schedule == "sparse" and name:  # of a sensor for events
                     settings["frame_id"] = bridge_frame(name, topic.rpartition("/")[2])
                 outputs[output.port.format(vehicle=name)] = settings
         return {"model": BRIDGE_MODEL, **self._timing(), "inputs": inputs, "outputs": outputs}
+
+    def _has_own_lights(self) -> bool:
+        """Whether the traffic lights are those of the headless server, which only time changes."""
+        return self._world.get("model") == _WORLD_MODEL and self._simulator == _HEADLESS
 
     def _timing(self) -> _Mapping:
         """When the world is activated."""

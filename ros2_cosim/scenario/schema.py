@@ -127,6 +127,8 @@ class OutputSettings(Section):
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: Whether observers that come later get what was sent; those of ``once`` do in any case.
+    latched: bool = False
     #: The seam that makes its messages of those that the model sends on the ports ``of``.
     seam: SeamChoice | None = Field(default=None, alias="as")
     of: tuple[str, ...] = ()

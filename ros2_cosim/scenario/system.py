@@ -233,7 +233,8 @@ def _output(
                 "node's own stamps"
             )
         draw = HeaderDelay()
-    return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
+    latency = Latency(distribution.minimum_ns, draw)
+    return OutputPort(port, latency, settings.schedule, codec, settings.latched)
 
 
 def declared_outputs(scenario: Scenario, name: str) -> dict[str, Port]:

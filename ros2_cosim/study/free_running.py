@@ -115,6 +115,7 @@ class ArrivalChannel(LatchedChannel):
                 if newest.seq != self._early:
                     self._early = newest.seq
                     self._counts.early += 1
+            self.stamp, self.seq, _ = newest
         seq = -1 if newest is None else newest.seq
         self._reads.append((time, seq, self._errors.number))
         return newest
@@ -134,11 +135,11 @@ class _FreeRuntime(ParticipantRuntime):
     ) -> None:
         super().__init__(graph, name, model, timer)
         self.arrivals: dict[int, ArrivalChannel] = {}
-        for port, channels in self._latched:
-            mine = [(index, ArrivalChannel(c.delayed, counts, errors)) for index, c in channels]
-            self.arrivals.update(mine)
-            channels[:] = mine
-            assert port not in self.spec.trigger_ports
+        for held in self._latched:
+            mine = [ArrivalChannel(c.delayed, counts, errors) for c in held.channels]
+            self.arrivals.update(zip(held.numbers, mine, strict=True))
+            held.channels = [*mine]
+            assert held.name not in self.spec.trigger_ports
 
     def run_at(self, time: int, prefix: list[QueuedSample]) -> list[Output]:
         """Run an activation now."""

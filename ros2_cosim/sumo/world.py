@@ -31,7 +31,7 @@ from ros2_cosim.interfaces.simulator import (
     due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.exactmath import cos, float32, hypot, sin, tan
+from ros2_cosim.kernel.exactmath import cos, float32, hypot, sin, tan, total
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.models.road import RoadNetwork
@@ -437,7 +437,7 @@ class SumoWorld(NamedSimulator):
     ) -> tuple[LanePlace, float, float]:
         lanes = self._roads.lanes
         for _ in range(_TRIES):
-            way = draws.uniform_between(0.0, sum(lengths))
+            way = draws.uniform_between(0.0, total(lengths))
             index = 0
             while index < len(lanes) - 1 and way > lengths[index]:
                 way -= lengths[index]

@@ -20,7 +20,7 @@ from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.run.control import Visit, find_run
+from ros2_cosim.run.control import Visit, WhichRun, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -193,8 +193,7 @@ def tell_now(line: str) -> None:
 
 def show(
     visit: Visit,
-    domain: int | None,
-    namespace: str | None = None,
+    which: WhichRun,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -204,8 +203,6 @@ def show(
     """Serve the dashboard of a run until the run ends.
 
     :param visit: gets the session
-    :param domain: ROS domain of the run, None: the only one
-    :param namespace: of the run, None: any
     :param host: address of the data port
     :param port: 0: any free one
     :param token: see ``DataPort``
@@ -213,7 +210,7 @@ def show(
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the port cannot be had
     """
-    run = find_run(domain, namespace)
+    run = find_run(which)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
     api = DataPortApi(

@@ -121,6 +121,8 @@ def drive(
 
     watch = {(p.participant, p.port): shows(p.vehicle) for p in shown_ports(scenario)}
 
+    onlooker: Onlooker | None = None
+
     def refused(word: str, answer: Answer) -> None:
         if not answer.success:
             tell(f"{word}: {answer.message}")
@@ -134,20 +136,20 @@ def drive(
             run.take(request, partial(refused, request.command.name.lower()))
 
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
-    onlooker = onlooker_of(run)
-    world = None if onlooker is None else WithWorld(view, onlooker)
-    api = DataPortApi(
-        scenario.name,
-        control,
-        world or view,
-        lines=road_lines(scenario),
-        sectors=sectors(scenario),
-        history=view.history,
-        number=number,
-        starts=starts,
-        camera=world.camera if world is not None else lambda number: None,
-    )
     with run:
+        onlooker = onlooker_of(run)
+        world = None if onlooker is None else WithWorld(view, onlooker)
+        api = DataPortApi(
+            scenario.name,
+            control,
+            world or view,
+            lines=road_lines(scenario),
+            sectors=sectors(scenario),
+            history=view.history,
+            number=number,
+            starts=starts,
+            camera=world.camera if world is not None else lambda number: None,
+        )
         show(api, control)
         request = Request(Command.PAUSE if paused else Command.RESUME)
         try:

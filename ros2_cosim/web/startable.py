@@ -104,7 +104,8 @@ def changed_scenario(entry: Startable, changes: Mapping[str, float | bool]) -> S
             raise ConfigurationError(
                 f"values: found {key[:100]!r}; scenario '{entry.name}' has {', '.join(known)}"
             )
-        if isinstance(value, bool) is not isinstance(known[key], bool) or not math.isfinite(value):
+        endless = isinstance(value, float) and not math.isfinite(value)
+        if isinstance(value, bool) is not isinstance(known[key], bool) or endless:
             raise ConfigurationError(
                 f"values: {key}: found {value}; allowed is "
                 f"{'true or false' if isinstance(known[key], bool) else 'a number'}"

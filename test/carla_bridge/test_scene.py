@@ -299,7 +299,7 @@ def test_a_command_steers_where_the_vehicle_says_so() -> None:
         run = SceneRun(Scene(InProcessWorld(), platoon(vehicles=(spec,), objects=())), {})
         run.initialise()
         for _ in range(150):
-            run.step({"a": ControlCommand(0.0, 0.1, 0.0, 0.02)})
+            run.step({"a": ControlCommand(0.0, 0.1, 0.0, 0.02)}, {})
         ways[steering] = run.outputs(static=False)["odometry/a"].y + 5.25
     assert abs(ways["lane_keeping"]) < 0.01
     assert ways["command"] > 1.0  # steer is positive to the left

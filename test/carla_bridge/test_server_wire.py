@@ -232,3 +232,52 @@ def test_a_contact_with_scenery() -> None:
         found = stream.wait()
         assert found is not None
         assert contact_of(found) == (0, (float32(0.1), float32(0.2), float32(-0.3)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\xff" * 10,
+        msgpack.packb(7),
+        msgpack.packb([1, 1]),
+        msgpack.packb([1, 1, None, [[True, [[24, 0, "vehicle"]]]]]),
+        msgpack.packb([1, 1, None, [[True, 5]]]),
+    ],
+)
+def test_answers_that_are_none_of_carla_are_one_line(answer: bytes) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        wire = ServerWire(*listener.getsockname(), 5.0)
+        there, _ = listener.accept()
+        with there, closing(wire), pytest.raises(WireError) as refused:
+            there.sendall(answer)
+            there.shutdown(socket.SHUT_WR)
+            wire.actors([24])
+    assert "not of CARLA's protocol" in str(refused.value)
+
+
+def test_what_a_server_says_of_a_refusal_stays_one_line() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        wire = ServerWire(*listener.getsockname(), 5.0)
+        there, _ = listener.accept()
+        with there, closing(wire), pytest.raises(WireError) as refused:
+            there.sendall(msgpack.packb([1, 1, None, [[False, ["no\n\x1b[2J"]]]]))
+            wire.call("get_episode_info")
+    assert str(refused.value) == "get_episode_info: no \\x1b[2J"
+
+
+def test_messages_of_a_stream_that_are_none_are_refused() -> None:
+    stream, there = stream_pair()
+    with closing(stream), there:
+        there.sendall(struct.pack("<I", 0xFFFF_FFFF))
+        with pytest.raises(WireError, match="announced a message of 4294967299 bytes"):
+            stream.wait()
+    stream, there = stream_pair()
+    with closing(stream), there:
+        there.sendall(framed(bytes(36 + 119)) + framed(bytes(36 + 118)))
+        first, second = stream.wait(), stream.wait()
+    assert first is not None and second is not None
+    assert Snapshot(first, {}).actors() == [0]
+    with pytest.raises(WireError, match="allowed are 84 and 119 for each actor"):
+        Snapshot(second, {})
+    with pytest.raises(WireError, match="a contact: found bytes"):
+        contact_of(first)

@@ -21,6 +21,7 @@ def test_nodes_of_the_project_have_its_name_and_those_of_participants_their_own(
         "cosim_clock", "cosim_composed", "cosim_recorder", "cosim_visualisation"
     }  # fmt: skip
     assert Process("world", "participant").node == "world"
+    assert Process("group1", "participants", hosts=("a", "b")).node == "cosim_group1"
     for name in (*OWN_PROCESSES, "world", "cosim_world"):
         assert process_name_of(node_name_of(name)) == name
 

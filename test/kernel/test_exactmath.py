@@ -212,3 +212,11 @@ def _grid_digest() -> str:
 
 def test_every_machine_gives_the_same_bits() -> None:
     assert _grid_digest() == "3ff277e1276ae29c33c16eabcc0848d16777847a0c24aeee620ac7e951d9dad8"
+
+
+def test_a_total_is_the_same_in_every_version_of_python() -> None:
+    numbers = [0.1] * 10
+    # From 3.12 on sum() gives 1.0.
+    assert exactmath.total(numbers) == 0.9999999999999999
+    assert exactmath.total(iter(numbers[:3])) == 0.1 + 0.1 + 0.1
+    assert exactmath.total([]) == 0.0

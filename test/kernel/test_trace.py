@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 _REFERENCES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 3))
-_ACTIVATIONS = st.tuples(st.just("in"), st.integers(0, 40), st.lists(_REFERENCES, max_size=2))
+_FLAT = st.lists(_REFERENCES, max_size=2).map(lambda found: list(chain.from_iterable(found)))
+_ACTIVATIONS = st.tuples(st.just("in"), st.integers(0, 40), _FLAT)
 _OUTPUTS = st.tuples(
     st.just("out"), st.integers(0, 3), st.integers(0, 40), st.integers(0, 3), st.binary(max_size=40)
 )
@@ -69,13 +71,13 @@ def test_a_message_cannot_pretend_to_be_what_follows_it(monkeypatch: pytest.Monk
 @settings(max_examples=30)
 def test_the_whole_range_of_times_can_be_recorded(time: int, stamp: int) -> None:
     trace = ParticipantTrace()
-    trace.activation(time, [(0, stamp, 2**64 - 1)])
+    trace.activation(time, [0, stamp, 2**64 - 1])
     trace.output(0, stamp, 2**64 - 1, b"")
     assert len(trace.hexdigest()) == 64
 
 
 def test_reading_the_hash_in_between_changes_nothing() -> None:
-    records = [("in", t, [(0, t, t)]) for t in range(5)]
+    records = [("in", t, [0, t, t]) for t in range(5)]
     trace = ParticipantTrace()
     for _, *content in records:
         trace.activation(*content)  # type: ignore[arg-type]
@@ -86,9 +88,9 @@ def test_reading_the_hash_in_between_changes_nothing() -> None:
 def test_long_runs_hash_all_activations_and_keep_the_first_times() -> None:
     trace, shorter = ParticipantTrace(), ParticipantTrace()
     for time in range(7000):
-        trace.activation(time, [(0, time, time)])
+        trace.activation(time, [0, time, time])
         if time < 6999:
-            shorter.activation(time, [(0, time, time)])
+            shorter.activation(time, [0, time, time])
     assert trace.activations == 7000
     assert trace.times == list(range(5000))
     assert trace.hexdigest() != shorter.hexdigest()

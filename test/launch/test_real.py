@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from support.control_scenarios import write_chain
+from support.control_scenarios import chain, write_chain
 from support.isolation import drop_dds_settings
 from tutorials.tutorial import Tutorial
 
@@ -193,7 +193,27 @@ def test_a_run_is_where_its_launch_file_puts_it(tmp_path, nothing_left):
     expected = run_inproc(load_scenario(scenario), tmp_path, record=False)
     summary = json.loads((tmp_path / "pushed" / "summary.json").read_text())
     assert summary["trace_sha256"] == expected.trace_sha256
-    assert "/fleet/a/clock:" in (tmp_path / "pushed" / "parameters.yaml").read_text()
+    assert "/fleet/a/cosim_clock:" in (tmp_path / "pushed" / "parameters.yaml").read_text()
+
+
+def test_a_part_on_another_host_is_started_by_launch(tmp_path, nothing_left):
+    # The other machine is this one: what would be sent by ssh is started directly.
+    data = chain(hosts={"lab": {"address": "127.0.0.1", "through": "env"}})
+    for name in ("sensor", "controller"):
+        data["participants"][name]["host"] = "lab"
+    scenario = tmp_path / "two.json"
+    scenario.write_text(json.dumps(data))
+    general = LAUNCH_FILE.with_name("scenario.launch.py")
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    launched = Launched(
+        tmp_path, f"scenario:={scenario}", "out:=out", file=general, variables=paths
+    )
+    assert launched.end() == 0, launched.text
+    assert "[lab-" in launched.text
+    expected = run_inproc(load_scenario(scenario), tmp_path, record=False)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["trace_sha256"] == expected.trace_sha256
+    assert f"trace {expected.trace_sha256}" in launched.text
 
 
 def test_the_launch_files_of_the_tutorial_give_one_trace(tmp_path, nothing_left):

@@ -347,6 +347,21 @@ def test_values_change_and_conditions_see_it_in_the_next_period(tmp_path: Path) 
     assert found == pytest.approx(seen | changes)
 
 
+def test_conditions_see_from_the_first_period_on_what_init_has_set(tmp_path: Path) -> None:
+    text = document(
+        group(
+            marker("one", when("Parameter", "p", "equalTo", "1"))
+            + marker("two", when("Parameter", "p", "equalTo", "2"))
+        ),
+        at(1.0),
+        parameters='<ParameterDeclaration name="p" parameterType="integer" value="1"/>',
+    )
+    set_first = change("Parameter", "p", '<SetAction value="2"/>')
+    text = text.replace("<Init><Actions>", f"<Init><Actions>{set_first}")
+    assert set_first in text
+    assert begins(played(tmp_path, text)) == {"two": 0.0}
+
+
 @pytest.mark.parametrize(
     ("action", "start", "said"),
     [
@@ -552,17 +567,3 @@ def test_conditions_know_what_stands_still(tmp_path: Path) -> None:
     assert found["to the point"] == pytest.approx((100 - 30) / 20.0, abs=2 * PERIOD)
     # From the front of the car (its centre is 1.4 m ahead) to the rear of the box.
     assert found["to the box"] == pytest.approx((120 - 30 - 1.4 - 2.4 - 1.0) / 20.0, abs=2 * PERIOD)
-
-
-def test_what_stands_still_does_not_act(tmp_path: Path) -> None:
-    place = '<LanePosition roadId="1" laneId="-3" s="200"/>'
-    text = document(
-        group(event("walk", speed("1"), at(1.0)), actor="P"),
-        entities='<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>',
-        init=f'<Private entityRef="P">{teleport(place)}{speed("1")}</Private>',
-    )
-    with pytest.raises(ScenarioError) as error:
-        played(tmp_path, text)
-    first, second = str(error.value).split("; /")
-    assert "found for 'P'; supported are actions of vehicles, others stand still" in first
-    assert "EntityRef: entityRef: found 'P'; allowed are A, B" in second

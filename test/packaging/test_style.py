@@ -3,14 +3,36 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: The rooms whose numbers are in the trace of a run.
+TRACED_ROOMS = (
+    "carla_bridge", "carla_headless", "dcp_bridge", "faults", "kernel", "models", "openscenario",
+    "sumo",
+)  # fmt: skip
+#: What ``math`` has beside functions of the C library: all of it is exact.
+EXACT = frozenset(
+    "ceil copysign fabs floor fmod frexp gcd inf isfinite isinf isnan isqrt ldexp nan nextafter pi "
+    "sqrt tau trunc ulp".split()
+)
+#: Functions of numpy whose last bit is that of a library or of a kind of CPU.
+INEXACT_OF_NUMPY = frozenset(
+    "arccos arcsin arctan arctan2 cbrt cos cosh exp exp2 expm1 float_power hypot log log10 log1p "
+    "log2 power sin sinh tan tanh".split()
+)
+NO_RESULT = {
+    "models/controllers/theory.py": "theory for a study: no participant uses it",
+    "carla_headless/sensing/rays.py": "chooses triangles with a margin; rays are then exact",
+}
 
 
 def run_tool(module: str, *arguments: str) -> None:
@@ -51,3 +73,64 @@ def test_every_source_names_its_licence():
         if "SPDX-License-Identifier: Apache-2.0" not in path.read_text(encoding="utf-8")[:200]
     ]
     assert not lacking, f"no SPDX line at the top of {lacking}"
+
+
+def _inexact(tree: ast.AST) -> Iterator[int]:
+    """The lines where the last bit of a float depends on a library or on a version of Python."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module="math", names=names):
+                if {name.name for name in names} - EXACT:
+                    yield node.lineno
+            case ast.Attribute(value=ast.Name(id="math"), attr=name):
+                if name not in EXACT:
+                    yield node.lineno
+            case ast.Attribute(value=ast.Name(id="np"), attr=name):
+                if name in INEXACT_OF_NUMPY:
+                    yield node.lineno
+            case ast.BinOp(op=ast.Pow(), left=base, right=exponent):
+                if not (_is_constant(base) and not _has_fraction(exponent)):
+                    yield node.lineno
+            case ast.Call(func=ast.Name(id="sum"), args=[summed]):
+                if not _is_whole(summed):
+                    yield node.lineno
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    )
+
+
+def _has_fraction(node: ast.AST) -> bool:
+    return any(
+        isinstance(part, ast.Div)
+        or (isinstance(part, ast.Constant) and isinstance(part.value, float))
+        for part in ast.walk(node)
+    )
+
+
+def _is_whole(node: ast.AST) -> bool:
+    match node:
+        case ast.GeneratorExp(elt=each):
+            return _is_whole(each)
+        case ast.Constant(value=value):
+            return isinstance(value, int)
+        case ast.BinOp(left=left, right=right):
+            return _is_whole(left) and _is_whole(right)
+        case ast.Call(func=ast.Name(id="len")):
+            return True
+    return False
+
+
+def test_results_depend_on_no_library_of_mathematics():
+    found = {}
+    for room in TRACED_ROOMS:
+        for path in sorted((ROOT / "ros2_cosim" / room).rglob("*.py")):
+            name = path.relative_to(ROOT / "ros2_cosim").as_posix()
+            lines = list(_inexact(ast.parse(path.read_text("utf-8"))))
+            if lines:
+                found[name] = lines
+    assert found.keys() >= NO_RESULT.keys()
+    wrong = {name: lines for name, lines in found.items() if name not in NO_RESULT}
+    assert not wrong, f"not the same bits everywhere, use kernel.exactmath: {wrong}"

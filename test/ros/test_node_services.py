@@ -88,7 +88,9 @@ def paused(
 def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None:
     tool = Tool()
     try:
-        nodes = {process.node for process in paused.request.plan if process.is_ros}
+        planned = [process for process in paused.request.plan if process.is_ros]
+        # Those of a shared process have parameters of their own, too.
+        nodes = {name for process in planned for name in (process.node, *process.hosts)}
         clocks: list[Clock] = []
         for name in sorted(nodes):
             listed = tool.ask(
@@ -102,6 +104,9 @@ def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None
             ).descriptors
             own = [d for d in described if not d.name.startswith(("use_sim_time", "start_type"))]
             assert all(d.read_only and d.description for d in own), own
+            constraints = {d.name: d.additional_constraints for d in own}
+            assert constraints["scenario_file"] == "a file"
+            assert constraints.get("paused", "true or false") == "true or false"
             other = Parameter(
                 name="scenario_file", value=ParameterValue(type=_STRING, string_value="other")
             )

@@ -153,6 +153,33 @@ def test_by_hand_strangers_are_refused_and_the_part_gets_its_work(
     assert "refused a connection: found no greeting of a part of a run" in said
 
 
+def test_one_that_says_nothing_keeps_the_part_not_out(failures: Told, tmp_path: Path) -> None:
+    port = free_port()
+    silent: list[bytes] = []
+
+    def come() -> None:
+        # The last ones are greeted, and say nothing, while the part comes.
+        strangers = [connect_plainly(port) for _ in range(8)]
+        with connect_plainly(port) as connection:
+            link = greet(connection, "s", "lab", is_part=True)
+            link.send(Joined(version=__version__))
+            while not any(isinstance(message, Part) for message in link.receive(HANG_S)):
+                pass
+            link.send(PartFailed(reason="done"))
+            for stranger in strangers:
+                with stranger, suppress(ConnectionResetError):
+                    while data := stranger.recv(100):
+                        silent.append(data)
+
+    visitor = threading.Thread(target=come, daemon=True)
+    visitor.start()
+    assert attend(prepared(tmp_path, start="hand", port=port), "lab") == 1
+    visitor.join(HANG_S)
+    # All of them were ended, too.
+    assert not visitor.is_alive()
+    assert failures() == ["lab: host 'lab': done"]
+
+
 def connect_plainly(port: int) -> socket.socket:
     """A connection as soon as something listens there."""
     while True:

@@ -101,6 +101,15 @@ def test_a_message_larger_than_the_pipe_arrives(pipe: tuple[int, int]) -> None:
     sent()
 
 
+def test_a_side_that_takes_nothing_has_gone(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = pipe
+    monkeypatch.setattr(far_link, "SILENCE_S", 0.1)
+    with pytest.raises(LinkEnd, match="nothing was taken there for 0.1 s"):
+        FarLink(reader, writer).send(FarLine(process="a", text="x" * (1 << 20)))
+
+
 def test_the_end_of_the_other_side_is_told(pipe: tuple[int, int]) -> None:
     reader, writer = pipe
     link = FarLink(reader, writer)
@@ -187,6 +196,21 @@ def test_a_stranger_is_refused(pair: tuple[socket.socket, socket.socket], said: 
     pair[1].sendall(said)
     pair[1].shutdown(socket.SHUT_WR)
     with pytest.raises(LinkError, match="found no greeting of a part of a run"):
+        greet(pair[0], "s", "lab", is_part=False)
+
+
+def test_a_greeting_that_drips_is_not_waited_for(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+
+    def later() -> float:
+        now[0] += far_link._GREETING_S / 10
+        return now[0]
+
+    monkeypatch.setattr(far_link.time, "monotonic", later)
+    pair[1].sendall(b"0" * 5000)
+    with pytest.raises(LinkError, match="no greeting: timed out"):
         greet(pair[0], "s", "lab", is_part=False)
 
 

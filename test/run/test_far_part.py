@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from ros2_cosim import __version__
+from ros2_cosim.cli.join import join as join_command
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.run.domain_lock import claim, domain_lock
 from ros2_cosim.run.far_link import (
@@ -288,3 +290,12 @@ def test_a_run_that_has_gone_before_it_begins(domain: int) -> None:
         there.close()
         assert join(FarLink(here.fileno(), here.fileno()), told.append) == 1
     assert told == ["the run has gone; its part here has ended"]
+
+
+def test_a_terminal_is_no_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda descriptor: True)
+    with pytest.raises(typer.Exit):
+        join_command()
+    assert "ADDRESS:PORT: missing, and a terminal is no run" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -158,11 +159,10 @@ class Running:
             helps = FORK_SERVER in words or any(word.endswith("/_guard.py") for word in words)
             if parent != self.pid or helps:
                 continue
-            names = [
-                process_name_of(word.removeprefix("__node:="))
-                for word in words
-                if word.startswith("__node:=")
-            ]
+            given = [w.removeprefix("process:=") for w in words if w.startswith("process:=")]
+            shared = list(map(json.loads, given))
+            nodes = [w.removeprefix("__node:=") for w in words if w.startswith("__node:=")]
+            names = shared or list(map(process_name_of, nodes))
             found[names[0] if names else "simulator"] = int(directory.name)
         return found
 

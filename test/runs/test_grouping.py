@@ -93,13 +93,13 @@ def test_each_has_a_node_and_services_of_its_own(tmp_path: Path) -> None:
         with Running(environment, file, "--out", output, "--rate", "1") as running:
             running.wait_until_recorded(output)
             script = ROOT / "test" / "support" / "list_nodes.py"
-            words = [sys.executable, str(script), "group1", *ALL, *services]
+            words = [sys.executable, str(script), "cosim_group1", *ALL, *services]
             done = subprocess.run(
                 words, env=environment, stdout=subprocess.PIPE, text=True, timeout=HANG_S
             )
             assert done.returncode == 0, done.stdout
         assert left_processes(environment) == []
-    assert set(done.stdout.split()) >= {"group1", *ALL}
+    assert set(done.stdout.split()) >= {"cosim_group1", *ALL}
 
 
 GROUP = "process 'group1' (plant, sensor, controller, observer)"

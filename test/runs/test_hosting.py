@@ -196,13 +196,15 @@ def test_each_has_its_own_node_also_as_launch_starts_it(
         if process.name != "left":
             return ordinary(process)
         file = tmp_path / "parameters.yaml"
-        file.write_text(yaml.safe_dump({"/left": {"ros__parameters": dict(process.parameters)}}))
-        words = ["--ros-args", "-r", "__node:=left", "--params-file", str(file)]
+        file.write_text(
+            yaml.safe_dump({f"/{process.node}": {"ros__parameters": dict(process.parameters)}})
+        )
+        words = ["--ros-args", "-r", f"__node:={process.node}", "--params-file", str(file)]
         return [sys.executable, "-m", "ros2_cosim.nodes.participants", *words]
 
     monkeypatch.setattr(processes, "command_of", as_launch)
     expected = {"source", "leaver", "sparse", "behind", "after"}
-    beside = {"left", "right", "cosim_recorder", "cosim_clock"}
+    beside = {"cosim_left", "cosim_right", "cosim_recorder", "cosim_clock"}
     services = [f"/{name}/get_state" for name in expected]
     nodes: list[str] = []
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from runs.cosim_process import Running, cosim, left_processes, user_environment
 from support.control_scenarios import chain
-from support.far_host import FAR, joined_namespace
+from support.far_host import FAR, NEAR, joined_namespace
 from support.held_runs import reference
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
@@ -60,11 +60,14 @@ def check_trace(output: Path, data: dict[str, Any], tmp_path: Path) -> None:
     assert summary["transport"] == "dds"
 
 
-def test_a_part_in_another_network_is_started_by_the_run(
+def test_parts_on_two_other_hosts_are_started_by_the_run(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     with joined_namespace() as there:
         data = on_two_hosts({"address": FAR, "through": shlex.join(there)})
+        # Three hosts, of which the third has the address of the first.
+        data["hosts"]["desk"] = {"address": NEAR, "through": "env"}
+        data["participants"]["controller"]["host"] = "desk"
         result = cosim(environment, saved(data, tmp_path), "--out", tmp_path / "out")
     assert result.code == 0, result
     check_trace(tmp_path / "out", data, tmp_path)

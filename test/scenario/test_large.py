@@ -52,9 +52,9 @@ def test_readers_share_what_a_port_holds(long: Scenario) -> None:
     held: set[LatchedChannel] = set()
     readers = 0
     for runtime in scheduler.runtimes.values():
-        for _, channels in runtime._latched:
-            held.update(channel for _, channel in channels)
-            readers += len(channels)
+        for port in runtime._latched:
+            held.update(port.channels)
+            readers += len(port.channels)
     ports = sum(len(spec.outputs) for spec in graph.participants.values())
     assert len(held) <= 2 * ports and readers > 3 * len(held)
 

@@ -12,6 +12,8 @@ import pytest
 from support.seam_models import write_definitions
 from support.world_scenarios import CONFIG
 
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
+from ros2_cosim.carla_headless.signals import LightActor
 from ros2_cosim.interfaces.catalogue import DEFAULT
 from ros2_cosim.interfaces.records import (
     Acceleration,
@@ -19,12 +21,16 @@ from ros2_cosim.interfaces.records import (
     ControlCommand,
     Odometry,
 )
+from ros2_cosim.interfaces.ros_bridge_ports import LIGHT_OUTPUTS
+from ros2_cosim.interfaces.simulator import SETTLE_TICKS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.ros_bridge.control import CarlaRosControl
 from ros2_cosim.models.ros_bridge.lane_marks import LaneMarkWatch
+from ros2_cosim.models.ros_bridge.light_messages import SignalLights
 from ros2_cosim.models.ros_bridge.publisher import CarlaRosBridge
+from ros2_cosim.models.ros_bridge.seen import Seen
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
@@ -97,8 +103,12 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def recorded(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Messages:
     """(Stamp, record) of the run, by topic."""
-    directory = tmp_path_factory.mktemp("run")
-    save_scenario(scenario(data(packages)), directory / "bridged.yaml")
+    return record(data(packages), tmp_path_factory.mktemp("run"))
+
+
+def record(given: dict[str, Any], directory: Path) -> Messages:
+    """Run a scenario in one process."""
+    save_scenario(scenario(given), directory / "bridged.yaml")
     request = RunRequest(directory / "bridged.yaml", shape="inproc", out=directory / "out")
     with bring_up(request) as prepared:
         start(prepared)
@@ -134,6 +144,8 @@ def test_topics_and_types_are_those_of_the_bridge(packages: Path) -> None:
         "/carla/status": "carla_msgs/msg/CarlaStatus",
         "/carla/world_info": "carla_msgs/msg/CarlaWorldInfo",
         "/carla/map": "std_msgs/msg/String",
+        "/carla/traffic_lights/status": "carla_msgs/msg/CarlaTrafficLightStatusList",
+        "/carla/traffic_lights/info": "carla_msgs/msg/CarlaTrafficLightInfoList",
         "/tf": "tf2_msgs/msg/TFMessage",
     }
 
@@ -298,6 +310,63 @@ def test_what_is_said_of_the_whole_simulation(recorded: Messages) -> None:
     assert [m.id for m in markers] == [1, 2, 1001, 1002]
     ((_, static),) = recorded["/carla/markers/static"]
     assert [m.id for m in static.markers] == [101]
+
+
+def test_the_reverse_gear_drives_backwards(packages: Path, tmp_path: Path) -> None:
+    given = data(packages, duration="3s")
+    del given["scene"]["vehicles"]["slow"], given["scene"]["sensors"]
+    given["scene"]["vehicles"]["ego"]["speed"] = 0.0
+    pilot = demand(CONTROL, f"{EGO}/vehicle_control_cmd", throttle=0.5, reverse=True)
+    given["participants"]["pilot"] = pilot
+    found = record(given, tmp_path)
+    moved = [o.vx for _, o in found["/ego/odometry"]]
+    assert moved[0] == 0.0 and moved[-1] < -2.0
+    _, status = found[f"{EGO}/vehicle_status"][-1]
+    assert (status.control.throttle, status.control.reverse) == (0.5, True)
+    assert status.velocity == pytest.approx(-moved[-1], rel=1e-3)
+
+
+def test_traffic_lights_are_those_of_the_world(packages: Path) -> None:
+    """At every step, as a client of the server sees them; phases last 10 s, 3 s and 2 s."""
+    scenario(data(packages))  # its message definitions
+    town = CONFIG / "town.xodr"
+    step_s = 0.05
+    world = InProcessWorld()
+    chosen = MapChoice(opendrive=town.read_text(encoding="utf-8"))
+    world.prepare(chosen, "ClearNoon", step_s)
+    lights = SignalLights(RoadNetwork.from_file(town), round(step_s * 1e9))
+    actors = [actor for actor in world.world.signals.actors if isinstance(actor, LightActor)]
+    assert len(actors) == len(lights.numbers) == 28
+    for _ in range(SETTLE_TICKS):
+        world.tick()
+    sent = []
+    for activations in range(420):
+        shown = tuple(actor.light.state for actor in actors)
+        assert lights.states(activations) == shown, activations
+        if lights.status(seen_at(activations)) is not None:
+            sent.append(activations)
+        world.tick()
+    assert sent == [0, 100, 160, 200, 400]
+    again = SignalLights(RoadNetwork.from_file(town), round(step_s * 1e9))
+    assert again.status(seen_at(400)) is not None and again.status(seen_at(399)) is None
+    for actor, told in zip(actors, lights.info().traffic_lights, strict=True):
+        x, y, z = actor.state.transform.location
+        assert told.transform.position == pytest.approx((x, -y, z))
+        turn, yaw = told.transform.orientation, math.radians(actor.state.transform.rotation.yaw)
+        assert math.cos(2.0 * math.atan2(turn.z, turn.w) + yaw) == pytest.approx(1.0)
+        box = actor.trigger
+        x, y, z = box.location
+        assert told.trigger_volume.center == pytest.approx((x, -y, z), abs=1e-9)
+        assert told.trigger_volume.size == pytest.approx([2.0 * half for half in box.extent])
+
+
+def seen_at(activations: int) -> Seen:
+    return Seen(activations, activations, {}, (), (), ())
+
+
+def test_lights_of_another_simulator_are_not_told(packages: Path) -> None:
+    found = scenario(data(packages, simulator={"kind": "carla", "port": 2000}))
+    assert not found.participants["ros_bridge"].outputs.keys() & set(LIGHT_OUTPUTS)
 
 
 def test_frames_have_the_names_of_the_bridge(recorded: Messages) -> None:

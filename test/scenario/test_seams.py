@@ -268,8 +268,10 @@ def test_curves_and_signs() -> None:
     carla = FromCarla(place._replace(source=FromCarla.source_types[0]), None)
     assert carla.convert(write(0.5, 0.25, 0.0), {}) == ControlCommand(0.0, 0.5, 0.0, -0.25)
     assert carla.convert(write(hand_brake=True), {}).brake == 1.0
-    with pytest.raises(ValueError, match="reverse: found true"):
-        carla.convert(write(reverse=True), {})
+    assert carla.convert(write(0.5, reverse=True), {}).throttle == -0.5
+    by_hand = {"manual_gear_shift": True, "reverse": True}
+    assert carla.convert(write(0.5, gear=-1, **by_hand), {}).throttle == -0.5
+    assert carla.convert(write(0.5, gear=1, **by_hand), {}).throttle == 0.5
 
 
 @pytest.mark.parametrize(

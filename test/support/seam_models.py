@@ -69,6 +69,13 @@ DEFINITIONS = {
         "CarlaStatus": "uint64 frame\nfloat32 fixed_delta_seconds\nbool synchronous_mode\n"
         "bool synchronous_mode_running",
         "CarlaWorldInfo": "string map_name\nstring opendrive",
+        "CarlaBoundingBox": "geometry_msgs/Vector3 center\ngeometry_msgs/Vector3 size",
+        "CarlaTrafficLightInfo": "uint32 id\ngeometry_msgs/Pose transform\n"
+        "CarlaBoundingBox trigger_volume",
+        "CarlaTrafficLightInfoList": "CarlaTrafficLightInfo[] traffic_lights",
+        "CarlaTrafficLightStatus": "uint32 id\nuint8 RED=0\nuint8 YELLOW=1\nuint8 GREEN=2\n"
+        "uint8 OFF=3\nuint8 UNKNOWN=4\nuint8 state",
+        "CarlaTrafficLightStatusList": "CarlaTrafficLightStatus[] traffic_lights",
     },
     "derived_object_msgs": {
         "Object": "std_msgs/Header header\nuint32 id\nuint8 detection_level\n"

@@ -21,8 +21,9 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.live.address import LOOPBACK, Address
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.inproc import InprocRun, run_inproc
 from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.web import driven_run
 from ros2_cosim.web.driven_run import run_shown
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -158,6 +159,29 @@ def test_a_scenario_without_vehicles_is_refused(tmp_path: Path) -> None:
     request = RunRequest(OWN_TYPES, shape="inproc", out=tmp_path / "out")
     with bring_up(request) as prepared, pytest.raises(ConfigurationError, match="nothing to show"):
         run_shown(prepared, Address(LOOPBACK, 0))
+
+
+def test_a_road_that_cannot_be_drawn_leaves_no_run_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[InprocRun] = []
+
+    def broken(scenario: object) -> None:
+        raise ConfigurationError("broken")
+
+    def leave(run: InprocRun, *error: Any) -> None:
+        left.append(run)
+        close(run, *error)
+
+    close = InprocRun.__exit__
+    monkeypatch.setattr(InprocRun, "__exit__", leave)
+    monkeypatch.setattr(driven_run, "road_lines", broken)
+    request = RunRequest(
+        load_scenario(CONFIG / "platoon.yaml"), shape="inproc", out=tmp_path / "out"
+    )
+    with bring_up(request) as prepared, pytest.raises(ConfigurationError, match="broken"):
+        run_shown(prepared, Address(LOOPBACK, 0))
+    assert len(left) == 1
 
 
 @pytest.mark.parametrize(

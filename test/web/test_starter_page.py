@@ -161,6 +161,7 @@ def test_changes_are_those_of_set(folder: Path) -> None:
         ({"seed": True}, "values: seed: found True; allowed is a number"),
         ({"seed": float("inf")}, "values: seed: found inf; allowed is a number"),
         ({"duration": -1.0}, "duration"),
+        ({"seed": 10**400}, "seed"),
     ],
 )
 def test_other_changes_are_refused(folder: Path, changes: dict[str, float], said: str) -> None:

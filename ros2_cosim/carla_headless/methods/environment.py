@@ -25,6 +25,7 @@ from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.street_lights import LightState
 from ros2_cosim.carla_headless.wire_types import BoundingBox, Transform
 from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.kernel.exactmath import total
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
@@ -139,7 +140,7 @@ def _apply(
     if parameter != _DIFFUSE:
         return
     red, green, blue = (
-        min(255, max(0, int(scale * sum(pixel[i] for pixel in pixels) / len(pixels) + 0.5)))
+        min(255, max(0, int(scale * total(pixel[i] for pixel in pixels) / len(pixels) + 0.5)))
         for i in range(3)
     )
     for name in names:

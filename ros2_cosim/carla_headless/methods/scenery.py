@@ -14,9 +14,9 @@ from ros2_cosim.carla_headless.decoding import (
     u32,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
-from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
 from ros2_cosim.carla_headless.wire_types import BoundingBox
 from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.models.road.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation

@@ -17,8 +17,8 @@ from ros2_cosim.carla_headless.sensing.axes import Floats
 from ros2_cosim.carla_headless.sensing.mesh import PAINT, SURFACE, Bytes
 from ros2_cosim.carla_headless.signals import PLATE, LightActor, SignActor
 from ros2_cosim.carla_headless.things import Colour
-from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, YELLOW
 from ros2_cosim.carla_headless.wire_types import BoundingBox
+from ros2_cosim.models.road.traffic_lights import GREEN, RED, YELLOW
 
 # Corners of the six faces (back, front, left, right, bottom, top), seen from outside in turn.
 _FACES = ((0, 4, 6, 2), (3, 7, 5, 1), (1, 5, 4, 0), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import DetectedObject
+from ros2_cosim.kernel.exactmath import total
 
 
 class CommandLimits(Section):
@@ -226,6 +227,6 @@ def _slope(looks: Sequence[tuple[int, float]]) -> float:
     if looks[-1][0] - first < CutInWatch.WINDOW_NS // 2:
         return 0.0
     times = [(time - first) * 1e-9 for time, _ in looks]
-    mean = sum(times) / len(times)
-    above = sum((t - mean) * offset for t, (_, offset) in zip(times, looks, strict=True))
-    return above / sum((t - mean) * (t - mean) for t in times)
+    mean = total(times) / len(times)
+    above = total((t - mean) * offset for t, (_, offset) in zip(times, looks, strict=True))
+    return above / total((t - mean) * (t - mean) for t in times)

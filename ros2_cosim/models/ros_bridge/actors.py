@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
@@ -176,8 +176,9 @@ class ActorListMessages:
     their type is ``vehicle`` or ``static.prop``.
     """
 
-    def __init__(self, vehicles: Mapping[str, BridgeVehicle]) -> None:
+    def __init__(self, vehicles: Mapping[str, BridgeVehicle], lights: Sequence[int] = ()) -> None:
         self._vehicles = vehicles
+        self._lights = lights
         self._list: Any = CATALOGUE.record("carla_msgs/msg/CarlaActorList")
         self._actor: Any = CATALOGUE.part("carla_msgs/msg/CarlaActorInfo")
 
@@ -189,5 +190,6 @@ class ActorListMessages:
                 *(self._actor(id=v.id, type=v.blueprint, rolename=v.name) for v in known),
                 *(self._actor(id=user.id, type="vehicle") for user in seen.users),
                 *(self._actor(id=one.id, type="static.prop") for one in seen.static),
+                *(self._actor(id=one, type="traffic.traffic_light") for one in self._lights),
             )
         )

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from ros2_cosim.interfaces.records import ControlCommand
@@ -27,10 +28,11 @@ class CarlaRosControl(Model):
     Commands of ``vehicle_control_cmd`` count until ``vehicle_control_manual_override`` is true, and
     those of ``vehicle_control_cmd_manual`` from then on. ``set_target_velocity`` is a speed and a
     yaw rate that the vehicle follows with its own means; the real bridge moves it at once, whatever
-    its dynamics. Of commands at one time the pedals count.
+    its dynamics. Of commands at one time the pedals count. A command with a number that is not
+    finite is passed over: nodes that were written for the bridge divide by a distance of zero, and
+    go on.
 
     :raises ConfigurationError: a vehicle with ``set_target_velocity`` has no odometry
-    :raises ValueError: a command asks for the reverse gear
     """
 
     Parameters = SpeedParameters
@@ -93,11 +95,11 @@ class CarlaRosControl(Model):
         if override is not None:
             (self._overridden.add if override.data else self._overridden.discard)(name)
         manual = name in self._overridden
-        pedals = _newest(step, f"{_MANUAL if manual else _NORMAL}/{name}")
+        pedals = _newest(step, f"{_MANUAL if manual else _NORMAL}/{name}", _has_pedals)
         if pedals is not None:
             made: ControlCommand = self._pedals[name].convert(pedals, {})
             return made
-        target = None if manual else _newest(step, f"{_TARGET}/{name}")
+        target = None if manual else _newest(step, f"{_TARGET}/{name}", _has_speed)
         if target is None:
             return None
         odometry = step.latest[f"odometry/{name}"]
@@ -118,10 +120,18 @@ class CarlaRosControl(Model):
         self._overridden.clear()
 
 
-def _newest(step: Step, port: str) -> Any:
-    """The record that came last at this activation, if one did."""
-    samples = step.samples.get(port)
-    return samples[-1].value if samples else None
+def _newest(step: Step, port: str, counts: Callable[[Any], bool] = lambda record: True) -> Any:
+    """The record that came last at this activation, of those that count, if one did."""
+    samples = step.samples.get(port, ())
+    return next((s.value for s in reversed(samples) if counts(s.value)), None)
+
+
+def _has_pedals(record: Any) -> bool:
+    return all(map(isfinite, (record.throttle, record.brake, record.steer)))
+
+
+def _has_speed(record: Any) -> bool:
+    return isfinite(record.linear.x) and isfinite(record.angular.z)
 
 
 def _place(context: ModelContext, vehicle: str, command: str) -> SeamPlace:

@@ -11,7 +11,7 @@ from typing import Any
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import NS_PER_S
-from ros2_cosim.interfaces.ros_bridge_ports import OUTPUTS
+from ros2_cosim.interfaces.ros_bridge_ports import LIGHT_OUTPUTS, OUTPUTS
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port, Traits
@@ -28,6 +28,7 @@ from ros2_cosim.models.message_types import (
 from ros2_cosim.models.ros_bridge.actors import ActorListMessages, MarkerMessages, ObjectMessages
 from ros2_cosim.models.ros_bridge.frame_messages import FrameMessages
 from ros2_cosim.models.ros_bridge.lane_marks import LaneMarkWatch
+from ros2_cosim.models.ros_bridge.light_messages import SignalLights
 from ros2_cosim.models.ros_bridge.seen import Seen, SeenVehicle
 from ros2_cosim.models.ros_bridge.vehicle_messages import InfoMessages, StatusMessages
 from ros2_cosim.models.ros_bridge.vehicles import bridge_vehicles
@@ -172,7 +173,10 @@ class _Makers:
             "world_info": self._world_info,
             "map": self._map,
             "tf": self._frames,
+            "traffic_lights_status": self._lights_status,
+            "traffic_lights_info": self._lights_info,
         }
+        self._known_lights: SignalLights | None = None
         self.found: dict[str, _Maker] = {}
         self.watches: dict[str, LaneMarkWatch] = {}
         for port in context.output_types:
@@ -235,7 +239,9 @@ class _Makers:
         return MarkerMessages(self._vehicles).static
 
     def _actor_list(self, _: str) -> _Maker:
-        return ActorListMessages(self._vehicles).make
+        has_lights = any(port in self._context.output_types for port in LIGHT_OUTPUTS)
+        lights = self._lights().numbers if has_lights else ()
+        return ActorListMessages(self._vehicles, lights).make
 
     def _step_status(self, _: str) -> _Maker:
         record: Any = CATALOGUE.record("carla_msgs/msg/CarlaStatus")
@@ -256,6 +262,19 @@ class _Makers:
         record: Any = CATALOGUE.record("std_msgs/msg/String")
         message = record(scene_road_text(self._context))
         return lambda seen: message
+
+    def _lights(self) -> SignalLights:
+        if self._known_lights is None:
+            period = self._context.period_ns
+            self._known_lights = SignalLights(scene_road(self._context), period or 0)
+        return self._known_lights
+
+    def _lights_status(self, _: str) -> _Maker:
+        return self._lights().status
+
+    def _lights_info(self, _: str) -> _Maker:
+        lights = self._lights()
+        return lambda seen: lights.info()
 
     def _frames(self, _: str) -> _Maker:
         return FrameMessages(self._scene).make

@@ -45,7 +45,12 @@ class StatusMessages:
         steer = frames.steer_to_carla(command.steer)
         if isnan(command.throttle) or isnan(command.brake):
             return self._control(steer=steer)
-        return self._control(throttle=command.throttle, brake=command.brake, steer=steer)
+        return self._control(
+            throttle=abs(command.throttle),
+            brake=command.brake,
+            steer=steer,
+            reverse=command.throttle < 0.0,
+        )
 
 
 class InfoMessages:

@@ -150,16 +150,17 @@ class FromAutoware(_Command):
 
 
 class FromCarla(_Command):
-    """Pedals and steering as CARLA's client has them; reverse gear is refused."""
+    """Pedals, steering and reverse gear as CARLA's client has them."""
 
     source_types = ("carla_msgs/msg/CarlaEgoVehicleControl",)
 
     def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand:
         """Take the pedals over; CARLA steers to the right, this project to the left."""
-        if record.reverse:
-            raise ValueError("reverse: found true; the vehicles of a scene drive forward only")
+        # A gear is chosen by hand where the message says so, else by the flag alone.
+        backwards = record.gear < 0 if record.manual_gear_shift else record.reverse
+        throttle = 0.0 - record.throttle if backwards else record.throttle
         brake = 1.0 if record.hand_brake else record.brake
-        return ControlCommand(0.0, record.throttle, brake, 0.0 - record.steer)
+        return ControlCommand(0.0, throttle, brake, 0.0 - record.steer)
 
 
 def _dynamics(place: SeamPlace) -> VehicleParameters:

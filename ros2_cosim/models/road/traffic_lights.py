@@ -8,9 +8,11 @@ Time is counted in whole nanoseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.models.road.network import RoadNetwork
+from ros2_cosim.models.road.signals import TRAFFIC_LIGHT
 
 # States of the protocol (TrafficLightState).
 RED, YELLOW, GREEN, OFF, UNKNOWN = range(5)
@@ -119,3 +121,20 @@ def make_groups(
             groups.append(LightGroup(controllers))
     groups += [LightGroup([LightController([lights[signal]])]) for signal in free]
     return lights, groups
+
+
+def network_lights(network: RoadNetwork) -> tuple[dict[str, Light], list[LightGroup]]:
+    """The lights of a map by signal, and their groups, at the begin of their first phase."""
+
+    def controllers(ids: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+        for controller_id in ids:
+            controller = network.controllers.get(controller_id)
+            if controller is not None:
+                yield controller.sequence, controller.signals
+
+    junctions = [
+        [signals for _, signals in sorted(controllers(j.controllers), key=lambda item: item[0])]
+        for j in network.junctions.values()
+    ]
+    found = (s.id for s in network.signals.values() if s.type == TRAFFIC_LIGHT)
+    return make_groups(junctions, found)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of a process that takes part in runs: undisturbed within one, given back after it."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_libc = ctypes.CDLL(None)
+
+
+@contextmanager
+def settled_memory() -> Iterator[None]:
+    """What is there at the beginning stays to the end: the garbage collector passes over it.
+
+    It would look again and again at a hundred thousand objects of models and libraries, each time
+    in the middle of a step.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def forget_former_run() -> None:
+    """Free what a run has left, when the next one is about to begin in this process.
+
+    What is left refers to itself. The collector would wait for more of it, and find nothing new
+    among what :func:`settled_memory` has hidden; the allocator of the C library keeps free pages
+    between others, so that a process grows with each run.
+    """
+    gc.collect()
+    try:
+        trim = _libc.malloc_trim
+    except AttributeError:  # another C library than GNU's
+        return
+    trim(0)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of services that are sent again until their clients have them."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+from ros2_cosim.ros.answers import NOT_FOUND, answer_until_heard
+
+HANG_S = 60.0
+#: How long one thread leaves the other the opportunity to disturb it.
+_OPPORTUNITY_S = 0.3
+
+
+def answering(send: Any) -> Any:
+    """A service whose answers are sent by this function."""
+    service = SimpleNamespace(send_response=send)
+    answer_until_heard(service)
+    return service
+
+
+def test_an_answer_is_sent_again_until_its_client_is_found() -> None:
+    sent: list[tuple[str, str]] = []
+
+    def send(response: str, header: str) -> None:
+        sent.append((response, header))
+        if len(sent) < 3:
+            warnings.warn(NOT_FOUND, RuntimeWarning, stacklevel=1)
+
+    answering(send).send_response("yes", "to")
+    assert sent == [("yes", "to")] * 3
+
+
+def test_threads_that_answer_at_one_time_leave_the_warnings_as_they_are() -> None:
+    began, other_began, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def first(response: str, header: str) -> None:
+        began.set()
+        other_began.wait(_OPPORTUNITY_S)
+
+    def second(response: str, header: str) -> None:
+        other_began.set()
+        ended.wait(_OPPORTUNITY_S)
+
+    def answer_second() -> None:
+        began.wait(HANG_S)
+        answering(second).send_response("", "")
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("ignore")
+        before = list(warnings.filters)
+        other = threading.Thread(target=answer_second)
+        other.start()
+        answering(first).send_response("", "")
+        ended.set()
+        other.join(HANG_S)
+        assert list(warnings.filters) == before
+        warnings.simplefilter("always")
+        warnings.warn("told", RuntimeWarning, stacklevel=1)
+    assert [str(warning.message) for warning in said] == ["told"]
