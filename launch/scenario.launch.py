@@ -29,12 +29,12 @@ from launch_ros.utilities import prefix_namespace
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
+    Seconds,
     check_names,
     launch_arguments,
     prepare_launch,
 )
 from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.starter_channel import Progress
 from ros2_cosim.run.watch import EARLY_S, GATHER_S
 from ros2_cosim.scenario.plan import Process
 
@@ -66,16 +66,7 @@ def bring_up(context: LaunchContext) -> list:
     request = prepare_launch(values)
     run = Run(request)
     clock = get_logger("clock")
-    told: list[int] = []
-
-    def tell(progress: Progress) -> None:
-        # The clock gives a sign of life also while time stands.
-        seconds = progress.time_ns // 1_000_000_000
-        if not told or told[-1] != seconds:
-            told[:] = [seconds]
-            clock.info(f"time {seconds} s")
-
-    request.on_progress = tell
+    request.on_progress = Seconds(lambda seconds: clock.info(f"time {seconds} s"))
     commands = request.prepared.commands_by_hand()
     actions = [LogInfo(msg=note) for note in request.prepared.notes()]
     actions += [LogInfo(msg=f"start {name} with: {command}") for name, command in commands]

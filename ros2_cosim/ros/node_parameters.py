@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,15 +12,15 @@ if TYPE_CHECKING:
 class Told(NamedTuple):
     """What is said of a parameter: what it is for, and which values are allowed.
 
-    :ivar positive: a number above 0 is
+    No range of ROS is given: rclpy would refuse a wrong value with an exception of its own.
     """
 
     text: str
     allowed: str = ""
-    positive: bool = False
 
 
 _SWITCH = "true or false"
+_ABOVE_0 = "a number above 0"
 _SIZES = "numbers above 0: one for all vehicles, or one for each"
 #: All are read-only: the bring-up plan sets them when it starts a process.
 DESCRIPTIONS = {
@@ -60,16 +58,14 @@ DRAWING = {
     "odometries": Told(
         "Topics of the vehicles' odometries.", "one for each vehicle; none: /NAME/odometry"
     ),
-    "rate": Told("Pictures per second of wall time.", positive=True),
+    "rate": Told("Pictures per second of wall time.", _ABOVE_0),
     "road_file": Told("OpenDRIVE file of the road.", "a file; empty: none"),
-    "sensor_fov_deg": Told("Angle of view of the object sensors [degrees].", positive=True),
-    "sensor_range_m": Told("Range of the object sensors [m].", positive=True),
+    "sensor_fov_deg": Told("Angle of view of the object sensors [degrees].", _ABOVE_0),
+    "sensor_range_m": Told("Range of the object sensors [m].", _ABOVE_0),
     "sensors": Told("Vehicles that have an object sensor.", "names of vehicles"),
     "vehicles": Told("Vehicles that are drawn, in driving order.", "different names"),
     "widths": Told("Widths of the vehicles [m].", _SIZES),
 }
-#: The smallest and the largest number above 0.
-_ABOVE_0 = math.nextafter(0.0, 1.0), sys.float_info.max
 
 
 def descriptor(told: Told, *, dynamic_typing: bool = False) -> ParameterDescriptor:
@@ -78,14 +74,11 @@ def descriptor(told: Told, *, dynamic_typing: bool = False) -> ParameterDescript
     :param dynamic_typing: whether a value of any type is let in
     """
     # What is said can be read where there is no ROS.
-    from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+    from rcl_interfaces.msg import ParameterDescriptor
 
-    lowest, highest = _ABOVE_0
-    above_0 = FloatingPointRange(from_value=lowest, to_value=highest)
     return ParameterDescriptor(
         description=told.text,
         additional_constraints=told.allowed,
         read_only=True,
         dynamic_typing=dynamic_typing,
-        floating_point_range=[above_0] if told.positive else [],
     )

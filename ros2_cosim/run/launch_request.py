@@ -44,6 +44,26 @@ class Conclusion(NamedTuple):
     failure: str
 
 
+class Seconds:
+    """Tells each second of simulated time once.
+
+    The clock gives a sign of life also while time stands.
+
+    :param tell: gets the second
+    """
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+        self._told: int | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Take a sign of life."""
+        second = progress.time_ns // 1_000_000_000
+        if second != self._told:
+            self._told = second
+            self._tell(second)
+
+
 def launch_arguments() -> list[LaunchArgument]:
     """The arguments of ``scenario.launch.py``: the scenario and the options of a run."""
     return [

@@ -22,12 +22,13 @@ from ros2_cosim.run.dds import PROFILE_FILE
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
+    Seconds,
     check_names,
     launch_arguments,
     prepare_launch,
 )
 from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.starter_channel import CHANNEL
+from ros2_cosim.run.starter_channel import CHANNEL, Progress
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sockets.switchboard import LANE
@@ -230,6 +231,15 @@ def test_what_cannot_be_drawn_is_said(values):
         "visualise: nothing is drawn: scenario 'car_following' has no scene.vehicles"
     ]
     assert "visualisation" not in {process.name for process in request.plan}
+
+
+def test_each_second_is_told_once():
+    told = []
+    seconds = Seconds(told.append)
+    for time_ns in (0, 0, 999_999_999, 1_000_000_000, 1_000_000_000, 3_500_000_000, 0):
+        seconds(Progress(time_ns=time_ns))
+    # The last one is of a run that begins anew.
+    assert told == [0, 1, 3, 0]
 
 
 def test_conclusion_has_verdicts_and_trace_also_of_a_run_that_failed(request_, tmp_path):
