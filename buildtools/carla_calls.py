@@ -39,43 +39,17 @@ _LOGGED = "the client waits for no answer: the error stands in the server's log"
 
 #: (state, note, calls) of what does not simply work.
 EXCEPTIONS: Final = (
-    (PARTLY, "positions, controls, lights and collisions; no other data",
-     "Client.start_recorder"),
-    (PARTLY, "vehicles, walkers, props and lights; sensors are not replayed: an error",
-     "Client.replay_file"),
-    (PARTLY, "the spectator is never recorded", "Client.set_replayer_ignore_spectator"),
-    (PARTLY, "things beside the roads; roads and land are not among them",
-     "World.get_environment_objects"),
-    (PARTLY, "things of the map take the mean colour of a diffuse texture; others have no effect",
-     "World.apply_color_texture_to_object World.apply_float_color_texture_to_object "
-     "World.apply_textures_to_object World.apply_color_texture_to_objects "
-     "World.apply_float_color_texture_to_objects World.apply_textures_to_objects"),
-    (PARTLY, "accepted; nothing here is translucent",
+    (PARTLY, "accepted; panes are painted on: nothing here is translucent",
      "World.set_annotations_traverse_translucency"),
-    (PARTLY, "an actor is one component, `Root`; other names are an error",
-     "Actor.get_component_names Actor.get_component_world_transform "
-     "Actor.get_component_relative_transform"),
+    (PARTLY, "sockets are bones; walkers: rest pose; vehicles: body and wheels",
+     "Actor.get_socket_names Actor.get_socket_world_transforms "
+     "Actor.get_socket_relative_transforms"),
     (PARTLY, "walkers: rest pose; vehicles: body and wheels", "Actor.get_bone_names "
      "Actor.get_bone_world_transforms Actor.get_bone_relative_transforms "
      "Vehicle.get_vehicle_bone_world_transforms Walker.get_bones Walker.set_bones "
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
-    (PARTLY, "no actor has sockets", "Actor.get_socket_names Actor.get_socket_world_transforms "
-     "Actor.get_socket_relative_transforms"),
-    (PARTLY, "mass and its centre, drag, engine, gears, steering curve and wheels take effect; "
-     "inertia of the engine, clutch, damping and stiffness along the wheel are kept",
-     "Vehicle.apply_physics_control"),
-    (PARTLY, "`speed_kp` takes effect; the rest is kept",
-     "Vehicle.apply_ackermann_controller_settings"),
     (REFUSED, f"no CarSim, no Chrono; {_LOGGED}", "Vehicle.enable_carsim Vehicle.use_carsim_road "
      "Vehicle.enable_chrono_physics"),
-    (PARTLY, "its own physics is the only one", "Vehicle.restore_physx_physics"),
-    (REFUSED, "error: the server has no G-buffers", "ServerSideSensor.enable_gbuffers "
-     "ServerSideSensor.listen_to_gbuffer"),
-    (PARTLY, "no G-buffer is ever listened to", "ServerSideSensor.is_listening_gbuffer "
-     "ServerSideSensor.stop_gbuffer"),
-    (PARTLY, "accepted; the project's nodes publish to ROS, not the server",
-     "ServerSideSensor.enable_for_ros ServerSideSensor.disable_for_ros "
-     "ServerSideSensor.is_enabled_for_ros"),
     (REFUSED, f"no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
 )  # fmt: skip
 

@@ -36,8 +36,8 @@ GROUP = LIBRARY_MODULE.removesuffix("__mypyc")
 #: have its names replaced from outside, and defines no base class of users' classes.
 HOT = {
     "kernel": (
-        "channel coordinator engine exactmath exactmath_slow normal_quantile participant runtime "
-        "sample sequential time time_advance trace unsynchronised"
+        "channel coordinator engine exactmath exactmath_slow latched normal_quantile participant "
+        "runtime sample sequential time time_advance trace unsynchronised"
     ),
     "interfaces": "cdr cdr_parts raw simulator",
     "models": (

@@ -39,14 +39,13 @@ from ros2_cosim.run.far_link import (
     FarLink,
     FarProcess,
     Joined,
-    Left,
     LinkEnd,
     LinkError,
-    Named,
     Part,
     PartFailed,
     greet,
 )
+from ros2_cosim.run.starter_channel import EarlyLeave, Required
 from ros2_cosim.web.starter_page import StarterApi
 
 #: Guards against a wait for ever only.
@@ -101,7 +100,11 @@ def _link_seeds() -> Iterator[bytes]:
     for messages in (
         [Joined(version="1"), FarLine(process="a", text="b"), Ended()],
         [part],
-        [Left(participant="a", how="b"), Named(participants=("a",)), PartFailed(reason="r")],
+        [
+            EarlyLeave(participant="a", how="b"),
+            Required(participants=("a",)),
+            PartFailed(reason="r"),
+        ],
     ):
         lines = (b"cosim-far " + message.model_dump_json().encode() for message in messages)
         yield b"Welcome!\n" + b"\n".join(lines)

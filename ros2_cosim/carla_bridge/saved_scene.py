@@ -21,6 +21,7 @@ from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.carla_bridge.sensor_messages import SensorMessages
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
+from ros2_cosim.carla_headless.ackermann import AckermannController, Pid
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
@@ -28,6 +29,7 @@ from ros2_cosim.carla_headless.debug_shapes import DebugShapes
 from ros2_cosim.carla_headless.flight import FreeBody
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.carla_headless.sensing.draws import Draws, Words
+from ros2_cosim.carla_headless.sensing.gbuffers import GBuffers
 from ros2_cosim.carla_headless.sensing.hub import DEVICES, SensorHub, Sight
 from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
@@ -67,12 +69,15 @@ SCENE_STATE = SavedAttributes(
         Light,
         LightGroup,
         LightController,
+        AckermannController,
+        Pid,
         VehicleBody,
         FreeBody,
         SensorHub,
         Draws,
         Noise,
         *DEVICES.values(),
+        GBuffers,
         RoadVehicle,
         Vehicle,
     ),

@@ -17,6 +17,7 @@ from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import CosimError
 
 if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.sensor_topics import Open
     from ros2_cosim.carla_headless.server import Server
 
     WorldPage = Callable[[Server, int], AbstractContextManager[str]]
@@ -34,12 +35,13 @@ def make_command(
     on_ready: Callable[[str], None] = _print_ready,
     on_error: Callable[[str], None] = _print_error,
     page: WorldPage | None = None,
+    topics: Open | None = None,
 ) -> Callable[..., None]:
     """The command as a function for typer.
 
     :param page: shows the world of the server at a port of the loopback address while its block
         runs, and gives its address; None: there is no page
-
+    :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
     :param on_ready: called with one line when clients can connect, and one for the page
     :param on_error: called with one line when the server cannot start
     """
@@ -117,8 +119,10 @@ def make_command(
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None
+        server.simulation.ros.open = topics
         try:
             with ExitStack() as stack:
+                stack.callback(server.simulation.ros.close)
                 stack.enter_context(server.stopping_on_signals())
                 shown = None
                 if view is not None and page is not None:

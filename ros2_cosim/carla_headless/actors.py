@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ros2_cosim.carla_headless.ackermann import AckermannController
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox
@@ -20,8 +21,6 @@ from ros2_cosim.carla_headless.snapshot import (
 )
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
-    AckermannControl,
-    AckermannSettings,
     ActorDescription,
     BoundingBox,
     Rotation,
@@ -61,6 +60,17 @@ def compose(parent: Transform, relative: Transform) -> Transform:
     return Transform(location, Rotation(*frames.rotation_to_carla(*q)))
 
 
+def relative_to(parent: Transform, pose: Transform) -> Transform:
+    """The inverse of ``compose``: where a world pose is on ``parent``."""
+    parent_q = frames.rotation_to_ros(*parent.rotation)
+    away = (a - b for a, b in zip(pose.location, parent.location, strict=True))
+    place = frames.world_to_body(parent_q, frames.vector_to_ros(*away))
+    turn = frames.multiply(frames.conjugate(parent_q), frames.rotation_to_ros(*pose.rotation))
+    return Transform(
+        Vector(*frames.vector_to_carla(*place)), Rotation(*frames.rotation_to_carla(*turn))
+    )
+
+
 class Actor:
     """One actor; ``state`` is in CARLA's frame and units, in double precision.
 
@@ -87,6 +97,8 @@ class Actor:
         self.bounding_box: BoundingBox = blueprint.bounding_box(actor_id)
         self.collides = blueprint.extent.x > 0.0
         self.simulates_physics = True
+        #: Name of the bone of the parent that it is mounted on; none: the root.
+        self.socket = ""
         self._attributes = {a.id: a.value for a in description.attributes}
         self._box: OrientedBox | None = None
         self._x_span: tuple[float, float] | None = None
@@ -164,8 +176,7 @@ class VehicleActor(Actor):
         super().__init__(actor_id, blueprint, description, pose)
         self.body = body
         self.control = VehicleControl()
-        self.ackermann: AckermannControl | None = None
-        self.ackermann_settings = AckermannSettings()
+        self.ackermann = AckermannController()
         #: Physics parameters as a client has set them, None for those of the blueprint.
         self.own_physics: list[object] | None = None
         #: Whether a control holds until the next one, or for one step only.

@@ -24,8 +24,6 @@ from ros2_cosim.carla_headless.flight import (
 from ros2_cosim.carla_headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
-    AckermannControl,
-    AckermannSettings,
     Transform,
     Vector,
     VehicleControl,
@@ -39,16 +37,12 @@ from ros2_cosim.models.vehicle import (
     RoadVehicle,
     Vehicle,
     VehicleParameters,
-    pedals_for,
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY
-from ros2_cosim.models.vehicle.pedals import engine_drag
+from ros2_cosim.models.vehicle.pedals import air_drag, engine_drag, rolling_force
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _MS_TO_KMH: Final = 3.6
-_SPEED_GAIN: Final = 1.0  # 1/s, of the speed controller behind Ackermann control
-_MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
-_STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
 _LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
@@ -106,6 +100,14 @@ class VehicleBody:
         self._dry: VehicleParameters | None = None
         #: Engine and gears that a client has set; None: the ideal drive of the parameters.
         self.gearbox: Gearbox | None = None
+        #: Largest drag of the engine of the vehicle's class [N].
+        self.usual_drag = self.parameters.engine_braking_force
+        #: By which damped wheels lose speed [1/s], and their stiffness along the vehicle [N per
+        #: slip and m/s^2], if a client has set them; else 0: they roll freely and do not slip.
+        self.wheel_damping = 0.0
+        #: Force of the hand brake that a client has set [N]; None: it locks the rear axle.
+        self.hand_brake_force: float | None = None
+        self.wheel_stiffness = 0.0
         #: Share of the steering range over the speed [km/h] that a client has set; (): all of it.
         self.steering_curve: Curve = ()
         #: While it is not on the road: in the air, on its side or on its roof.
@@ -282,17 +284,21 @@ class VehicleBody:
         neutral = control.manual_gear_shift and control.gear == 0
         throttle, steer = 0.0 if neutral else control.throttle, control.steer
         speed = self._vehicle.vx
+        if self.wheel_damping > 0.0:
+            speed -= speed * min(1.0, self.wheel_damping * dt)
+            self._vehicle.vx = speed
         if self.gearbox is not None:
             wanted = control.gear if control.manual_gear_shift else None
             self.gearbox.step(dt, speed, wanted, reverse)
             throttle = self._geared(self.gearbox, throttle, speed)
         if self.steering_curve:
             steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
+        brake, hand_brake = control.brake, control.hand_brake
+        if hand_brake and self.hand_brake_force is not None:
+            brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
+            hand_brake = False
         self._on_road.step(
-            dt,
-            ActuatorCommand(
-                throttle, control.brake, frames.steer_to_ros(steer), reverse, control.hand_brake
-            ),
+            dt, ActuatorCommand(throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake)
         )
         self._hold()
         self._turned()
@@ -315,45 +321,24 @@ class VehicleBody:
         x1, y1, z1 = self._velocity
         self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
 
-    def follow(self, demand: AckermannControl, settings: AckermannSettings) -> VehicleControl:
-        """Controls by which the vehicle follows a speed and a steering angle.
-
-        The model's pedals give a demanded acceleration by themselves, so that of the settings
-        only the proportional gain of the speed has something to do.
-        """
-        vx = self._vehicle.vx
-        reverse = demand.speed < 0.0
-        speed = -vx if reverse else vx
-        limit = abs(demand.acceleration) or _MAX_SPEED_CORRECTION
-        gain = _SPEED_GAIN * settings.speed_kp / AckermannSettings().speed_kp
-        wanted = gain * (abs(demand.speed) - speed)
-        wanted = min(limit, max(-limit, wanted))
-        if abs(demand.speed) < _STOP_SPEED:
-            wanted = -limit
-        throttle, brake = pedals_for(self.parameters, wanted, speed)
-        if self.gearbox is not None:
-            throttle = self._ungeared(self.gearbox, throttle, vx)
-        steer = min(1.0, max(-1.0, demand.steer / self.parameters.max_steer_angle))
-        return VehicleControl(throttle, steer, brake, reverse=reverse)
-
     def _geared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
         """The throttle by which the ideal drive does what engine and gears do.
 
         The ideal drive gives ``throttle (most + drag) - drag``: see ``pedals``.
         """
-        drag = engine_drag(self.parameters, abs(speed))
-        most = self.parameters.max_drive_force + drag
+        p = self.parameters
+        drag = engine_drag(p, abs(speed))
+        most = p.max_drive_force + drag
         if gearbox.is_open:
             return drag / most
-        return throttle * (gearbox.force(speed) + drag) / most
-
-    def _ungeared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
-        """The inverse of ``_geared``, at most full throttle."""
-        drag = engine_drag(self.parameters, abs(speed))
-        force = gearbox.force(speed) + drag
-        if force <= 0.0:
-            return throttle
-        return min(1.0, throttle * (self.parameters.max_drive_force + drag) / force)
+        usual = min(drag, self.usual_drag)
+        wanted = throttle * gearbox.force(speed) - gearbox.drag(abs(speed), throttle, usual)
+        extra = gearbox.added_mass()
+        if extra > 0.0:
+            # The engine takes its part of what accelerates: (force - load) / (mass + extra).
+            load = rolling_force(p) + air_drag(p, abs(speed)) if speed != 0.0 else 0.0
+            wanted = (wanted * p.mass + load * extra) / (p.mass + extra)
+        return (wanted + drag) / most
 
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""

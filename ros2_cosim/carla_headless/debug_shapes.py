@@ -11,7 +11,7 @@ from collections import deque
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_headless.things import Colour
+from ros2_cosim.carla_headless.materials import Colour
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector
 from ros2_cosim.kernel.errors import CosimError
 

@@ -40,6 +40,10 @@ class Engine(NamedTuple):
     :ivar switch_time: for so long [s] a change of gears interrupts the drive
     :ivar is_automatic: whether the gearbox shifts by itself
     :ivar radius: of the wheels [m]
+    :ivar inertia: moment of inertia of the engine [kg m^2]
+    :ivar damping: torque over speed of the engine [N m s] at full throttle, and without throttle;
+        None: the drag of the vehicle's class
+    :ivar clutch: torque over the difference of speeds [N m s]; 0: it does not slip
     """
 
     curve: Curve
@@ -48,6 +52,9 @@ class Engine(NamedTuple):
     switch_time: float
     is_automatic: bool
     radius: float
+    inertia: float = 0.0
+    damping: tuple[float, float] | None = None
+    clutch: float = 0.0
 
     def largest_force(self) -> float:
         """Of all gears and engine speeds [N]."""
@@ -97,9 +104,48 @@ class Gearbox:
         if turns >= self.engine.max_rpm:
             return 0.0
         turns = max(turns, _SLIPPING * self.engine.max_rpm)
-        force = max(0.0, interpolated(self.engine.curve, turns) * ratio / self.engine.radius)
+        force = max(0.0, self._torque(turns) * ratio / self.engine.radius)
         room = (1.0 - turns / self.engine.max_rpm) / _LIMITER
         return force * room if room < 1.0 else force
+
+    def _torque(self, turns: float) -> float:
+        """What the clutch passes on at full throttle [N m], at turns of the wheels' side [1/min].
+
+        The engine turns faster than the other side of the clutch by as much as the torque needs.
+        """
+        torque = interpolated(self.engine.curve, turns)
+        if self.engine.clutch <= 0.0:
+            return torque
+        room = self.engine.clutch * (self.engine.max_rpm - turns) / _TO_RPM
+        slip = min(torque, room) / self.engine.clutch * _TO_RPM
+        return min(interpolated(self.engine.curve, turns + slip), room)
+
+    def drag(self, speed: float, throttle: float, usual: float) -> float:
+        """Force of the engine's damping against the motion [N].
+
+        :param speed: along the vehicle [m/s], without its sign
+        :param usual: drag of the vehicle's class without throttle
+        """
+        if self.engine.damping is None:
+            return (1.0 - throttle) * usual
+        full, none = self.engine.damping
+        rate = throttle * full + (1.0 - throttle) * none
+        gearing = self._ratio() / self.engine.radius
+        return rate * speed * gearing * gearing
+
+    def added_mass(self) -> float:
+        """What of the engine's inertia the vehicle feels as mass [kg]."""
+        if self.is_open:
+            return 0.0
+        gearing = self._ratio() / self.engine.radius
+        return self.engine.inertia * gearing * gearing
+
+    def largest_drag(self) -> float:
+        """Of the damping without throttle, at any speed [N]."""
+        if self.engine.damping is None:
+            return 0.0
+        gearing = max(gear.ratio for gear in self.engine.gears) / self.engine.radius
+        return max(self.engine.damping) * self.engine.max_rpm / _TO_RPM * gearing
 
     def rpm(self, speed: float) -> float:
         """Speed of the engine [1/min]."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.debug_shapes import DebugShape, Kind
+from ros2_cosim.carla_headless.materials import Colour
 from ros2_cosim.carla_headless.sensing.cameras import Camera
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import LightActor
 from ros2_cosim.carla_headless.street_lights import LightState
-from ros2_cosim.carla_headless.things import Colour
 from ros2_cosim.carla_headless.wire_types import Vector, Weather
 from ros2_cosim.kernel.exactmath import PI, radians, sincos
 from ros2_cosim.models import frames

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vehicle's physics in the protocol: parameters and telemetry of four wheels.
 
-The vehicle model has no clutch or suspension, and a gearbox only where a client sets one; where
-the protocol has a field for such a thing, a value is given that describes the model's behaviour
-best (one gear, the torque curve of a constant-power drive). What a client sets takes effect where
-the model has the quantity: mass and its centre, drag, engine and gears (see ``gearbox``), steering
-curve, wheels (radius, friction, cornering stiffness, steering range, brakes). The rest is kept and
-given back.
+The vehicle model has no suspension, and an engine with clutch and gears only where a client sets
+one (see ``gearbox``); where the protocol has a field for such a thing, a value is given that
+describes the model's behaviour best (one gear, the torque curve of a constant-power drive). What a
+client sets takes effect. Wheels meet the surface itself, as CARLA's do with
+``use_sweep_wheel_collision``, whatever a client says of it.
 """
 
 from __future__ import annotations
@@ -31,6 +30,11 @@ _GEAR_SIZE = 3
 # Numbers travel as float32: what differs by less has not been changed.
 _ROUNDING = 1e-5
 _CURVE_POINTS = 5
+# What CARLA has by default, and what an ideal drive is told to have [kg m^2], [N m s].
+_USUAL_INERTIA = 1.0
+_USUAL_CLUTCH = 10.0
+# The load, as a share of that at rest, up to which the cornering stiffness of a tyre grows.
+_USUAL_LOAD = 2.0
 # The tyres' friction, which is several parameters of the model.
 _FRICTION = "friction"
 # No drag at all, as the model computes it [m^2]; the most power that it takes [W].
@@ -51,13 +55,13 @@ def physics_control(vehicle: VehicleActor) -> list[Any]:
     return [
         [list(point) for point in _torque_curve(p, max_rpm)],
         max_rpm,
-        1.0,  # moment of inertia of the engine [kg m^2]
+        _USUAL_INERTIA,
         p.engine_braking_force * p.wheel_radius / max_rpm,
         p.engine_braking_force * p.wheel_radius / max_rpm,
         0.0,
         True,
         0.0,
-        10.0,
+        _USUAL_CLUTCH,
         1.0,
         [[1.0, 0.0, 1.0]],
         p.mass,
@@ -130,6 +134,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
     :raises CallError: naming what the model cannot take
     """
     old = vehicle.body.own_parameters
+    now = _of_wire(physics_control(vehicle))
     wheels, curve = control.wheels, control.torque_curve
     if len(wheels) != _WHEELS:
         raise CallError(f"physics control has {len(wheels)} wheels: {_WHEELS} are needed")
@@ -142,9 +147,17 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
     if min(wheel.tire_friction for wheel in wheels) < 0.0 or control.drag_coefficient < 0.0:
         raise CallError("physics control: tire_friction and drag_coefficient must be at least 0")
     radius = 0.01 * total(wheel.radius for wheel in wheels) / _WHEELS
-    engine = _engine(control, radius)
+    if min(control.moi, control.damping_full, control.damping_engaged) < 0.0:
+        raise CallError("physics control: moi and damping rates must be at least 0")
+    if control.clutch_strength <= 0.0 or min(w.lat_stiff_max_load for w in wheels) <= 0.0:
+        raise CallError("physics control: clutch_strength and lat_stiff_max_load must be above 0")
+    if min(min(wheel.damping_rate, wheel.long_stiff_value) for wheel in wheels) < 0.0:
+        raise CallError("physics control: damping_rate and long_stiff_value must be at least 0")
+    if abs(control.center_of_mass.y - now.center_of_mass.y) > _ROUNDING:
+        raise CallError("physics control: center_of_mass.y must stay: vehicles are symmetric")
+    box = vehicle.body.gearbox
+    engine = _engine(control, now, radius, None if box is None else box.engine)
     force, top = engine.largest_force(), engine.top_speed()
-    now = _of_wire(physics_control(vehicle))
     forwards = control.center_of_mass.x - now.center_of_mass.x
     changes: dict[str, Any] = {
         "mass": control.mass,
@@ -160,8 +173,9 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         "max_speed": top,
         "max_steer_angle": radians(max(wheel.max_steer_angle for wheel in wheels)),
         "max_brake_force": total(wheel.max_brake_torque for wheel in wheels) / radius,
-        "front_stiffness": 0.5 * total(wheel.lat_stiff_value for wheel in wheels[:_FRONT]),
-        "rear_stiffness": 0.5 * total(wheel.lat_stiff_value for wheel in wheels[_FRONT:]),
+        "front_stiffness": _stiffness(wheels[:_FRONT]),
+        "rear_stiffness": _stiffness(wheels[_FRONT:]),
+        "engine_braking_force": max(vehicle.body.usual_drag, Gearbox(engine).largest_drag()),
     }
     same = _same(now, control)
     unchanged = {name for name, is_same in same.items() if is_same}
@@ -178,19 +192,68 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
         gear = 1 if body.gearbox is None else body.gearbox.gear
         body.gearbox = Gearbox(engine)
         body.gearbox.gear = min(gear, len(engine.gears))
+    mean = total(wheel.damping_rate for wheel in wheels) / (radius * radius)
+    if not same["hand_brake"]:
+        torque = total(wheel.max_handbrake_torque for wheel in wheels)
+        body.hand_brake_force = max(torque, 0.0) / radius
+    if not same["wheel_damping"]:
+        body.wheel_damping = mean / parameters.mass
+    if not same["wheel_stiffness"]:
+        body.wheel_stiffness = total(wheel.long_stiff_value for wheel in wheels) / _WHEELS
     if control.steering_curve != [tuple(point) for point in now.steering_curve]:
         body.steering_curve = tuple(sorted(control.steering_curve))
     vehicle.own_physics = list(control)
 
 
-def _engine(control: PhysicsControl, radius: float) -> Engine:
-    """Engine and gears that a client has set."""
+def restore_physics(vehicle: VehicleActor) -> None:
+    """Let a vehicle go on with the physics of its blueprint: what clients have set is forgotten."""
+    body = vehicle.body
+    body.equip(vehicle.blueprint.dynamics or body.own_parameters)
+    body.gearbox = None
+    body.steering_curve = ()
+    body.wheel_damping = body.wheel_stiffness = 0.0
+    body.hand_brake_force = None
+    vehicle.own_physics = None
+
+
+def _stiffness(wheels: list[Wheel]) -> float:
+    """Cornering stiffness of an axle by PhysX's law, at the load at rest.
+
+    It grows with the load by a cubic up to ``lat_stiff_max_load``, as a share of that at rest.
+    """
+
+    def share(most: float) -> float:
+        k = min(3.0, 3.0 / most)
+        return k - k * k / 3.0 + k * k * k / 27.0
+
+    parts = (w.lat_stiff_value * share(w.lat_stiff_max_load) / share(_USUAL_LOAD) for w in wheels)
+    return total(parts) / len(wheels)
+
+
+def _engine(
+    control: PhysicsControl, now: PhysicsControl, radius: float, old: Engine | None
+) -> Engine:
+    """Engine and gears that a client has set; what it leaves as it is is ideal."""
+
+    def near(a: float, b: float) -> bool:
+        return abs(a - b) <= _ROUNDING * max(abs(a), abs(b))
+
+    inertia = 0.0 if old is None else old.inertia
+    if not near(control.moi, now.moi):
+        inertia = control.moi
+    clutch = 0.0 if old is None else old.clutch
+    if not near(control.clutch_strength, now.clutch_strength):
+        clutch = control.clutch_strength
+    damping = None if old is None else old.damping
+    if not _same_damping(now, control):
+        damping = control.damping_full, control.damping_engaged
     gears = tuple(
         Gear(ratio * control.final_ratio, down, up) for ratio, down, up in control.forward_gears
     )
     return Engine(
         tuple(sorted(control.torque_curve)), control.max_rpm, gears,
         max(control.gear_switch_time, 0.0), control.use_gear_autobox, radius,
+        inertia, damping, clutch,
     )  # fmt: skip
 
 
@@ -203,6 +266,14 @@ def _on_usual_tyres(vehicle: VehicleActor, changed: VehicleParameters) -> Vehicl
 def _of_wire(wire: list[Any]) -> PhysicsControl:
     """What the server answers, read as what a client sends."""
     return PhysicsControl(*wire)._replace(wheels=[Wheel(*wheel) for wheel in wire[15]])
+
+
+def _same_damping(now: PhysicsControl, wanted: PhysicsControl) -> bool:
+    """Whether a client leaves the engine's damping with its clutch closed as it is."""
+    pairs = (
+        (now.damping_full, wanted.damping_full), (now.damping_engaged, wanted.damping_engaged)
+    )  # fmt: skip
+    return all(abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) for a, b in pairs)
 
 
 def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
@@ -233,9 +304,16 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
         )
     )
     radius = wheels(lambda wheel: wheel.radius)
-    drive = curves and gears and radius
+    engine = (
+        near(now.moi, wanted.moi)
+        and near(now.clutch_strength, wanted.clutch_strength)
+        and _same_damping(now, wanted)
+    )
+    drive = curves and gears and radius and engine
     axles = near(now.center_of_mass.x, wanted.center_of_mass.x)
-    stiffness = wheels(lambda wheel: wheel.lat_stiff_value)
+    stiffness = wheels(lambda wheel: wheel.lat_stiff_value) and wheels(
+        lambda wheel: wheel.lat_stiff_max_load
+    )
     return {
         "mass": near(now.mass, wanted.mass),
         "yaw_inertia": near(now.mass, wanted.mass),
@@ -251,6 +329,10 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
         "max_brake_force": radius and wheels(lambda wheel: wheel.max_brake_torque),
         "front_stiffness": stiffness,
         "rear_stiffness": stiffness,
+        "engine_braking_force": _same_damping(now, wanted),
+        "hand_brake": wheels(lambda wheel: wheel.max_handbrake_torque),
+        "wheel_damping": wheels(lambda wheel: wheel.damping_rate),
+        "wheel_stiffness": wheels(lambda wheel: wheel.long_stiff_value),
         _FRICTION: wheels(lambda wheel: wheel.tire_friction),
     }
 
@@ -258,8 +340,8 @@ def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
 def telemetry(vehicle: VehicleActor) -> list[Any]:
     """VehicleTelemetryData of the protocol; the wheels of an axle do the same.
 
-    As in CARLA the slip of a tyre is an angle [rad] sideways and a ratio along the vehicle; the
-    model's wheels roll without slip along it.
+    As in CARLA the slip of a tyre is an angle [rad] sideways and a ratio along the vehicle; wheels
+    whose stiffness along it no client has set roll without slip.
     """
     body = vehicle.body
     p = body.parameters
@@ -267,12 +349,13 @@ def telemetry(vehicle: VehicleActor) -> list[Any]:
     control = vehicle.control
     friction = p.friction * p.lateral_grip
     rest = p.mass * GRAVITY / _WHEELS
-    omega = speed / p.wheel_radius
     wheels = []
     for tyre in body.wheel_forces():
+        slip = tyre.longitudinal / (body.wheel_stiffness * GRAVITY) if body.wheel_stiffness else 0.0
+        omega = speed * (1.0 + slip) / p.wheel_radius
         most = max(friction * tyre.load, 1.0)
         torque = tyre.longitudinal * p.wheel_radius
-        wheels.append([friction, 0.0 - tyre.slip, 0.0, omega, tyre.load, tyre.load / rest, torque,
+        wheels.append([friction, 0.0 - tyre.slip, slip, omega, tyre.load, tyre.load / rest, torque,
                        tyre.longitudinal, 0.0 - tyre.lateral, tyre.longitudinal / most,
                        0.0 - tyre.lateral / most])  # fmt: skip
     drag = p.drag_area
@@ -323,7 +406,7 @@ def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
         100.0 * p.wheel_radius,
         brake_torque,
         0.0 if index < _FRONT else 2.0 * brake_torque,
-        2.0,
+        _USUAL_LOAD,
         p.front_stiffness if index < _FRONT else p.rear_stiffness,
         1000.0,
         hub,

@@ -16,7 +16,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from ros2_cosim.carla_headless import recording_extras
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
+from ros2_cosim.carla_headless.recording_extras import Extras
 from ros2_cosim.carla_headless.signals import LightActor, SignActor
 from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
@@ -113,6 +115,7 @@ class RecordedFrame:
     lamps: list[Lamp] = field(default_factory=list)
     drives: list[Drive] = field(default_factory=list)
     paces: list[tuple[int, float]] = field(default_factory=list)
+    extras: Extras = field(default_factory=Extras)
 
 
 def recording_path(name: str) -> Path:
@@ -128,13 +131,16 @@ def recording_path(name: str) -> Path:
 class Recorder:
     """Writes a recording, one frame for each step of a world."""
 
-    def __init__(self, name: str, map_name: str, world: World) -> None:
+    def __init__(self, name: str, map_name: str, world: World, additional: bool = False) -> None:
         """Open the file and write what stands in the world.
 
+        :param additional: write additional data, too (see ``recording_extras``)
         :raises CallError: the file cannot be written, or is another thing than a recording
         """
         self.path = recording_path(name)
-        self._known: dict[int, int] = {}
+        self._known: set[int] = set()
+        self._additional = additional
+        self._began = time.monotonic()
         self._number = 0
         self._elapsed = 0.0
         self._hits = 0
@@ -165,16 +171,14 @@ class Recorder:
             self._file.seek(end)
         self._duration_at = self._file.tell() + _HEAD.size + 8
         self._packet(_FRAME_START, _FRAME.pack(self._number, -1.0, self._elapsed))
-        actors = [actor for actor in world.actors.values() if actor is not world.spectator]
+        actors = list(world.actors.values())
         new = [actor for actor in actors if actor.id not in self._known]
         gone = [actor for actor in self._known if actor not in world.actors]
         self._list(_ADD, [_added(actor, world) for actor in new])
         self._list(_DELETE, [_ID.pack(actor) for actor in gone])
         self._list(_PARENT, [_PAIR.pack(a.id, a.parent) for a in new if a.parent])
-        for actor in new:
-            self._known[actor.id] = _kind(actor)
-        for number in gone:
-            del self._known[number]
+        self._known.update(actor.id for actor in new)
+        self._known.difference_update(gone)
         hits = []
         for hit in world.collisions:
             if hit.actor > hit.other and _reported(world, hit.other, hit.actor):
@@ -184,7 +188,8 @@ class Recorder:
             hits.append(_HIT.pack(self._hits, hit.actor, hit.other, *heroes))
         self._list(_COLLISION, hits)
         moving = [a for a in actors if isinstance(a, (VehicleActor, WalkerActor))]
-        self._list(_POSITION, [_PLACE.pack(a.id, *_pose(world.pose(a))) for a in moving])
+        placed = [a for a in actors if _kind(a) in (VEHICLE, WALKER, OTHER)]
+        self._list(_POSITION, [_PLACE.pack(a.id, *_pose(world.pose(a))) for a in placed])
         lights = [a for a in actors if isinstance(a, LightActor)]
         self._list(
             _LIGHT,
@@ -208,6 +213,10 @@ class Recorder:
             _WALKER,
             [_PACE.pack(a.id, a.control.speed) for a in moving if isinstance(a, WalkerActor)],
         )
+        if self._additional:
+            since = time.monotonic() - self._began
+            for kind, content in recording_extras.packets(new, moving, since):
+                self._packet(kind, content)
         self._packet(_FRAME_END, b"")
 
     def _list(self, kind: int, entries: list[bytes]) -> None:
@@ -259,6 +268,8 @@ class Recording:
                     frame = None
                 elif frame is not None and kind in _READ:
                     _take(frame, kind, content)
+                elif frame is not None and kind in recording_extras.KINDS:
+                    recording_extras.take(frame.extras, kind, content)
             except (struct.error, UnicodeDecodeError):
                 raise CallError(f"File {self.path} is broken at byte {at}") from None
             at += size

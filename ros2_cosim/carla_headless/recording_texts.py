@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from ros2_cosim.carla_headless import recording_extras
 from ros2_cosim.carla_headless.recording import (
     LIGHT,
     VEHICLE,
@@ -150,6 +151,7 @@ def _states(frame: RecordedFrame) -> Iterator[str]:
         yield f" Walker animations: {len(frame.paces)}"
     for actor, speed in frame.paces:
         yield f"  Id: {actor} speed: {speed:g}"
+    yield from recording_extras.texts(frame.extras)
 
 
 def _letter(added: Added | None, hero: bool) -> str:

@@ -7,10 +7,18 @@ replay ends; then they stay where they are, with physics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
-from ros2_cosim.carla_headless.actors import compose
-from ros2_cosim.carla_headless.recording import VEHICLE, WALKER, Added, RecordedFrame, Recording
+from ros2_cosim.carla_headless.actors import compose, relative_to
+from ros2_cosim.carla_headless.blueprints import SPECTATOR
+from ros2_cosim.carla_headless.recording import (
+    SENSOR,
+    VEHICLE,
+    WALKER,
+    Added,
+    RecordedFrame,
+    Recording,
+)
 from ros2_cosim.carla_headless.signals import LightActor
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.carla_headless.world import CallError, World
@@ -27,11 +35,15 @@ class Replayer:
         duration: float,
         *,
         ignore_hero: bool,
+        ignore_spectator: bool = True,
+        sensors: bool = False,
     ) -> None:
         """Go to the start.
 
         :param start: seconds from the beginning of the recording, from its end if negative
         :param duration: seconds to replay, 0 for all that follows
+        :param ignore_spectator: leave the spectator where it is
+        :param sensors: also let recorded sensors appear
         """
         ends = [frame.elapsed for frame in recording.frames()]
         whole = ends[-1] if ends else 0.0
@@ -40,6 +52,8 @@ class Replayer:
         self.time_factor = 1.0
         self._world = world
         self._ignore_hero = ignore_hero
+        self._ignore_spectator = ignore_spectator
+        self._sensors = sensors
         #: Recorded number of an actor -> its number now.
         self.actors: dict[int, int] = {}
         self._frames: Iterator[RecordedFrame] = recording.frames()
@@ -70,7 +84,7 @@ class Replayer:
     def stop(self, *, keep: bool) -> None:
         """Give the actors back to physics, or remove them."""
         for number in self.actors.values():
-            if number not in self._world.actors:
+            if number not in self._removable():
                 continue
             if keep:
                 self._world.simulate_physics(number, True)
@@ -111,12 +125,39 @@ class Replayer:
 
     def _events(self, frame: RecordedFrame) -> None:
         for added in frame.added:
-            if self._wanted(added):
+            if added.description.id == SPECTATOR.id:
+                if not self._ignore_spectator:
+                    self.actors[added.id] = self._world.spectator.id
+            elif added.kind == SENSOR:
+                if self._sensors:
+                    self._add_sensor(added, dict(frame.parents).get(added.id, 0), frame)
+            elif self._wanted(added):
                 self._add(added)
         for number in frame.deleted:
             actor = self.actors.pop(number, None)
-            if actor is not None and actor in self._world.actors:
+            if actor is not None and actor in self._removable():
                 self._world.destroy(actor)
+
+    def _removable(self) -> Container[int]:
+        """The actors of the world without the spectator, which is there always."""
+        return self._world.actors.keys() - {self._world.spectator.id}
+
+    def _add_sensor(self, added: Added, recorded: int, frame: RecordedFrame) -> None:
+        """Mount a sensor on the actor that replays the one that it was on."""
+        parent = self._world.actors.get(self.actors.get(recorded, 0))
+        pose = added.pose
+        if parent is not None:
+            # Where its parent was recorded: it may have appeared in the same frame.
+            there = next((a.pose for a in frame.added if a.id == recorded), None)
+            before = frame.places.get(recorded, there)
+            pose = relative_to(before or self._world.pose(parent), pose)
+        chosen = {a.id: a.value for a in added.description.attributes}
+        number = 0 if parent is None else parent.id
+        try:
+            sensor = self._world.spawn_anywhere(added.description.id, pose, chosen, number)
+        except CallError:
+            return  # a sensor that this server does not have is not replayed
+        self.actors[added.id] = sensor.id
 
     def _wanted(self, added: Added) -> bool:
         if added.kind not in (VEHICLE, WALKER):

@@ -13,7 +13,9 @@ from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.recording import Recorder, Recording
 from ros2_cosim.carla_headless.replayer import Replayer
+from ros2_cosim.carla_headless.sensing.gbuffers import Buffer
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
+from ros2_cosim.carla_headless.sensor_topics import RosSensors
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
     STATE_LIGHTS_CHANGE,
@@ -37,6 +39,9 @@ from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.models.road import RoadNetwork
 
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
+# G-buffers stream as offset + 16 n + buffer: above all actors.
+_GBUFFER_OFFSET, _GBUFFERS = 1 << 31, 16
+_COLOUR_CAMERA = "sensor.camera.rgb"
 
 # A client that names no seed for a sensor's noise sends the blueprint's value.
 _SEED_ATTRIBUTE, _NO_SEED = "noise_seed", "0"
@@ -47,12 +52,18 @@ Publish = Callable[[int, bytes], None]
 Wanted = Callable[[int], bool]
 
 
+def gbuffer_stream(actor_id: int, buffer: Buffer) -> int:
+    """The stream of a G-buffer of a camera."""
+    return _GBUFFER_OFFSET + _GBUFFERS * actor_id + buffer
+
+
 @dataclass
 class ReplayOptions:
     """What clients have set for replays."""
 
     time_factor: float = 1.0
     ignore_hero: bool = False
+    ignore_spectator: bool = True
 
 
 class Simulation:
@@ -90,6 +101,10 @@ class Simulation:
         self._publish = publish
         self._wanted = wanted
         self.sensors = SensorHub()
+        #: Sensors that are published to ROS 2.
+        self.ros = RosSensors()
+        #: Cameras whose G-buffers a client has switched on.
+        self.gbuffers: set[int] = set()
         self._staged_opendrive = ""
         self._map_changed = True
         self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
@@ -129,15 +144,19 @@ class Simulation:
             self.token(actor.id + _STREAM_OFFSET) if streams else b"",
         )
 
-    def spawn(self, description: ActorDescription, pose: Transform, parent: int = 0) -> Actor:
+    def spawn(
+        self, description: ActorDescription, pose: Transform, parent: int = 0, socket: str = ""
+    ) -> Actor:
         """Spawn an actor as a client asked for it.
+
+        :param socket: of the parent, on which the actor is mounted; none: on its root
 
         :raises CallError: with the text that the client shows
         """
         chosen = {attribute.id: attribute.value for attribute in description.attributes}
         if self.seed and chosen.get(_SEED_ATTRIBUTE) == _NO_SEED:
             chosen[_SEED_ATTRIBUTE] = str(self.seed)
-        actor = self.world.spawn(description.id, pose, chosen, parent)
+        actor = self.world.spawn(description.id, pose, chosen, parent, socket)
         if actor.blueprint.kind == "sensor":
             try:
                 self.sensors.prepare(self.world, actor)
@@ -172,20 +191,52 @@ class Simulation:
             # Clients that listen have seen the flags: show them in one frame only.
             self._map_changed = False
             world.lamps.is_told = True
+        self.ros.tell_time(world)
         for sensor in world.sensors():
             stream = sensor.id + _STREAM_OFFSET
-            if self._wanted(stream):
+            to_client, to_ros = self._wanted(stream), self.ros.is_enabled(sensor.id)
+            if to_client or to_ros:
                 for message in self.sensors.messages(world, sensor, self.weather, self.record):
-                    self._publish(stream, message)
+                    if to_client:
+                        self._publish(stream, message)
+                    if to_ros:
+                        self.ros.publish(world, sensor, message)
+            if sensor.id in self.gbuffers:
+                self._publish_gbuffers(sensor)
         return frame
 
-    def start_recorder(self, name: str) -> str:
+    def _publish_gbuffers(self, camera: Actor) -> None:
+        for buffer in Buffer:
+            stream = gbuffer_stream(camera.id, buffer)
+            if self._wanted(stream):
+                message = self.sensors.gbuffer(self.world, camera, self.weather, buffer)
+                if message is not None:
+                    self._publish(stream, message)
+
+    def sensor_of_stream(self, stream_id: int) -> Actor:
+        """The sensor that streams so.
+
+        :raises CallError: if there is none
+        """
+        return self.world.require(stream_id - _STREAM_OFFSET)
+
+    def require_colour_camera(self, actor_id: int) -> Actor:
+        """The colour camera with this id, which has G-buffers.
+
+        :raises CallError: if there is none
+        """
+        actor = self.world.require(actor_id)
+        if actor.blueprint.id != _COLOUR_CAMERA:
+            raise CallError(f"actor {actor_id} is no '{_COLOUR_CAMERA}': it has no G-buffers")
+        return actor
+
+    def start_recorder(self, name: str, additional: bool = False) -> str:
         """Record from now on; returns the file's path.
 
         :raises CallError: the file cannot be written
         """
         self.stop_recorder()
-        self.recorder = Recorder(name, self.map_name, self.world)
+        self.recorder = Recorder(name, self.map_name, self.world, additional)
         return str(self.recorder.path)
 
     def stop_recorder(self) -> None:
@@ -195,12 +246,20 @@ class Simulation:
             self.recorder = None
 
     def replay(
-        self, name: str, start: float, duration: float, follow: int, offset: Transform
+        self,
+        name: str,
+        start: float,
+        duration: float,
+        follow: int,
+        offset: Transform,
+        *,
+        sensors: bool = False,
     ) -> str:
         """Replay a recording from now on.
 
         :param follow: recorded number of the actor that the spectator follows, 0 for none
         :param offset: place of the spectator on that actor
+        :param sensors: let recorded sensors appear, too
         :raises CallError: no such file, or its map is not one of this server's
         """
         recording = Recording(name)
@@ -209,8 +268,9 @@ class Simulation:
             self.load_map(recording.map_name, False)
         options = self.replay_options
         self.replayer = Replayer(
-            recording, self.world, start, duration, ignore_hero=options.ignore_hero
-        )
+            recording, self.world, start, duration, ignore_hero=options.ignore_hero,
+            ignore_spectator=options.ignore_spectator, sensors=sensors,
+        )  # fmt: skip
         self.replayer.follow(follow, offset)
         self.replayer.time_factor = options.time_factor
         return f"Replaying File: {recording.path}\n"
@@ -250,11 +310,15 @@ class Simulation:
             self.world.load(text)
             self.stop_recorder()
             self.replayer = None
+            self.gbuffers.clear()
+            self.ros.close()
         except CosimError as error:
             raise CallError(str(error)) from None
         self.map_name = map_name
         self._map_changed = True
-        self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
+        if layers != ALL_LAYERS:
+            self.sensors.name_surfaces(self.world)
+            self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
         self.world.lamps.follow_sun(self.weather.sun_altitude_angle)
         self._tell_notes()
         if reset_settings:

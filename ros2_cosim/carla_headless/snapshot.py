@@ -31,6 +31,8 @@ STATE_LIGHTS_CHANGE: Final = 2
 # stream id, port, protocol (1 = TCP), address kind (0 = the host the client already uses), address
 _TOKEN = struct.Struct("<IHBB16s")
 _SENSOR_HEADER = struct.Struct("<QQd6f")
+SENSOR_HEADER_BYTES: Final = 48
+"""What stands before the payload of a sensor's message: the size of ``_SENSOR_HEADER``."""
 _EPISODE_HEADER = struct.Struct("<Qdf3iI")
 # id, state, transform, velocity, angular velocity, acceleration, then 54 bytes by actor type
 _RECORD = struct.Struct("<IB15f54x")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_headless.things import Colour, Things
+from ros2_cosim.carla_headless.materials import Colour
+from ros2_cosim.carla_headless.things import Things
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.errors import CosimError
 

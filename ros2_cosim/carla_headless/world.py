@@ -133,24 +133,26 @@ class World:
         pose: Transform,
         attributes: Mapping[str, str] | None = None,
         parent: int = 0,
+        socket: str = "",
     ) -> Actor:
         """Spawn an actor.
 
         :param pose: in the world, or relative to the parent where there is one
-        :raises CallError: unknown blueprint, attribute or parent, or no free space
+        :param socket: name of the parent's bone that it is mounted on; none: on its root
+        :raises CallError: unknown blueprint, attribute, parent or socket, or no free space
         """
         _require_below(_MAX_COORDINATE, "location", pose.location)
         known = LIBRARY.get(blueprint)
         if known is None:
             raise CallError(f"Spawn failed because of invalid actor description '{blueprint}'")
         if parent:
-            self.require(parent)
+            self._mount(self.require(parent), socket)
         elif known.extent.x > 0.0:
             self._refuse_occupied(known, pose)
-        return self._add(known, pose, dict(attributes or {}), parent)
+        return self._add(known, pose, dict(attributes or {}), parent, socket)
 
     def spawn_anywhere(
-        self, blueprint: str, pose: Transform, attributes: Mapping[str, str]
+        self, blueprint: str, pose: Transform, attributes: Mapping[str, str], parent: int = 0
     ) -> Actor:
         """Spawn an actor of which a recording says that it was there, whatever stands there now.
 
@@ -167,7 +169,7 @@ class World:
             for name, value in attributes.items()
             if name in settable and settable[name].accepts(value)
         }
-        return self._add(known, pose, chosen, 0)
+        return self._add(known, pose, chosen, parent)
 
     def destroy(self, actor_id: int) -> None:
         """Remove an actor; what is attached to it stays where it is.
@@ -285,7 +287,17 @@ class World:
         parent = self.actors.get(actor.parent)
         if parent is None:
             return actor.state.transform
-        return compose(self.pose(parent), actor.relative)
+        return compose(self._mount(parent, actor.socket), actor.relative)
+
+    def _mount(self, parent: Actor, socket: str) -> Transform:
+        """World pose of what something is mounted on: the root of an actor, or a bone of it."""
+        if not socket:
+            return self.pose(parent)
+        for bone in self.bones(parent.id):
+            if bone.name == socket:
+                return bone.world
+        has = ", ".join(bone.name for bone in self.bones(parent.id)) or "none"
+        raise CallError(f"actor {parent.id} has no socket '{socket[:40]}'; it has: {has}")
 
     def bones(self, actor_id: int) -> list[BonePose]:
         """The bones of a walker or a vehicle (body and wheels); none of other actors.
@@ -399,11 +411,11 @@ class World:
         """Set a vehicle's controls; they hold until changed."""
         vehicle = self.require_vehicle(actor_id)
         vehicle.control = control
-        vehicle.ackermann = None
+        vehicle.ackermann.follow(None)
 
     def apply_ackermann(self, actor_id: int, control: AckermannControl) -> None:
         """Let a vehicle follow a speed and a steering angle; holds until changed."""
-        self.require_vehicle(actor_id).ackermann = control
+        self.require_vehicle(actor_id).ackermann.follow(control)
 
     def apply_walker_control(self, actor_id: int, control: WalkerControl) -> None:
         """Set a walker's control; it holds until changed."""
@@ -449,8 +461,10 @@ class World:
     def _move(self, vehicles: list[VehicleActor], dt: float) -> None:
         """One step of the physics."""
         for vehicle in vehicles:
-            if vehicle.ackermann is not None:
-                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
+            demand = vehicle.ackermann.demand
+            if demand is not None:
+                speed, most = vehicle.body.forward_speed(), vehicle.body.parameters.max_steer_angle
+                vehicle.control = vehicle.ackermann.controls(demand, speed, most, dt)
             vehicle.body.step(dt, vehicle.control)
         for walker in self._walkers.values():
             if walker.simulates_physics:
@@ -508,7 +522,12 @@ class World:
     # Internals ---------------------------------------------------------------------------
 
     def _add(
-        self, blueprint: Blueprint, pose: Transform, attributes: dict[str, str], parent: int
+        self,
+        blueprint: Blueprint,
+        pose: Transform,
+        attributes: dict[str, str],
+        parent: int,
+        socket: str = "",
     ) -> Actor:
         try:
             description = blueprint.describe(attributes)
@@ -529,8 +548,9 @@ class World:
             self._walkers[actor_id] = walker
             actor = walker
         elif parent:
-            mounted = compose(self.pose(self.require(parent)), pose)
+            mounted = compose(self._mount(self.require(parent), socket), pose)
             actor = Actor(actor_id, blueprint, description, mounted, parent, pose)
+            actor.socket = socket
         else:
             actor = Actor(actor_id, blueprint, description, pose)
         self._next_id += 1

@@ -48,6 +48,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.sensor_topics import SensorTopics
     from ros2_cosim.carla_headless.server import Server
     from ros2_cosim.dcp.description.slave_description import SlaveDescription
     from ros2_cosim.live.address import Address
@@ -423,7 +424,14 @@ def _world_page(server: Server, port: int) -> AbstractContextManager[str]:
     return world_page(server, port)
 
 
-app.command("carla-headless")(make_headless_command(page=_world_page))
+def _sensor_topics() -> SensorTopics:
+    """What publishes the sensors of a headless server to ROS 2."""
+    from ros2_cosim.ros.native_sensors import NativeSensors
+
+    return NativeSensors()
+
+
+app.command("carla-headless")(make_headless_command(page=_world_page, topics=_sensor_topics))
 
 
 def _describe_world(scenario: Path) -> SlaveDescription:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -72,7 +73,9 @@ def replay(
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="With --into and --substitute: print one JSON document, as cosim diff."
+            "--json",
+            help="Print one JSON document: with --into and --substitute as cosim diff, else equal "
+            "and both traces.",
         ),
     ] = False,
 ) -> None:
@@ -91,14 +94,16 @@ def replay(
         _replay_into(run_directory, into, controllers, scenario, out, as_json, to_topics)
     elif substitute is not None and from_ is not None:
         _what_if(run_directory, substitute, from_, out, as_json)
-    elif as_json:
-        raise typer.BadParameter("--json needs --into or --substitute")
     else:
-        _repeat(run_directory, shape, out, bag)
+        _repeat(run_directory, shape, out, bag, as_json)
 
 
 def _repeat(
-    run_directory: Path, shape: Literal["ros", "composed", "inproc"], out: Path | None, bag: bool
+    run_directory: Path,
+    shape: Literal["ros", "composed", "inproc"],
+    out: Path | None,
+    bag: bool,
+    as_json: bool,
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
     from ros2_cosim.record.summary import print_summary
@@ -106,7 +111,7 @@ def _repeat(
     from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
     from ros2_cosim.run.start import start
 
-    with running():
+    with running(), redirect_stdout(sys.stderr) if as_json else nullcontext():
         scenario, arrivals, former = prepare_replay(run_directory)
         output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
         if output.resolve() == run_directory.resolve():
@@ -118,13 +123,24 @@ def _repeat(
         ):
             summary = start(prepared, progress=progress, on_line=print_line)
         print_summary(summary)
+        different = None
         try:
             compare(former, summary)
         except DifferentError as error:
-            print(f"cosim: {error}", file=sys.stderr)
-            raise typer.Exit(EXIT_VERDICT) from None
-    print("  the same trace as before")
-    print(f"  results in {output}")
+            different = str(error)
+    if as_json:
+        found = {
+            "equal": different is None,
+            "trace_sha256": [former.trace_sha256, summary.trace_sha256],
+            "out": str(output),
+        }
+        print(json.dumps(found, indent=1))
+    if different is not None:
+        print(f"cosim: {different}", file=sys.stderr)
+        raise typer.Exit(EXIT_VERDICT)
+    if not as_json:
+        print("  the same trace as before")
+        print(f"  results in {output}")
 
 
 def _replay_into(

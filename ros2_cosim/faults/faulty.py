@@ -32,6 +32,14 @@ class Faulty(Wrapper):
         self._outputs = outputs
         self._moment = Moment(0, {})
 
+    def switch(self, fault: str, active: bool) -> None:
+        """Let a fault act from now on, or not."""
+        for ports in (self._inputs, self._outputs):
+            for port in ports.values():
+                for each in port.faults:
+                    if each.name == fault:
+                        each.switch(active)
+
     def attach(self, host: Host) -> None:
         """What the model sends at once passes the faults, too."""
         send = host.send

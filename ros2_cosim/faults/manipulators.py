@@ -41,6 +41,7 @@ class Fault:
         #: On how many messages it has acted.
         self.count = 0
         self._settings = settings
+        self._active = settings.active
         self._stream = stream
         self._before: Any = None
         self._kept: Any = None
@@ -49,6 +50,10 @@ class Fault:
     def delay_ns(self) -> int:
         """By how much it delays a message on which it acts [ns]."""
         return self._settings.delay or 0
+
+    def switch(self, active: bool) -> None:
+        """Let it act from now on, or not."""
+        self._active = active
 
     def passes(self, value: Any, moment: Moment) -> tuple[bool, Any]:
         """Let one message pass.
@@ -68,7 +73,7 @@ class Fault:
 
     def _acts(self, value: Any, moment: Moment) -> bool:
         settings = self._settings
-        if moment.time < settings.from_time:
+        if not self._active or moment.time < settings.from_time:
             return False
         if settings.until is not None and moment.time >= settings.until:
             return False

@@ -54,6 +54,9 @@ class FaultSettings(Section):
         default=None, description="which of the two, where both have the name"
     )
     kind: Kind = Field(description="what happens to messages")
+    active: Annotated[bool, Field(strict=True)] = Field(
+        default=True, description="whether it acts at all; a change during the run may switch it"
+    )
     from_time: Duration = Field(default=0, alias="from", description="when it begins")
     until: PositiveDuration | None = Field(default=None, description="when it ends; default: never")
     when: FaultCondition | None = Field(default=None, description="it acts only while this holds")

@@ -130,6 +130,7 @@ class Traits:
         a thread with them
     :param saves: whether ``save_state`` and ``restore_state`` keep its state
     :param unsaved: what of it they do not keep, for the message that refuses a checkpoint
+    :param changeable: its parameters that ``change_parameters`` takes during a run
     """
 
     repeatable: Repeatability = Repeatability.EVERYWHERE
@@ -141,6 +142,7 @@ class Traits:
     cost_ns: int | None = None
     saves: bool = False
     unsaved: str = ""
+    changeable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -386,6 +388,13 @@ class Model(ABC):
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
+
+    def change_parameters(self, parameters: Any) -> None:
+        """Take other parameters from the next activation on.
+
+        :param parameters: an instance of ``Parameters``; only those that the traits name as
+            ``changeable`` differ from the former ones
+        """
 
     @property
     def begins_anew(self) -> BeginsAnew:

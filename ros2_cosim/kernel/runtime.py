@@ -7,7 +7,6 @@ Shared by every scheduler: what an activation reads and what it sends is decided
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,13 @@ from typing import Any, Final
 from ros2_cosim.kernel.activation import any_of
 from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
+from ros2_cosim.kernel.latched import (
+    REFERENCE,
+    LatchedChannel,
+    LatchedInputs,
+    LatchedPort,
+    SharedInputs,
+)
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.time import NEVER
@@ -28,52 +34,6 @@ _NEW: Final = tuple.__new__
 
 #: One message sent: index of the output port, sample, encoded form.
 Output = tuple[int, Sample, bytes]
-
-
-class LatchedChannel:
-    """Zero-order hold over the samples of one output port.
-
-    Several readers may share one if what they read as time never decreases among them.
-    """
-
-    __slots__ = ("_current", "_pending", "delayed", "push", "seq", "stamp")
-
-    def __init__(self, delayed: bool) -> None:
-        self.delayed = delayed
-        self._current: Sample | None = None
-        self._pending: deque[Sample] = deque()
-        #: Those of the sample that was read last.
-        self.stamp = NEVER
-        self.seq = 0
-        #: Store a sample; stamps on one connection never decrease.
-        self.push: Callable[[Sample], None] = self._pending.append
-
-    def read(self, time: int) -> Sample | None:
-        """The newest sample stamped <= time (< time if delayed); ``time`` never decreases."""
-        pending = self._pending
-        if not pending:
-            return self._current
-        limit = time - 1 if self.delayed else time
-        while pending:
-            stamp, seq, _ = pending[0]
-            if stamp > limit:
-                break
-            self._current = pending.popleft()
-            self.stamp = stamp
-            self.seq = seq
-        return self._current
-
-
-class _LatchedPort:
-    """An input port that holds values: where they come from."""
-
-    __slots__ = ("channels", "name", "numbers")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        #: Number of each connection among those of the participant, and what it holds.
-        self.numbers: list[int] = []
-        self.channels: list[LatchedChannel] = []
 
 
 class _Sender:
@@ -115,8 +75,8 @@ class ParticipantRuntime:
     :param model: what it computes
     :param timer: optional monotonic time source [ns] for compute times (never used for
         results)
-    :param shared: what output ports hold for all readers, by participant, port and whether the
-        reader is delayed; for a scheduler under which time never decreases
+    :param shared: what participants have in common, for a scheduler under which time never
+        decreases
     """
 
     def __init__(
@@ -125,7 +85,7 @@ class ParticipantRuntime:
         name: str,
         model: Model,
         timer: Callable[[], int] | None = None,
-        shared: dict[tuple[str, str, bool], LatchedChannel] | None = None,
+        shared: SharedInputs | None = None,
     ) -> None:
         spec = graph.participants[name]
         self.name = name
@@ -172,7 +132,7 @@ class ParticipantRuntime:
         self._receivers: list[Callable[[Sample], None]] = []
         # An input without a writer (it has been left out) holds no value.
         by_port = {
-            p.name: _LatchedPort(p.name)
+            p.name: LatchedPort(p.name)
             for p in spec.inputs
             if p.name not in triggers and not p.unsynchronised
         }
@@ -184,16 +144,18 @@ class ParticipantRuntime:
                 self._receivers.append(self._trigger_receiver(queue, index, port))
             else:
                 delayed = graph.input(name, port).delayed
-                key = channel.source, channel.source_port, delayed
-                latched = None if shared is None else shared.get(key)
-                if latched is None:
+                if shared is None:
                     latched = LatchedChannel(delayed)
-                    if shared is not None:
-                        shared[key] = latched
+                else:
+                    latched = shared.channel(channel.source, channel.source_port, delayed)
                 by_port[port].numbers.append(index)
                 by_port[port].channels.append(latched)
                 self._receivers.append(latched.push)
-        self._latched = list(by_port.values())
+        self.latched_ports = list(by_port.values())
+        if shared is None:
+            self._inputs = LatchedInputs(self.latched_ports)
+        else:
+            self._inputs = shared.inputs(self.latched_ports)
         #: What has arrived from outside of the simulated time, by port.
         self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
 
@@ -283,8 +245,8 @@ class ParticipantRuntime:
         return receive
 
     def _run(self, time: int, prefix: Any, *, handled: bool = False) -> list[Output]:
-        latest: dict[str, Sample | None] = {}
-        references: list[int] = []
+        inputs = self._inputs
+        inputs.advance(time)
         samples: dict[str, tuple[Sample, ...]] = {}
         if self._trigger_ports:
             for port in self._trigger_ports:
@@ -292,25 +254,15 @@ class ParticipantRuntime:
                 samples[port] = delivered
                 if delivered:
                     self._last_trigger[port] = delivered[-1]
-            latest.update(self._last_trigger)
-            for stamp, channel, seq, _, _ in prefix:
-                references += (channel, stamp, seq)
-        for held in self._latched:
-            newest: Sample | None = None
-            origin = -1
-            for index, latched in enumerate(held.channels):
-                sample = latched.read(time)
-                # Later channels win ties: one fixed order for equal stamps.
-                if sample is not None and (
-                    origin < 0 or latched.stamp >= held.channels[origin].stamp
-                ):
-                    newest = sample
-                    origin = index
-            latest[held.name] = newest
-            if origin >= 0:
-                chosen = held.channels[origin]
-                references += (held.numbers[origin], chosen.stamp, chosen.seq)
-        self.trace.activation(time, references)
+            latest = self._last_trigger.copy()
+            latest.update(inputs.latest)
+            references = [REFERENCE(channel, stamp, seq) for stamp, channel, seq, _, _ in prefix]
+            count = len(references) + inputs.count
+            references.append(inputs.references)
+            self.trace.activation(time, count, b"".join(references))
+        else:
+            latest = inputs.latest.copy()
+            self.trace.activation(time, inputs.count, inputs.references)
         recorded: list[Output] = []
         for inbox in self.inboxes:
             inbox.read(time, samples, latest, partial(self._record, recorded, time))

@@ -13,9 +13,10 @@ from functools import partial
 from heapq import heappop, heappush
 
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.latched import SharedInputs
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
+from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, saturating_add
 
 #: Called for each message: (participant, index of the output port, sample, encoded bytes).
@@ -43,9 +44,9 @@ class SequentialScheduler:
     ) -> None:
         self.graph = graph
         # Activations run in the order of their times: all readers of a port share what it holds.
-        latched: dict[tuple[str, str, bool], LatchedChannel] = {}
+        shared = SharedInputs()
         self.runtimes = {
-            name: ParticipantRuntime(graph, name, models[name], timer, latched)
+            name: ParticipantRuntime(graph, name, models[name], timer, shared)
             for name in graph.order
         }
         self.stop_reason: str | None = None

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Final
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text.
@@ -19,44 +18,35 @@ _OUTPUT: Final = struct.Struct("<cIqQI").pack
 #: Hashing in larger pieces costs less per activation; larger ones than this do not fit the caches.
 _FLUSH_BYTES: Final = 1 << 15
 _KEPT_TIMES: Final = 5000
-
-
-@lru_cache(maxsize=64)
-def _pack_activation(inputs: int) -> Callable[..., bytes]:
-    """Pack mark, time and number of inputs, then channel, stamp and seq of each."""
-    return struct.Struct("<cqI" + "IqQ" * inputs).pack
+#: Mark, time and number of inputs; channel, stamp and sequence number of each follow.
+_ACTIVATION: Final = struct.Struct("<cqI").pack
 
 
 class ParticipantTrace:
     """The running hash of one participant."""
 
-    __slots__ = ("_count", "_hash", "_pack", "_pieces", "_size", "activations", "times")
+    __slots__ = ("_hash", "_pieces", "_size", "activations", "times")
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         #: What is hashed next: joined, it is the text of the records.
         self._pieces: list[bytes] = []
         self._size = 0
-        #: How an activation with the same number of inputs as the last one is packed.
-        self._count = 0
-        self._pack = _pack_activation(0)
         self.activations = 0
         #: Times of the first activations [ns], for the time line of the report.
         self.times: list[int] = []
 
-    def activation(self, time: int, inputs: list[int]) -> None:
+    def activation(self, time: int, count: int, inputs: bytes) -> None:
         """Record an activation and what it read.
 
         :param time: activation time, ns
-        :param inputs: channel, stamp and seq of each sample delivered or read, one after the other
+        :param count: number of samples delivered or read
+        :param inputs: what :data:`~.latched.REFERENCE` makes of each, one after the other
         """
-        count = len(inputs) // 3
-        if count != self._count:
-            self._count = count
-            self._pack = _pack_activation(count)
-        record = self._pack(b"A", time, count, *inputs)
+        record = _ACTIVATION(b"A", time, count)
         self._pieces.append(record)
-        self._size += len(record)
+        self._pieces.append(inputs)
+        self._size += len(record) + len(inputs)
         self.activations += 1
         if self.activations <= _KEPT_TIMES:
             self.times.append(time)
@@ -66,7 +56,9 @@ class ParticipantTrace:
     def output(self, port: int, stamp: int, seq: int, data: bytes) -> None:
         """Record a message sent by the latest activation: its port index and its bytes."""
         size = len(data)
-        self._pieces.append(_OUTPUT(b"O", port, stamp, seq, size))
+        record = _OUTPUT(b"O", port, stamp, seq, size)
+        self._pieces.append(record)
+        self._size += len(record)
         if size > _FLUSH_BYTES:  # an image is hashed where it lies
             self._flush()
             self._hash.update(data)

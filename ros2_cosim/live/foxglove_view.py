@@ -33,6 +33,9 @@ _CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
 PICTURE_NS = 40_000_000
 #: So many messages may wait for one viewer; the history of all topics of a scenario fits in.
 BACKLOG = 8_192
+#: At the end of a run viewers get so long to take what still waits for them [s]; the server does
+#: not tell how much that is, and drops it when it stops.
+DRAIN_S = 1.0
 
 
 def check_address(text: str) -> None:
@@ -98,7 +101,8 @@ class FoxgloveView:
             for topic, kind in topics.items()
         }
         # Of what it may be told, it declares what matters here.
-        listener: Any = _Listener(self._show_past)
+        self._viewers = _Listener(self._show_past)
+        listener: Any = self._viewers
         try:
             self._server = foxglove.start_server(
                 name=f"ros2_cosim: {scenario.name}",
@@ -137,12 +141,13 @@ class FoxgloveView:
             self._show_now()
 
     def close(self) -> None:
-        """Show the end, and let the viewers go."""
+        """Show the end, and let the viewers go: after ``DRAIN_S`` if any is still there."""
         if self._closed:
             return
         self._closed = True
         if self._time >= 0:
             self._show_now()
+        self._viewers.wait_until_gone(DRAIN_S)
         self._server.stop()
 
     def _show_now(self) -> None:
@@ -170,13 +175,26 @@ class _Listener:
 
     def __init__(self, show_past: Callable[[str, int], None]) -> None:
         self._show_past = show_past
+        self._changed = threading.Condition()
+        #: Viewer and topic of each subscription.
+        self._seen: set[tuple[int, str]] = set()
 
     def on_subscribe(self, client: Any, channel: Any) -> None:
         """A viewer has subscribed to a topic."""
+        with self._changed:
+            self._seen.add((client.id, channel.topic))
         self._show_past(channel.topic, client.id)
 
     def on_unsubscribe(self, client: Any, channel: Any) -> None:
-        """A viewer has had enough of a topic."""
+        """A viewer has had enough of a topic, or has gone."""
+        with self._changed:
+            self._seen.discard((client.id, channel.topic))
+            self._changed.notify_all()
+
+    def wait_until_gone(self, seconds: float) -> None:
+        """Wait until no viewer looks at anything, or that time is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._seen, seconds)
 
 
 class WatchedSink:

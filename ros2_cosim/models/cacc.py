@@ -178,7 +178,21 @@ class CaccController(Model):
     """
 
     Parameters = ControllerParameters
-    traits = Traits(law="law", cost_ns=50_000, saves=True)
+    traits = Traits(
+        law="law",
+        cost_ns=50_000,
+        saves=True,
+        changeable=(
+            "set_speed",
+            "time_gap",
+            "standstill_gap",
+            "fallback_time_gap",
+            "time_gap_rate",
+            "v2v_timeout",
+            "lane_half_width",
+            "limits",
+        ),
+    )
 
     input_ports = (
         Port("objects", OBJECTS, description="triggers"),
@@ -248,7 +262,6 @@ class CaccController(Model):
                 self.traits, saves=False, unsaved=unsaved
             )
         self._cruise = parameters.cruise
-        self._limits = parameters.limits
         self._emergency = parameters.emergency
         pedals, lag = _pedals(parameters, directory)
         self._tracker = AccelerationTracker(
@@ -263,13 +276,7 @@ class CaccController(Model):
         self._hold_brake = min(1.0, parameters.hold_brake)
         self._hold_rate = parameters.hold_rate
         self._brake = 0.0
-        self._set_speed = parameters.set_speed
-        self._standstill_gap = parameters.standstill_gap
-        self._wanted_time_gap = parameters.time_gap
-        self._fallback_time_gap = parameters.fallback_time_gap
-        self._time_gap_rate = parameters.time_gap_rate
-        self._timeout_ns = round(parameters.v2v_timeout * 1e9)
-        self._half_width = parameters.lane_half_width
+        self.change_parameters(parameters)
         self._time_gap = parameters.time_gap
         self._tells_status = "status" in context.output_types
         self._activations = dict.fromkeys(CONTROLLER_MODES, 0)
@@ -278,6 +285,17 @@ class CaccController(Model):
         self._nominal_period = parameters.nominal_period
         self._previous_time: int | None = None
         self._previous_command = 0.0
+
+    def change_parameters(self, parameters: ControllerParameters) -> None:
+        """Take other parameters; the time gap gets there at ``time_gap_rate``."""
+        self._set_speed = parameters.set_speed
+        self._standstill_gap = parameters.standstill_gap
+        self._wanted_time_gap = parameters.time_gap
+        self._fallback_time_gap = parameters.fallback_time_gap
+        self._time_gap_rate = parameters.time_gap_rate
+        self._timeout_ns = round(parameters.v2v_timeout * 1e9)
+        self._half_width = parameters.lane_half_width
+        self._limits = parameters.limits
 
     def attach(self, host: Host) -> None:
         """Give the law the node of the participant, if it asks for one."""

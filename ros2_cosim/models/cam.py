@@ -120,7 +120,7 @@ def encoded(cam: Cam) -> bytes:
 
 
 def decoded(data: bytes) -> Cam | None:
-    """The CAM of bytes; None if a roadside station has sent it.
+    """The CAM of bytes; None if no vehicle has sent it, but a roadside station.
 
     :raises CamError: they are no CAM of this version
     """
@@ -192,6 +192,8 @@ def _often(cam: Cam) -> dict[str, Any]:
     if cam.heading is not None:
         heading = round(cam.heading / HEADING_DEG) % 3600
     speed = None if cam.speed is None else abs(cam.speed)
+    # What rounds to a standstill has no direction.
+    is_backward = cam.speed is not None and cam.speed < -0.5 * SPEED_MPS
     is_bent = cam.curvature is not None
     return {
         "heading": {"value": heading, "confidence": _UNSURE},
@@ -199,7 +201,7 @@ def _often(cam: Cam) -> dict[str, Any]:
             "value": _units(speed, SPEED_MPS, _NO_SPEED, 0, _FASTEST),
             "confidence": _UNSURE,
         },
-        "driveDirection": _BACKWARD if cam.speed is not None and cam.speed < 0.0 else _FORWARD,
+        "driveDirection": _BACKWARD if is_backward else _FORWARD,
         "vehicleLength": {
             "value": _units(cam.length, SIZE_M, _NO_LENGTH, 1, _LONG),
             "confidence": _UNSURE_LENGTH,
@@ -237,8 +239,8 @@ def _path_point(point: PathPoint) -> dict[str, Any]:
     return found
 
 
-def _path(container: tuple[str, Mapping[str, Any]] | None) -> tuple[PathPoint, ...] | None:
-    if container is None:
+def _path(container: tuple[str | None, Mapping[str, Any]] | None) -> tuple[PathPoint, ...] | None:
+    if container is None or container[0] != "vehicle":  # an extension of a later version
         return None
     return tuple(
         PathPoint(

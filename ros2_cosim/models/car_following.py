@@ -251,18 +251,22 @@ class DrivingFunction(Model):
     """
 
     Parameters = DrivingParameters
-    traits = Traits(saves=True)
+    traits = Traits(saves=True, changeable=("set_speed", "gain", "damping", "smoothing"))
 
     input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
     output_ports = (Port("control", CONTROL),)
     other_ports = False
 
     def __init__(self, context: ModelContext, parameters: DrivingParameters) -> None:
+        self.change_parameters(parameters)
+        self._demand = 0.0
+
+    def change_parameters(self, parameters: DrivingParameters) -> None:
+        """Take other parameters."""
         self._set_speed = parameters.set_speed
         self._gain = parameters.gain
         self._damping = parameters.damping
         self._smoothing = parameters.smoothing
-        self._demand = 0.0
 
     def save_state(self) -> Any:
         """What it demanded last."""

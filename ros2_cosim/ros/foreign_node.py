@@ -24,6 +24,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.ros.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
 from ros2_cosim.ros.foreign_lifecycle import ForeignLifecycle
 from ros2_cosim.ros.foreign_output import CheckedOutput
 from ros2_cosim.ros.foreign_patience import Patience
@@ -33,7 +34,7 @@ from ros2_cosim.ros.foreign_process import (
     foreign_environment,
     ros_arguments,
 )
-from ros2_cosim.ros.foreign_threads import ThreadWatch, processes_of_session
+from ros2_cosim.ros.foreign_threads import ThreadWatch, has_loaded, processes_of_session
 from ros2_cosim.ros.foreign_topics import ForeignTopics
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
@@ -114,6 +115,8 @@ class ForeignNodeAdapter:
             self._topics.wait_until,
         )
         self._watch: ThreadWatch | None = None
+        #: Of a node that sets its clock in a thread of its own.
+        self._probe: ClockProbe | None = None
         #: Services and actions of other nodes that the node calls.
         self._called: list[str] = []
         #: When it was seen, and at which port, that the barrier does not hold.
@@ -171,11 +174,14 @@ class ForeignNodeAdapter:
                     f"the node reads {tied.topic} without reliable delivery: a lost message would "
                     "go unnoticed; set best_effort: true on the input to accept that"
                 )
+        pids = self._pids()
+        if settings.use_sim_time and self._barrier and has_loaded(pids, CLOCK_THREAD_LIBRARY):
+            self._probe = ClockProbe(topics)
         if self._first_clock is not None:
             self._show_time(self._first_clock)
         for port in self._outputs:
             port.begin()
-        self._watch = ThreadWatch(self._pids())
+        self._watch = ThreadWatch(pids)
 
     def _appear(self) -> None:
         """Wait for the node's topics and services; a lifecycle node has all when it is active."""
@@ -213,7 +219,13 @@ class ForeignNodeAdapter:
         # Latched inputs first: timers that the new time makes due already see them.
         self._hand_over(self._fresh(step))
         if self._settings.use_sim_time:
+            # A thread that sets the clock runs no callbacks.
+            apart = self._probe is not None
+            if apart:
+                self._watch.pause()
             self._show_time(step.time)
+            if apart:
+                self._watch.resume()
         self._hand_over(self._delivered(step))
         if self._barrier:
             # Once more for what the callbacks published: it came the same way, and earlier.
@@ -329,10 +341,15 @@ class ForeignNodeAdapter:
 
     def _show_time(self, time_ns: int) -> None:
         self._topics.show_time(time_ns)
-        if self._barrier:
-            # After the first answer the clock is set; timers that it made due have run when
-            # the second one comes.
-            self._pass_barrier()
+        if not self._barrier:
+            return
+        self._patience.begin(lambda: f"the clock of {self._node_name} at {format_ns(time_ns)}")
+        if self._probe is not None and not self._probe.wait_for(time_ns):
+            self._probe = None  # it refuses: that it has several threads stands in the summary
+        # Now, or after the first answer, the clock is set; timers that it made due have run when
+        # the next one comes.
+        self._pass_barrier()
+        if self._probe is None:
             self._pass_barrier()
 
     def _pass_barrier(self) -> None:

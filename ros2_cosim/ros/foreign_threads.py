@@ -37,7 +37,10 @@ class ThreadWatch:
         self._looks = 0
         self._several = 0
         self._first_ns: int | None = None
-        self._before: dict[tuple[int, str], int] | None = None
+        self._before: dict[tuple[int, str], int] = {}
+        #: The threads that have been seen to run in this activation.
+        self._ran: set[tuple[int, str]] = set()
+        self._looking = False
 
     @property
     def sees(self) -> bool:
@@ -47,7 +50,18 @@ class ThreadWatch:
     def begin(self) -> None:
         """An activation begins."""
         self._activations += 1
-        if self._activations <= _FIRST_LOOKS or self._activations % _LATER_LOOKS == 0:
+        self._looking = self._activations <= _FIRST_LOOKS or self._activations % _LATER_LOOKS == 0
+        self._ran.clear()
+        self.resume()
+
+    def pause(self) -> None:
+        """What runs until :meth:`resume` does not count."""
+        if self._looking:
+            self._ran |= self._since()
+
+    def resume(self) -> None:
+        """What runs from now on counts."""
+        if self._looking:
             self._before = self._turns()
 
     def end(self, time_ns: int) -> None:
@@ -55,12 +69,9 @@ class ThreadWatch:
 
         :param time_ns: its simulated time
         """
-        before, self._before = self._before, None
-        if before is None:
-            return
-        after = self._turns()
-        ran = [pid for (pid, thread), turns in after.items() if turns != before.get((pid, thread))]
-        if not ran:
+        self.pause()
+        ran = [pid for pid, _ in self._ran]
+        if not (self._looking and ran):
             return
         self._looks += 1
         if len(ran) > len(set(ran)):
@@ -71,6 +82,9 @@ class ThreadWatch:
         """The simulated time [ns] of the first activation in several threads; None: in one."""
         enough = self._several >= _LEAST_LOOKS and 2 * self._several >= self._looks
         return self._first_ns if enough else None
+
+    def _since(self) -> set[tuple[int, str]]:
+        return {place for place, turns in self._turns().items() if turns != self._before.get(place)}
 
     def _turns(self) -> dict[tuple[int, str], int]:
         """(process, thread) -> how often it has been given a processor."""
@@ -95,6 +109,14 @@ def processes_of_session(leader: int) -> list[int]:
     return sorted(found)
 
 
+def has_loaded(pids: Iterable[int], library: str) -> bool:
+    """Whether one of these processes has loaded a library; no, if that cannot be seen.
+
+    :param library: file name, without a version
+    """
+    return any(f"/{library}" in _mapped(pid) for pid in pids)
+
+
 def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
     """The process of this machine that has made a DDS endpoint; None: it cannot be told.
 
@@ -108,6 +130,13 @@ def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
     pids = [int(e.name) for e in _PROC.iterdir() if e.name.isdigit()]
     found = [pid for pid in pids if pid & 0xFFFF == low and _has_middleware(pid)]
     return found[0] if len(found) == 1 else None
+
+
+def _mapped(pid: int) -> str:
+    try:
+        return (_PROC / str(pid) / "maps").read_text(errors="replace")
+    except OSError:
+        return ""  # it has ended, or is another user's
 
 
 def _has_middleware(pid: int) -> bool:

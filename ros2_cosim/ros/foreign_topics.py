@@ -24,7 +24,8 @@ from ros2_cosim.ros.foreign_threads import process_of_endpoint
 from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class
 
 _POLL_S = 0.1
-_REPEAT_S = 0.5
+#: An answer that has not come by then is asked for again [s].
+REPEAT_S = 0.5
 #: Larger messages are cut to pieces on the wire: a small request could overtake them.
 _LARGE = 32_768
 #: Topics that every node reads or writes.
@@ -140,12 +141,12 @@ class ForeignTopics:
         """First barrier: repeated until answered, for the answer may get lost at the start."""
         if self._client is None:
             # There is no service to ask; let both sides find each other. A loss is detected.
-            self.wait_until(_never, _REPEAT_S)
+            self.wait_until(_never, REPEAT_S)
             return
         answered = False
         while not answered:
             future = self._client.call_async(self._request)
-            self.wait_until(future.done, _REPEAT_S)
+            self.wait_until(future.done, REPEAT_S)
             answered = future.done()
             if not answered:
                 self._client.remove_pending_request(future)

@@ -33,16 +33,14 @@ from ros2_cosim.run.far_link import (
     FarLine,
     FarLink,
     Joined,
-    Left,
     LinkError,
-    Named,
     Part,
     PartFailed,
     greet,
 )
 from ros2_cosim.run.far_news import News
 from ros2_cosim.run.far_plan import own_address_towards, read_part
-from ros2_cosim.run.starter_channel import Starter
+from ros2_cosim.run.starter_channel import EarlyLeave, Required, Starter
 from ros2_cosim.scenario.host_settings import HostSettings
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import load_scenario
@@ -124,7 +122,7 @@ def _serve(link: FarLink, part: Part, starter: Starter, stop: _Stop) -> None:
         for message in link.receive(_POLL_S):
             if isinstance(message, FarLine):
                 print(f"[{message.process}] {message.text}", flush=True)
-            elif isinstance(message, Left | Named):
+            elif isinstance(message, EarlyLeave | Required):
                 news.take(message)
             elif isinstance(message, PartFailed) and deadline is None:
                 raise RunError(message.reason)

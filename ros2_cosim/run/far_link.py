@@ -22,8 +22,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from ros2_cosim.documents.one_line import printable
-from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.run.starter_channel import EarlyLeave, Message, Required
 
 #: A longer line is no message. The scenario of a run with thousands of participants is one [bytes].
 LINE_LIMIT = 64 << 20
@@ -41,18 +41,14 @@ _HASH_BYTES = 16
 _NONCE_BYTES = 16
 
 
-class _Message(Section, strict=True):
-    """What one side sends: nothing in it is turned into another type."""
-
-
-class Joined(_Message):
+class Joined(Message):
     """From the part, first: the version of this package there."""
 
     kind: Literal["joined"] = "joined"
     version: str
 
 
-class FarProcess(_Message):
+class FarProcess(Message):
     """A process to be started; see :class:`ros2_cosim.scenario.plan.Process`."""
 
     name: str
@@ -69,7 +65,7 @@ class FarProcess(_Message):
     ros_arguments: tuple[str, ...] = Field(strict=False)
 
 
-class Part(_Message):
+class Part(Message):
     """To the part, first: what it has to do.
 
     ``directory`` is where the files of the scenario are on the host of the run, ``within`` the same
@@ -93,7 +89,7 @@ class Part(_Message):
     namespace: str
 
 
-class FarLine(_Message):
+class FarLine(Message):
     """A process printed a line."""
 
     kind: Literal["line"] = "line"
@@ -101,47 +97,32 @@ class FarLine(_Message):
     text: str
 
 
-class Left(_Message):
-    """A participant has ended before its time; to either side."""
-
-    kind: Literal["left"] = "left"
-    participant: str
-    how: str
-
-
-class Named(_Message):
-    """The participants that the system controller has named as required; to either side."""
-
-    kind: Literal["named"] = "named"
-    participants: tuple[str, ...] = Field(strict=False)
-
-
-class PartFailed(_Message):
+class PartFailed(Message):
     """The part cannot go on."""
 
     kind: Literal["part_failed"] = "part_failed"
     reason: str
 
 
-class EndPart(_Message):
+class EndPart(Message):
     """To the part: end in order."""
 
     kind: Literal["end"] = "end"
 
 
-class Ended(_Message):
+class Ended(Message):
     """From the part, last: nothing of it runs any more."""
 
     kind: Literal["ended"] = "ended"
 
 
-class Alive(_Message):
+class Alive(Message):
     """A sign of life."""
 
     kind: Literal["alive"] = "alive"
 
 
-FarMessage = Joined | Part | FarLine | Left | Named | PartFailed | EndPart | Ended | Alive
+FarMessage = Joined | Part | FarLine | EarlyLeave | Required | PartFailed | EndPart | Ended | Alive
 _MESSAGES: TypeAdapter[FarMessage] = TypeAdapter(Annotated[FarMessage, Field(discriminator="kind")])
 
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ros2_cosim.run.far_link import FarLink, Left, Named
-from ros2_cosim.run.starter_channel import Starter
+from ros2_cosim.run.far_link import FarLink
+from ros2_cosim.run.starter_channel import EarlyLeave, Required, Starter
 
 
 class News:
@@ -20,9 +20,9 @@ class News:
         self._left: set[str] = set()
         self._named: frozenset[str] | None = None
 
-    def take(self, message: Left | Named) -> None:
+    def take(self, message: EarlyLeave | Required) -> None:
         """Tell the processes of this host what those of the other have been told."""
-        if isinstance(message, Left):
+        if isinstance(message, EarlyLeave):
             self._left.add(message.participant)
             self._starter.leave_early(message.participant, message.how)
         else:
@@ -37,8 +37,8 @@ class News:
         for participant, how in self._starter.early_leaves.items():
             if participant not in self._left:
                 self._left.add(participant)
-                self._link.send(Left(participant=participant, how=how))
+                self._link.send(EarlyLeave(participant=participant, how=how))
         named = self._starter.required
         if named is not None and named != self._named:
             self._named = named
-            self._link.send(Named(participants=tuple(sorted(named))))
+            self._link.send(Required(participants=tuple(sorted(named))))

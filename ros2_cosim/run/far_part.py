@@ -32,10 +32,8 @@ from ros2_cosim.run.far_link import (
     FarLine,
     FarLink,
     Joined,
-    Left,
     LinkEnd,
     LinkError,
-    Named,
     Part,
     PartFailed,
     greet,
@@ -45,7 +43,7 @@ from ros2_cosim.run.far_plan import digest_of, package_files
 from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.output_directory import LOG_DIRECTORY
 from ros2_cosim.run.processes import ProcessGroup
-from ros2_cosim.run.starter_channel import CHANNEL, Starter, StarterChannel
+from ros2_cosim.run.starter_channel import CHANNEL, EarlyLeave, Required, Starter, StarterChannel
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, Process
 from ros2_cosim.sockets.switchboard import LANE
 
@@ -150,7 +148,7 @@ def _take_part(part: Part, link: FarLink, signals: _Signals) -> None:
             for message in link.receive(_POLL_S):
                 if isinstance(message, EndPart):
                     return
-                if isinstance(message, Left | Named):
+                if isinstance(message, EarlyLeave | Required):
                     news.take(message)
             signals.check()
             failure = group.failure(elsewhere=True)

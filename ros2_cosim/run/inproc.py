@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.interfaces.wiring import wire_codec
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -41,8 +43,14 @@ from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
 from ros2_cosim.run.results import write_report
+from ros2_cosim.scenario.changes import (
+    apply,
+    changed,
+    target_of,
+    write_changes,
+)
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
-from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
@@ -122,6 +130,9 @@ class InprocRun:
         """Make what runs the models, and what keeps their messages."""
         scenario, options = prepared.scenario, prepared.options
         output, record = prepared.output, options.record
+        #: The scenario as it is by what a user has changed.
+        self._now = scenario
+        self._changed: list[ChangeSettings] = []
         #: Times [ns] of the checkpoints that are to be written.
         self._checkpoints = list(options.checkpoints)
         self._written: list[str] = []
@@ -230,6 +241,41 @@ class InprocRun:
         now = self._pacer.clock.now()
         self.control.handle(request, time=self.time, now=now, reply=reply)
 
+    def changed(self, scenario: Scenario, path: str, to: Any) -> Scenario:
+        """The scenario of this run with one other value; the run goes on as it is.
+
+        Any thread may ask.
+
+        :raises ConfigurationError: it may not be changed, or not to that
+        """
+        if self._recorder is not None or self._branch is not None:
+            raise ConfigurationError(
+                "set: found a change in a run with checkpoints; allowed is one without"
+            )
+        now = changed(scenario, path, to)
+        name = target_of(now, path)
+        if any(target_of(now, each.set) == name for each in now.changes):
+            raise ConfigurationError(
+                f"set: found '{path}'; the scenario declares changes of '{name}', allowed are "
+                "those of other participants"
+            )
+        return now
+
+    def change(self, path: str, to: Any) -> int:
+        """Change a parameter, or switch a fault; it is recorded, so that a replay does it, too.
+
+        :param path: ``participants.NAME.parameters.KEY``, or ``faults.NAME.active``
+        :returns: the simulated time [ns] from which on it holds
+        :raises ConfigurationError: it may not be changed, or not to that
+        """
+        now = self.changed(self._now, path, to)
+        name = target_of(now, path)
+        at = self._loop.reached
+        apply(now, path, self._behaviours[name])
+        self._now = now
+        self._changed.append(ChangeSettings(at=at, set=path, to=to))
+        return at
+
     def inbox(self, participant: str, port: str) -> Inbox:
         """Where messages for an unsynchronised input are put."""
         inboxes = self._scheduler.runtimes[participant].inboxes
@@ -262,6 +308,8 @@ class InprocRun:
             checkpoints=self._written if self._recorder is not None else None,
             branch=None if self._branch is None else self._branch.origin(),
         )
+        if self._changed:
+            write_changes(self._output, self._changed)
         summary = write_results(self._output, self._scenario, reports, facts)
         if self._record:
             write_report(self._output)

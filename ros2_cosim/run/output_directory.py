@@ -17,6 +17,7 @@ from types import TracebackType
 from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.changes import CHANGES_FILE
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.views import FOXGLOVE_LAYOUT, RVIZ_VIEW
 
@@ -33,6 +34,7 @@ _RESULTS = (
     "report.html",
     "activations.json",
     "arrivals.json",
+    CHANGES_FILE,
     "values.json",
     "profile",
     "profile.json",

@@ -8,6 +8,7 @@ from pathlib import Path
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.realtime.arrivals import ARRIVALS_FILE, read_arrivals
 from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.scenario.changes import with_recorded_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 
@@ -20,6 +21,7 @@ def prepare_replay(run_directory: Path) -> tuple[Scenario, Path | None, Summary]
     """
     summary = read_summary(run_directory)
     scenario = load_scenario(run_directory / RESOLVED_SCENARIO)
+    scenario = with_recorded_changes(scenario, run_directory)
     arrivals = run_directory / ARRIVALS_FILE
     if not arrivals.exists():
         if not summary.repeatable:

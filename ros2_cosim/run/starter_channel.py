@@ -49,24 +49,24 @@ _SIGN_S = 1.0
 _CHUNK = 65_536
 
 
-class _Message(Section, strict=True):
+class Message(Section, strict=True):
     """What one side sends: nothing in it is turned into another type."""
 
 
-class Hello(_Message):
+class Hello(Message):
     """The first message of a process: its name in the plan."""
 
     kind: Literal["hello"] = "hello"
     process: str
 
 
-class Ready(_Message):
+class Ready(Message):
     """A server accepts clients."""
 
     kind: Literal["ready"] = "ready"
 
 
-class Progress(_Message):
+class Progress(Message):
     """The clock's sign of life: simulated time [ns], and whether the run stands on request."""
 
     kind: Literal["progress"] = "progress"
@@ -74,20 +74,20 @@ class Progress(_Message):
     resting: bool = False
 
 
-class Over(_Message):
+class Over(Message):
     """All participants have stopped in order: from now on the processes of the run end."""
 
     kind: Literal["over"] = "over"
 
 
-class Failed(_Message):
+class Failed(Message):
     """The process ends because of an error of its own; ``reason`` names its place."""
 
     kind: Literal["failed"] = "failed"
     reason: str
 
 
-class EarlyLeave(_Message):
+class EarlyLeave(Message):
     """A participant has ended before its time, and how; the process may go on with others."""
 
     kind: Literal["early_leave"] = "early_leave"
@@ -95,14 +95,14 @@ class EarlyLeave(_Message):
     how: str
 
 
-class Required(_Message):
+class Required(Message):
     """The participants that the system controller has named as required."""
 
     kind: Literal["required"] = "required"
     participants: tuple[str, ...] = Field(strict=False)
 
 
-class Shares(_Message):
+class Shares(Message):
     """Several participants share a thread of the process; in the memory stands whose turn it is."""
 
     kind: Literal["shares"] = "shares"

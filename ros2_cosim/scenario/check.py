@@ -23,6 +23,7 @@ from ros2_cosim.kernel.model import Model, Onlooker, Port
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
+from ros2_cosim.scenario.changes import check_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.distribution import hosts_of
 from ros2_cosim.scenario.executables import find_node, is_own
@@ -84,6 +85,8 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
                     found(partial(check_on_topics, output.type, place))
     for fault in scenario.faults if not faults else ():
         found(partial(check_fault, scenario, fault))
+    if scenario.changes and not faults:
+        found(partial(check_changes, scenario))
     for name, participant in scenario.participants.items():
         if participant.substitute is not None and not faults:
             found(partial(_check_substitute, scenario, name, shape))

@@ -205,13 +205,21 @@ def _change(override: str) -> ValueChange:
     return ValueChange(key, parse_value(text, f"--set {override}"), f"--set {override}")
 
 
+def _has_defaults(section: str, is_whole: bool) -> bool:
+    """Whether parts of a section, or the section itself, are there without being written.
+
+    :param is_whole: whether the section itself is looked for
+    """
+    return section == "simulator" or (section == "platoon" and not is_whole)
+
+
 def _apply(data: dict[str, Any], change: ValueChange) -> None:
     node: Any = data
     where = change.where
     *path, last = change.key.split(".")
     for part in path:
-        if isinstance(node, dict) and node is not data and path[0] == "platoon":
-            node.setdefault(part, {})  # the template's own defaults are there without being written
+        if isinstance(node, dict) and _has_defaults(path[0], node is data):
+            node.setdefault(part, {})
         if not isinstance(node, dict) or part not in node:
             known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
             raise ConfigurationError(f"{where}: no '{part}' there; found {known}")

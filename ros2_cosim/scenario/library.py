@@ -35,6 +35,7 @@ NAMES: Final = (
     "curve",
     "slope",
     "town",
+    "mixed_traffic",
     "car_following",
 )
 DEFAULT: Final = "roadblock"

@@ -266,6 +266,17 @@ class ExternalSettings(Section):
         return self
 
 
+class ChangeSettings(Section):
+    """Another value of a parameter, or a fault that is switched, from a time on."""
+
+    at: Duration = Field(description="from when on")
+    set: str = Field(
+        description="`participants.NAME.parameters.KEY` of a parameter that its model lets change, "
+        "or `faults.NAME.active`"
+    )
+    to: Any = Field(description="the new value")
+
+
 class Scenario(Section):
     """A whole scenario."""
 
@@ -298,6 +309,8 @@ class Scenario(Section):
     hosts: dict[Name, HostSettings] = Field(default_factory=dict)
     #: What is done to messages on purpose, in the order in which it is done.
     faults: dict[Name, FaultSettings] = Field(default_factory=dict)
+    #: What becomes different during the run, in order of time.
+    changes: tuple[ChangeSettings, ...] = ()
     #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
     external: ExternalSettings | None = None
     #: Directory that relative file names of the scenario refer to.

@@ -27,6 +27,7 @@ from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
+from ros2_cosim.scenario.changes import with_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
@@ -132,7 +133,7 @@ def with_adapters(scenario: Scenario, name: str, model: Model, realtime: Realtim
     try:
         model = with_seams(scenario, name, model)
         adapted = adapt(model, adapted_participant(scenario, name), realtime)
-        return with_faults(scenario, name, adapted)
+        return with_changes(scenario, name, with_faults(scenario, name, adapted))
     except BaseException:
         model.close()
         raise

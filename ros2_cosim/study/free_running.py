@@ -36,9 +36,10 @@ from typing import Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.latched import LatchedChannel
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
+from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample
 
@@ -84,11 +85,10 @@ class ActivationErrors:
 class ArrivalChannel(LatchedChannel):
     """A latched connection that shows what arrived last, whatever its stamp."""
 
-    __slots__ = ("_counts", "_early", "_errors", "_reads", "newest")
+    __slots__ = ("_counts", "_early", "_errors", "_reads")
 
     def __init__(self, delayed: bool, counts: FreeRunningCounts, errors: ActivationErrors) -> None:
         super().__init__(delayed)
-        self.newest: Sample | None = None
         self._counts = counts
         self._errors = errors
         self._early = -1
@@ -105,20 +105,22 @@ class ArrivalChannel(LatchedChannel):
         if self.newest is None or sample.seq > self.newest.seq:
             self.newest = sample
 
-    def read(self, time: int) -> Sample | None:
-        """The newest sample of all that have arrived; counts one from the future, once."""
+    def advance(self, time: int) -> int:
+        """Go on to the newest sample of all that have arrived; counts one from the future, once."""
         newest = self.newest
+        seq = -1
         if newest is not None:
-            future = newest.stamp >= time if self.delayed else newest.stamp > time
+            self.stamp, seq, _ = newest
+            self.seq = seq
+            future = self.stamp >= time if self.delayed else self.stamp > time
             if future:
                 self._errors.mark(self._errors.number)
-                if newest.seq != self._early:
-                    self._early = newest.seq
+                if seq != self._early:
+                    self._early = seq
                     self._counts.early += 1
-            self.stamp, self.seq, _ = newest
-        seq = -1 if newest is None else newest.seq
         self._reads.append((time, seq, self._errors.number))
-        return newest
+        self.changes += 1
+        return self.changes
 
 
 class _FreeRuntime(ParticipantRuntime):
@@ -135,7 +137,7 @@ class _FreeRuntime(ParticipantRuntime):
     ) -> None:
         super().__init__(graph, name, model, timer)
         self.arrivals: dict[int, ArrivalChannel] = {}
-        for held in self._latched:
+        for held in self.latched_ports:
             mine = [ArrivalChannel(c.delayed, counts, errors) for c in held.channels]
             self.arrivals.update(zip(held.numbers, mine, strict=True))
             held.channels = [*mine]

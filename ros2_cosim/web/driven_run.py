@@ -13,16 +13,20 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 from ros2_cosim.carla_bridge.world import CarlaWorld
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.live.address import Address
 from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import PreparedRun
 from ros2_cosim.run.inproc import SEEN_NS, InprocRun
+from ros2_cosim.scenario.changes import changeable
+from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
@@ -33,6 +37,37 @@ from ros2_cosim.web.world_view import WithWorld
 
 #: While a run stands, its world is looked at so often [s].
 _LOOK_S = 0.05
+
+
+class RunChanges:
+    """What a page changes in a run of this process, whose thread makes the changes in order."""
+
+    def __init__(self, run: InprocRun, scenario: Scenario) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._wanted = scenario
+        self._waiting: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+
+    def values(self) -> list[dict[str, Any]]:
+        """``path`` and ``value`` of all that may be changed, as they have been asked for."""
+        with self._lock:
+            return [each._asdict() for each in changeable(self._wanted)]
+
+    def request(self, path: str, to: Any) -> None:
+        """Ask for another value.
+
+        :raises ConfigurationError: it may not be changed, or not to that
+        """
+        with self._lock:
+            self._wanted = self._run.changed(self._wanted, path, to)
+            self._waiting.put((path, to))
+
+    def make(self, tell: Callable[[str], None]) -> None:
+        """Make what has been asked for; called by the thread of the run."""
+        while not self._waiting.empty():
+            path, to = self._waiting.get()
+            time_ns = self._run.change(path, to)
+            tell(f"{path}: {to} from {format_ns(time_ns)} on")
 
 
 class DrivenControl(RequestQueue):
@@ -132,10 +167,12 @@ def drive(
         if onlooker is not None:
             onlooker.serve()
         control.tell(run, RUNNING)
+        changes.make(tell)
         for request in control.waiting():
             run.take(request, partial(refused, request.command.name.lower()))
 
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
+    changes = RunChanges(run, scenario)
     with run:
         onlooker = onlooker_of(run)
         world = None if onlooker is None else WithWorld(view, onlooker)
@@ -149,6 +186,7 @@ def drive(
             number=number,
             starts=starts,
             camera=world.camera if world is not None else lambda number: None,
+            changes=changes,
         )
         show(api, control)
         request = Request(Command.PAUSE if paused else Command.RESUME)
@@ -159,7 +197,7 @@ def drive(
                 if run.finished:
                     break
                 control.tell(run, PAUSED)
-                request = _next(control.requests, onlooker)
+                request = _next(control.requests, partial(_look, onlooker, changes, tell))
             return run.finish()
         finally:
             control.tell(run, ENDED)
@@ -171,14 +209,20 @@ def onlooker_of(run: InprocRun) -> Onlooker | None:
     return next((found for world in worlds if (found := world.onlooker()) is not None), None)
 
 
-def _next(requests: queue.SimpleQueue[Request], onlooker: Onlooker | None) -> Request:
-    """The next request; until then the cameras of a world that stands are shown."""
+def _look(onlooker: Onlooker | None, changes: RunChanges, tell: Callable[[str], None]) -> None:
+    """Do what a page asks for while the run stands."""
+    changes.make(tell)
+    if onlooker is not None:
+        onlooker.serve()
+
+
+def _next(requests: queue.SimpleQueue[Request], look: Callable[[], None]) -> Request:
+    """The next request; until then the page is served."""
     while True:
         try:
-            return requests.get(timeout=None if onlooker is None else _LOOK_S)
+            return requests.get(timeout=_LOOK_S)
         except queue.Empty:
-            if onlooker is not None:
-                onlooker.serve()
+            look()
 
 
 def check_shown(shape: str, repeat: int) -> None:

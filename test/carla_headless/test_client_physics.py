@@ -181,8 +181,15 @@ def test_telemetry_names_the_forces_of_a_bend(world: Any, spawn: Any) -> None:
 
 def test_components_and_bones_by_name(world: Any, spawn: Any) -> None:
     car = spawn()
-    assert car.get_component_names() == ["Root"]
-    assert car.get_component_world_transform("Root") == car.get_transform()
+    parts = car.get_component_names()
+    assert parts[:2] == ["VehicleMesh", "VehicleBounds"] and "front-blinker-r-1" in parts
+    assert car.get_component_world_transform("VehicleMesh") == car.get_transform()
+    lamp = car.get_component_relative_transform("front-blinker-r-1").location
+    box = car.bounding_box
+    assert lamp.x == pytest.approx(box.location.x + box.extent.x)
+    assert 0.5 * box.extent.y < lamp.y < box.extent.y
+    shown = car.get_component_world_transform("front-blinker-r-1").location
+    assert shown.distance(car.get_transform().transform(lamp)) < 1e-3
     with pytest.raises(RuntimeError, match="no component 'Wing'"):
         car.get_component_world_transform("Wing")
     names = car.get_bone_names()
@@ -194,6 +201,24 @@ def test_components_and_bones_by_name(world: Any, spawn: Any) -> None:
     here = car.get_location()
     assert bones["Wheel_Front_Left"].location.x > here.x > bones["Wheel_Rear_Left"].location.x
     assert bones["Wheel_Front_Left"].location.y < here.y < bones["Wheel_Front_Right"].location.y
+    # Bones are sockets, on which actors are mounted.
+    assert car.get_socket_names() == names
+    assert [pose.location for pose in car.get_socket_world_transforms()] == [
+        pose.location for pose in bones.values()
+    ]
+    kind = world.get_blueprint_library().find("sensor.other.gnss")
+    above = carla.Transform(carla.Location(z=1.0))
+
+    def mounted(socket: str) -> Any:
+        return world.spawn_actor(kind, above, car, carla.AttachmentType.Rigid, socket)
+
+    sensor = mounted("Wheel_Rear_Left")
+    world.tick()
+    place = bones["Wheel_Rear_Left"].location + carla.Location(z=1.0)
+    assert sensor.get_location().distance(place) < 0.05
+    sensor.destroy()
+    with pytest.raises(RuntimeError, match="no socket 'Roof'"):
+        mounted("Roof")
 
 
 def test_tyres_hold_bends_that_the_traffic_manager_takes(world: Any, spawn: Any) -> None:
@@ -358,3 +383,75 @@ def test_wrong_physics_changes_nothing(world: Any, spawn: Any, name: str, value:
     car.apply_physics_control(physics)
     world.tick()
     assert getattr(car.get_physics_control(), name) == usual
+
+
+@pytest.mark.parametrize(
+    ("changes", "slower"),
+    [
+        ({"moi": 30.0}, True),  # 30 * (16 / radius)^2: more than the mass of the vehicle
+        ({"clutch_strength": 0.2}, True),  # at most 0.2 N m s * 628 / s
+        ({"damping_rate_full_throttle": 5.0}, True),
+        ({"damping_rate_zero_throttle_clutch_engaged": 5.0}, False),
+    ],
+)
+def test_engine_clutch_and_damping_have_their_effect(
+    world: Any, spawn: Any, changes: dict[str, float], slower: bool
+) -> None:
+    usual, changed = spawn(), spawn()
+    _geared(usual)
+    _geared(changed, **changes)
+    for car in (usual, changed):
+        if slower:
+            car.apply_control(carla.VehicleControl(throttle=1.0))
+        else:
+            car.set_target_velocity(carla.Vector3D(10.0, 0.0, 0.0))
+    _run(world, 20)
+    speeds = [car.get_velocity().length() for car in (usual, changed)]
+    assert 0.0 <= speeds[1] < 0.9 * speeds[0]
+
+
+def test_wheels_have_their_damping_stiffness_and_hand_brake(world: Any, spawn: Any) -> None:
+    usual, changed, held = spawn(), spawn(), spawn()
+    physics = changed.get_physics_control()
+    wheels = physics.wheels
+    for wheel in wheels:
+        wheel.damping_rate = 20.0
+        wheel.long_stiff_value = 500.0
+    physics.wheels = wheels
+    changed.apply_physics_control(physics)
+    weak = held.get_physics_control()
+    brakes = weak.wheels
+    for wheel in brakes:
+        wheel.max_handbrake_torque = 100.0
+    weak.wheels = brakes
+    held.apply_physics_control(weak)
+    for car in (usual, changed):
+        car.set_target_velocity(carla.Vector3D(15.0, 0.0, 0.0))
+    _run(world, 20)
+    coasting = [car.get_velocity().length() for car in (usual, changed)]
+    # exp(-4 * 20 / (radius^2 mass) * 1 s) of the speed is left, and some more is lost as usual.
+    radius = 0.01 * wheels[0].radius
+    left = math.exp(-80.0 / (radius * radius * physics.mass))
+    assert coasting[1] == pytest.approx(coasting[0] * left, rel=0.05)
+    for car in (usual, changed):
+        car.apply_control(carla.VehicleControl(throttle=0.5))
+    _run(world, 10)
+    tyres = [car.get_telemetry_data().wheels[0] for car in (usual, changed)]
+    assert tyres[0].long_slip == 0.0
+    assert tyres[1].long_slip == pytest.approx(tyres[1].long_force / (500.0 * 9.81), rel=1e-3)
+    for car in (usual, held):
+        car.set_target_velocity(carla.Vector3D(15.0, 0.0, 0.0))
+        car.apply_control(carla.VehicleControl(hand_brake=True))
+    _run(world, 20)
+    assert usual.get_velocity().length() < held.get_velocity().length() - 2.0
+    # What clients have set is forgotten.
+    changed.restore_physx_physics()
+    world.tick()
+    assert changed.get_physics_control().wheels[0].damping_rate == pytest.approx(0.25)
+    for car in (usual, changed):
+        car.apply_control(carla.VehicleControl())
+    _run(world, 40)  # the lags of the pedals
+    for car in (usual, changed):
+        car.set_target_velocity(carla.Vector3D(15.0, 0.0, 0.0))
+    _run(world, 20)
+    assert changed.get_velocity().length() == pytest.approx(usual.get_velocity().length(), rel=1e-4)

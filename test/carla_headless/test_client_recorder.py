@@ -78,7 +78,7 @@ def test_what_is_shown_of_a_recording(client: Any, recorded: tuple[Path, Way, in
     assert "  role_name = hero" in info
     assert "Positions" not in info and "Frames: 81" in info
     assert f"Collision id 1 between {car} (hero)  with {other}" in info
-    assert "Positions: 2" in client.show_recorder_file_info(str(path), True)
+    assert "Positions: 3" in client.show_recorder_file_info(str(path), True)  # and the spectator
     hits = client.show_recorder_collisions(str(path), "h", "v").splitlines()
     hit = next(line for line in hits if str(other) in line and "audi" in line)
     assert "h v" in hit and "vehicle.tesla.model3" in hit
@@ -132,3 +132,61 @@ def test_wrong_files_are_errors(client: Any, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="it is not overwritten"):
         client.start_recorder(str(text))
     assert text.read_text() == "mine"
+
+
+def test_additional_data_spectator_and_sensors(client: Any, tmp_path: Path) -> None:
+    world, path = client.get_world(), tmp_path / "all.log"
+    library, spectator = world.get_blueprint_library(), world.get_spectator()
+    start = world.get_map().get_waypoint(carla.Location(20.0, 111.75, 7.0))
+    car = world.spawn_actor(library.find("vehicle.tesla.model3"), start.transform)
+    place = carla.Transform(world.get_random_location_from_navigation())
+    walker = world.spawn_actor(library.find("walker.pedestrian.0003"), place)
+    mounted = carla.Transform(carla.Location(x=1.5, z=2.4), carla.Rotation(yaw=10.0))
+    gnss = world.spawn_actor(library.find("sensor.other.gnss"), mounted, car)
+    world.tick()
+    client.start_recorder(str(path), True)
+    car.apply_control(carla.VehicleControl(throttle=1.0))
+    ways = []
+    for step in range(20):
+        there = carla.Location(float(step), 2.0, 30.0)
+        spectator.set_transform(carla.Transform(there))
+        world.tick()
+        ways.append((there, gnss.get_location()))
+    light = world.get_actors().filter("traffic.traffic_light")[0]
+    speed, green = car.get_velocity().x, light.get_green_time()
+    client.stop_recorder()
+    for actor in (gnss, car, walker):
+        actor.destroy()
+    spectator.set_transform(carla.Transform(carla.Location(0.0, 0.0, 99.0)))
+    world.tick()
+    frames = list(Recording(str(path)).frames())
+    last = {row.id: row for row in frames[-1].extras.kinematics}
+    assert last[car.id].first.x == pytest.approx(speed, abs=1e-3) and walker.id in last
+    assert {row.id for row in frames[0].extras.boxes} >= {car.id, walker.id, gnss.id}
+    assert light.id in {row.id for row in frames[0].extras.triggers}
+    text = client.show_recorder_file_info(str(path), True)
+    for said in (
+        " Dynamic actors: 2", " Actor bounding boxes: ", " Actor trigger volumes: ",
+        " Current platform time: ", " Physics Control events: 1", "    gear 0: ratio ",
+        f"  Id: {light.id} green_time: {green:g} ", " Walkers Bones: 1", '"crl_hips__C" relative',
+    ):  # fmt: skip
+        assert said in text, said
+    # The spectator and sensors only come back if that is asked for.
+    for wanted in (False, True):
+        client.set_replayer_ignore_spectator(not wanted)
+        client.replay_file(str(path), 0.0, 0.0, 0, wanted)
+        world.tick()
+        again = world.get_actors().filter("sensor.other.gnss")
+        assert len(again) == wanted
+        for there, sensor in ways[:15]:
+            here = spectator.get_location()
+            assert (here.distance(there) < 1e-3) == wanted
+            if wanted:
+                assert again[0].get_location().distance(sensor) < 0.01
+            world.tick()
+        if wanted:
+            assert again[0].parent.type_id == "vehicle.tesla.model3"
+        client.stop_replayer(False)
+        world.tick()
+        assert not world.get_actors().filter("sensor.*") and spectator.is_alive
+    client.set_replayer_ignore_spectator(True)

@@ -98,6 +98,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     recorder.frame(world)
     recorder.close()
     first, second = Recording(str(tmp_path / "a.log")).frames()
-    (added,) = first.added
+    spectator, added = first.added
+    assert spectator.description.id == "spectator"
     assert added.description.id == "vehicle.tesla.model3"
-    assert second.places.keys() == {added.id}
+    assert second.places.keys() == {spectator.id, added.id}

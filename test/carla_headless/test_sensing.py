@@ -153,7 +153,7 @@ def test_a_sensor_that_nothing_listens_to_costs_nothing(monkeypatch: pytest.Monk
     def fail(_: object) -> None:
         raise AssertionError("the map was built")
 
-    monkeypatch.setattr(scene, "ground_mesh", fail)
+    monkeypatch.setattr(scene, "ground_of", fail)
     bench = Bench(listening=False)
     for kind in ("camera.rgb", "lidar.ray_cast", "other.radar"):
         bench.sensor(f"sensor.{kind}", Transform())

@@ -468,3 +468,10 @@ def cosim(*arguments: str, directory: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_every_message_of_the_project_says_why_it_is_there() -> None:
+    rows = section("docs/messages.md", "Messages of this project")
+    own = {path.stem for path in (ROOT / "msg").glob("*.msg")}
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", rows, re.MULTILINE))))
+    assert named - {"ros2_cosim"} == own

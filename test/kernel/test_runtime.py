@@ -12,9 +12,10 @@ from support.behaviours import Scripted, sends, wire
 from ros2_cosim.kernel.activation import all_of, any_of
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.latched import LatchedChannel
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import LatchedChannel, ParticipantRuntime
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import NEVER
 
 

@@ -4,23 +4,27 @@
 from __future__ import annotations
 
 import hashlib
-from itertools import chain
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ros2_cosim.kernel.latched import REFERENCE
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 _REFERENCES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 3))
-_FLAT = st.lists(_REFERENCES, max_size=2).map(lambda found: list(chain.from_iterable(found)))
-_ACTIVATIONS = st.tuples(st.just("in"), st.integers(0, 40), _FLAT)
+_ACTIVATIONS = st.tuples(st.just("in"), st.integers(0, 40), st.lists(_REFERENCES, max_size=2))
 _OUTPUTS = st.tuples(
     st.just("out"), st.integers(0, 3), st.integers(0, 40), st.integers(0, 3), st.binary(max_size=40)
 )
 _RECORDS = st.lists(st.one_of(_ACTIVATIONS, _OUTPUTS), max_size=4)
+
+
+def note(trace: ParticipantTrace, time: int, read: list[tuple[int, int, int]]) -> None:
+    """Record an activation that read (channel, stamp, seq)."""
+    trace.activation(time, len(read), b"".join(REFERENCE(*one) for one in read))
 
 
 def digest(records: list[Any]) -> str:
@@ -28,7 +32,7 @@ def digest(records: list[Any]) -> str:
     trace = ParticipantTrace()
     for kind, *content in records:
         if kind == "in":
-            trace.activation(*content)
+            note(trace, *content)
         else:
             trace.output(*content)
     return trace.hexdigest()
@@ -71,16 +75,16 @@ def test_a_message_cannot_pretend_to_be_what_follows_it(monkeypatch: pytest.Monk
 @settings(max_examples=30)
 def test_the_whole_range_of_times_can_be_recorded(time: int, stamp: int) -> None:
     trace = ParticipantTrace()
-    trace.activation(time, [0, stamp, 2**64 - 1])
+    note(trace, time, [(0, stamp, 2**64 - 1)])
     trace.output(0, stamp, 2**64 - 1, b"")
     assert len(trace.hexdigest()) == 64
 
 
 def test_reading_the_hash_in_between_changes_nothing() -> None:
-    records = [("in", t, [0, t, t]) for t in range(5)]
+    records = [("in", t, [(0, t, t)]) for t in range(5)]
     trace = ParticipantTrace()
     for _, *content in records:
-        trace.activation(*content)  # type: ignore[arg-type]
+        note(trace, *content)  # type: ignore[arg-type]
         trace.hexdigest()
     assert trace.hexdigest() == digest(records)
 
@@ -88,9 +92,9 @@ def test_reading_the_hash_in_between_changes_nothing() -> None:
 def test_long_runs_hash_all_activations_and_keep_the_first_times() -> None:
     trace, shorter = ParticipantTrace(), ParticipantTrace()
     for time in range(7000):
-        trace.activation(time, [0, time, time])
+        note(trace, time, [(0, time, time)])
         if time < 6999:
-            shorter.activation(time, [0, time, time])
+            note(shorter, time, [(0, time, time)])
     assert trace.activations == 7000
     assert trace.times == list(range(5000))
     assert trace.hexdigest() != shorter.hexdigest()

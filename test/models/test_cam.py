@@ -124,6 +124,11 @@ def test_what_a_cam_cannot_say_is_the_nearest_that_it_can() -> None:
     assert found == pytest.approx((163.82, -16.0, 6.0, 102.1, 0.1022))
 
 
+def test_a_vehicle_that_stands_faces_forward() -> None:
+    said = decoded(encoded(CAR._replace(speed=-0.004)))
+    assert said is not None and str(said.speed) == "0.0"
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -137,6 +142,25 @@ def test_what_a_cam_cannot_say_is_the_nearest_that_it_can() -> None:
 def test_other_bytes_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(CamError, match=message):
         decoded(data)
+
+
+@pytest.mark.parametrize(("cam", "data"), VECTORS)
+def test_with_a_wrong_bit_it_is_another_cam_or_none(cam: Cam, data: str) -> None:
+    """Among them are choices of a later version, which is a bit in front of each."""
+    place = CamPlace(MUNICH)
+    others = refused = 0
+    for bit in range(4 * len(data)):
+        changed = bytearray.fromhex(data)
+        changed[bit // 8] ^= 0x80 >> bit % 8
+        try:
+            found = decoded(bytes(changed))
+        except CamError:
+            refused += 1
+            continue
+        if found is not None:
+            place.beacon(found, 0)
+        others += found != decoded(bytes.fromhex(data))
+    assert refused >= 16 and others > 200
 
 
 def odometry(x: float, y: float, yaw: float, speed: float, rate: float = 0.0) -> Odometry:

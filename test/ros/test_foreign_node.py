@@ -243,10 +243,13 @@ def test_nodes_in_a_namespace_give_the_same_trace(run, tmp_path, monkeypatch):
     assert (found.trace_sha256, found.repeatable) == (expected, True)
 
 
-@pytest.mark.skipif(
+needs_rclcpp = pytest.mark.skipif(
     find_executable("ros2_cosim_relay_cpp", "relay") is None,
     reason="needs test/support/ros_nodes/relay_cpp, which colcon builds in a ROS 2 workspace",
 )
+
+
+@needs_rclcpp
 def test_a_node_of_rclcpp_gives_what_a_model_gives(run, busy):
     expected = run(scenarios.relay({"model": "support.gate_models:Relay"}), "inproc").trace_sha256
     data = scenarios.relay(package="ros2_cosim_relay_cpp", executable="relay")
@@ -257,6 +260,39 @@ def test_a_node_of_rclcpp_gives_what_a_model_gives(run, busy):
     second = run(data, "composed")
     assert [first.trace_sha256, second.trace_sha256] == [expected] * 2
     assert first.repeatable and second.repeatable
+
+
+@needs_rclcpp
+def test_a_timer_of_rclcpp_gives_what_one_of_rclpy_gives(run, busy):
+    """Its clock is set by another thread than the one that runs the timer."""
+    expected = run(scenarios.timer(stamp="header"), "composed").trace_sha256
+    data = scenarios.timer(stamp="header")
+    parameters = data["participants"]["timer"]["parameters"]
+    del parameters["script"]
+    parameters |= {"package": "ros2_cosim_relay_cpp", "executable": "timer"}
+    first = run(data)
+    busy()
+    second = run(data, "composed")
+    assert [first.trace_sha256, second.trace_sha256] == [expected] * 2
+    assert first.repeatable and second.repeatable
+
+
+def test_a_node_that_is_asked_for_its_time_gives_the_same(run, tmp_path):
+    """As a node of rclcpp is, which is known by the library that it has loaded."""
+    expected = run(scenarios.timer(stamp="header"), "composed").trace_sha256
+    library, asked = tmp_path / "librclcpp.so", tmp_path / "asked.txt"
+    library.write_bytes(b"rclcpp")
+    data = scenarios.timer(stamp="header")
+    data["participants"]["timer"]["parameters"] |= {
+        "script": str(scenarios.NODES / "asked_node.py"),
+        "ros_parameters": {"library": str(library), "asked": str(asked)},
+    }
+    found = run(data, "composed")
+    assert (found.trace_sha256, found.repeatable) == (expected, True)
+    lines = asked.read_text().splitlines()
+    assert set(lines) == {"use_sim_time True"}
+    # At each activation, and 20 ms before the first one.
+    assert len(lines) >= 1 + next(p.activations for p in found.participants if p.name == "timer")
 
 
 def test_threads_that_change_nothing_can_be_accepted(run):

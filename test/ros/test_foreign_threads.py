@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from ros2_cosim.ros.foreign_threads import (
     ThreadWatch,
+    has_loaded,
     process_of_endpoint,
     processes_of_session,
 )
@@ -55,6 +57,13 @@ def ask(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "done\n"
 
 
+def settled(pid: int) -> None:
+    """Wait until all threads of a process sleep."""
+    tasks = Path(f"/proc/{pid}/task")
+    while any("State:\tS" not in (task / "status").read_text() for task in tasks.iterdir()):
+        pass
+
+
 @pytest.mark.parametrize("kind", ["one", "several"])
 def test_several_threads_are_seen(child: Child, kind: str) -> None:
     process = child(kind)
@@ -67,6 +76,43 @@ def test_several_threads_are_seen(child: Child, kind: str) -> None:
         watch.end(time_ns)
     since = watch.several_since()
     assert since is None if kind == "one" else since in range(1_000, 40_000, 1_000)
+
+
+def test_what_runs_in_a_pause_does_not_count(child: Child) -> None:
+    process = child("several")
+    ask(process)
+    watch = ThreadWatch(processes_of_session(process.pid))
+    for time_ns in range(1_000, 40_000, 1_000):
+        watch.begin()
+        watch.pause()
+        ask(process)
+        # It has answered before its threads sleep again: what that counts is in the pause, too.
+        settled(process.pid)
+        watch.resume()
+        watch.end(time_ns)
+    assert watch.several_since() is None
+
+
+def test_what_runs_before_a_pause_counts(child: Child) -> None:
+    process = child("several")
+    watch = ThreadWatch(processes_of_session(process.pid))
+    for time_ns in range(1_000, 40_000, 1_000):
+        watch.begin()
+        ask(process)
+        watch.pause()
+        watch.resume()
+        watch.end(time_ns)
+    assert watch.several_since() is not None
+
+
+def test_a_loaded_library_is_found(child: Child) -> None:
+    process = child("one")
+    ask(process)
+    assert has_loaded([process.pid], "libc.so")
+    assert not has_loaded([process.pid], "librclcpp.so")
+    process.kill()
+    process.wait()
+    assert not has_loaded([process.pid], "libc.so")
 
 
 def test_a_process_that_has_ended_is_no_error(child: Child) -> None:

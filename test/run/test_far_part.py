@@ -27,14 +27,13 @@ from ros2_cosim.run.far_link import (
     FarMessage,
     FarProcess,
     Joined,
-    Left,
     LinkError,
     Part,
     PartFailed,
 )
 from ros2_cosim.run.far_part import connect, join
 from ros2_cosim.run.far_plan import digest_of
-from ros2_cosim.run.starter_channel import CHANNEL
+from ros2_cosim.run.starter_channel import CHANNEL, EarlyLeave
 
 HANG_S = 60.0
 #: Prints its arguments and waits for its end; with "leave" it tells that a participant has left.
@@ -239,8 +238,8 @@ def test_one_that_ends_because_of_another_host_is_no_failure(tmp_path: Path, dom
 @pytest.mark.usefixtures("nothing_left")
 def test_what_all_are_told_goes_both_ways(tmp_path: Path, domain: int) -> None:
     def on(run: Run, message: FarMessage) -> None:
-        if message == Left(participant="extra", how="fell over"):
-            run.link.send(Left(participant="other", how="of the run"))
+        if message == EarlyLeave(participant="extra", how="fell over"):
+            run.link.send(EarlyLeave(participant="other", how="of the run"))
         if message == FarLine(process="program", text="told of the run"):
             run.link.send(EndPart())
         ended(run, message)
@@ -248,7 +247,7 @@ def test_what_all_are_told_goes_both_ways(tmp_path: Path, domain: int) -> None:
     code, run, _ = joined(part(tmp_path, domain, "leave", "told"), on)
     assert code == 0
     # What came from the run does not go back to it.
-    assert run.of(Left) == [Left(participant="extra", how="fell over")]
+    assert run.of(EarlyLeave) == [EarlyLeave(participant="extra", how="fell over")]
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -236,6 +236,12 @@ def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
     assert "platoon.censor: unknown key" in refused(path, "platoon.censor.period=1ms")
 
 
+def test_a_file_need_not_name_the_simulator_whose_options_are_set(tmp_path: Path) -> None:
+    changes = ["simulator.options.vehicles=100", "simulator.kind=sumo"]
+    scenario = load_scenario(written(tmp_path, short=IN_SHORT), changes)
+    assert (scenario.simulator.kind, scenario.simulator.options) == ("sumo", {"vehicles": 100})
+
+
 def test_the_resolved_scenario_is_read_again_unchanged(tmp_path: Path) -> None:
     scenario = load_scenario(written(tmp_path, short=IN_SHORT))
     save_scenario(scenario, tmp_path / "scenario.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.runtime import LatchedChannel
+from ros2_cosim.kernel.latched import LatchedChannel
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.models.controllers import registry
 from ros2_cosim.scenario import declaration
@@ -52,7 +52,7 @@ def test_readers_share_what_a_port_holds(long: Scenario) -> None:
     held: set[LatchedChannel] = set()
     readers = 0
     for runtime in scheduler.runtimes.values():
-        for port in runtime._latched:
+        for port in runtime.latched_ports:
             held.update(port.channels)
             readers += len(port.channels)
     ports = sum(len(spec.outputs) for spec in graph.participants.values())

@@ -25,6 +25,7 @@ SHORTER = {
     "curve": ["duration=20s"],
     "slope": ["duration=30s", "parameters.vehicles=3"],
     "town": ["duration=40s"],
+    "mixed_traffic": ["duration=20s"],
     "stop_and_go": ["parameters.stops=1", "parameters.vehicles=3"],
     "car_following": ["duration=10s"],
 }

@@ -37,6 +37,7 @@ from ros2_cosim.run.start import start
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.composition import changed, resolved
 from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.scenario.system import build_graph
 
 CONTROL = "carla_msgs/msg/CarlaEgoVehicleControl"
 EGO = "/carla/ego"
@@ -364,6 +365,14 @@ def seen_at(activations: int) -> Seen:
     return Seen(activations, activations, {}, (), (), ())
 
 
+def test_the_state_of_lights_is_there_for_programs_that_come_later(packages: Path) -> None:
+    found = scenario(data(packages))
+    outputs = found.participants["ros_bridge"].outputs
+    assert [p for p, o in outputs.items() if o.latched] == ["traffic_lights_status"]
+    graph = build_graph(found)
+    assert graph.output("ros_bridge", "traffic_lights_status").latched
+
+
 def test_lights_of_another_simulator_are_not_told(packages: Path) -> None:
     found = scenario(data(packages, simulator={"kind": "carla", "port": 2000}))
     assert not found.participants["ros_bridge"].outputs.keys() & set(LIGHT_OUTPUTS)
@@ -539,6 +548,23 @@ def test_a_target_velocity_is_followed_unless_a_human_drives() -> None:
     assert command.acceleration == 2.0 and math.isnan(command.throttle)
     override = {"vehicle_control_manual_override": switch(True)}
     assert model.activate(step(**target, **override)) == {}
+
+
+def test_a_command_that_is_not_finite_is_passed_over(packages: Path) -> None:
+    scenario(data(packages))  # its message definitions
+    pedals: Any = DEFAULT.record(CONTROL)
+    twist: Any = DEFAULT.record(TWIST)
+    vector: Any = DEFAULT.part("geometry_msgs/msg/Vector3")
+    model = control("vehicle_control_cmd", "set_target_velocity", "odometry")
+    wrong = [pedals(steer=math.nan), pedals(throttle=math.inf), pedals(brake=math.nan)]
+    for command in wrong:
+        assert model.activate(step(vehicle_control_cmd=command)) == {}
+    assert model.activate(step(set_target_velocity=twist(linear=vector(x=math.nan)))) == {}
+    mixed = step(vehicle_control_cmd=pedals(throttle=0.25))
+    good = mixed.samples["vehicle_control_cmd/ego"]
+    later = tuple(Sample(1, 1, command) for command in wrong)
+    both = Step(0, {"vehicle_control_cmd/ego": (*good, *later)}, mixed.latest)
+    assert model.activate(both) == model.activate(mixed) != {}
 
 
 def test_a_target_velocity_needs_an_odometry() -> None:

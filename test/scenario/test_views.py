@@ -36,7 +36,13 @@ TYPES = {
 OWN_TOPIC = "/localization/kinematic_state"
 
 
-@pytest.fixture(scope="module", params=["platoon", "endurance", "sensors"])
+LIBRARY = sorted(
+    f"library/{path.stem}"
+    for path in (share_file("config/platoon.yaml").parent / "library").glob("*.yaml")
+)
+
+
+@pytest.fixture(scope="module", params=["platoon", "endurance", *LIBRARY, "sensors"])
 def scenario(request: pytest.FixtureRequest) -> Scenario:
     if request.param == "sensors":
         found = sensor_scenario("lidar", "front", "imu")

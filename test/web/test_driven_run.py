@@ -7,6 +7,7 @@ import json
 import queue
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from ros2_cosim.live.address import LOOPBACK, Address
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun, run_inproc
+from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.web import driven_run
 from ros2_cosim.web.driven_run import run_shown
@@ -49,6 +51,14 @@ class Page:
         asked = urllib.request.Request(f"{self._url}api/run", data, kind)
         with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
             found: dict[str, Any] = json.load(answer)
+        return found
+
+    def changes(self, request: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        data = None if request is None else json.dumps(request).encode()
+        kind = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{self._url}api/changes", data, kind)
+        with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
+            found: list[dict[str, Any]] = json.load(answer)["changes"]
         return found
 
     def image(self, camera: int) -> bytes:
@@ -116,6 +126,32 @@ def test_a_run_without_ros_is_shown_and_controlled(tmp_path: Path) -> None:
     assert summary.trace_sha256 == run_inproc(scenario, tmp_path / "alone").trace_sha256
     bag = Path("bag") / "bag_0.mcap"
     assert (tmp_path / "out" / bag).read_bytes() == (tmp_path / "alone" / bag).read_bytes()
+
+
+def test_a_page_changes_a_parameter_and_a_replay_does_it_too(tmp_path: Path) -> None:
+    path = "participants.cacc1.parameters.time_gap"
+
+    def use(page: Page) -> None:
+        page.until(lambda p: p["run"]["state"] == "paused")
+        known = {each["path"]: each["value"] for each in page.changes()}
+        assert known[path] == 0.6
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            page.changes({"set": path, "to": -1})
+        assert "allowed is a number above 0" in json.load(refused.value)["error"]
+        page.ask({"action": "step", "count": 20})
+        page.until(lambda p: p["run"]["time_s"] == 1.0 and p["run"]["state"] == "paused")
+        now = {each["path"]: each["value"] for each in page.changes({"set": path, "to": 1.5})}
+        assert now[path] == 1.5
+        page.ask({"action": "resume"})
+
+    summary = shown(tmp_path / "out", use)
+    (change,) = json.loads((tmp_path / "out" / "changes.json").read_text())["changes"]
+    # The time that was reached may lie behind the last step.
+    assert (change["set"], change["to"]) == (path, 1.5) and 1.0e9 <= change["at"] <= 1.1e9
+    alone = load_scenario(CONFIG / "platoon.yaml", ["duration=3s"])
+    assert summary.trace_sha256 != run_inproc(alone, tmp_path / "alone").trace_sha256
+    scenario, _, _ = prepare_replay(tmp_path / "out")
+    assert run_inproc(scenario, tmp_path / "again").trace_sha256 == summary.trace_sha256
 
 
 def test_a_run_shows_its_world_and_cameras_and_keeps_its_trace(tmp_path: Path) -> None:

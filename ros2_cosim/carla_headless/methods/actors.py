@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ros2_cosim.carla_headless.actors import Actor, compose
 from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.components import Component, components_of
 from ros2_cosim.carla_headless.decoding import (
     actor_description,
     boolean,
@@ -18,6 +20,7 @@ from ros2_cosim.carla_headless.decoding import (
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.wire_types import (
+    ORIGIN,
     ActorDescription,
     ActorRecord,
     BoundingBox,
@@ -32,9 +35,6 @@ if TYPE_CHECKING:
 TABLE = MethodTable()
 _method = TABLE.method
 VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
-
-# Actors are boxes: the root is all that they are made of.
-_ONLY_COMPONENT = "Root"
 
 
 @_method("get_actor_definitions", VALUE)
@@ -65,9 +65,9 @@ def _spawn_attached(
     pose: Transform,
     parent: int,
     _attachment: int,
-    _socket: str,
+    socket: str,
 ) -> ActorRecord:
-    return simulation.record(simulation.spawn(description, pose, parent))
+    return simulation.record(simulation.spawn(description, pose, parent, socket))
 
 
 @_method("destroy_actor", VALUE, u32)
@@ -118,13 +118,26 @@ def _force(simulation: Simulation, actor: int, force: Vector) -> None:
 
 
 @_method("add_actor_impulse_at_location", NONE, u32, vector, vector)
-def _impulse_at(simulation: Simulation, actor: int, impulse: Vector, _at: Vector) -> None:
+def _impulse_at(simulation: Simulation, actor: int, impulse: Vector, at: Vector) -> None:
+    turn = _lever(simulation, actor, impulse, at)
     simulation.world.add_impulse(actor, impulse)
+    simulation.world.add_angular_impulse(actor, turn)
 
 
 @_method("add_actor_force_at_location", NONE, u32, vector, vector)
-def _force_at(simulation: Simulation, actor: int, force: Vector, _at: Vector) -> None:
+def _force_at(simulation: Simulation, actor: int, force: Vector, at: Vector) -> None:
+    turn = _lever(simulation, actor, force, at)
     simulation.world.add_force(actor, force)
+    simulation.world.add_torque(actor, turn)
+
+
+def _lever(simulation: Simulation, actor: int, pull: Vector, at: Vector) -> Vector:
+    """What a force or an impulse at a place in the world turns the vehicle by."""
+    vehicle = simulation.world.require_vehicle(actor)
+    height = Transform(Vector(0.0, 0.0, vehicle.body.parameters.cg_height))
+    centre = compose(vehicle.state.transform, height).location
+    x, y, z = (a - b for a, b in zip(at, centre, strict=True))
+    return Vector(y * pull.z - z * pull.y, z * pull.x - x * pull.z, x * pull.y - y * pull.x)
 
 
 @_method("add_actor_angular_impulse", NONE, u32, vector)
@@ -164,49 +177,48 @@ def _bounding_box(simulation: Simulation, actor: int) -> BoundingBox:
 
 @_method("get_actor_component_names", VALUE, u32)
 def _components(simulation: Simulation, actor: int) -> list[str]:
-    simulation.world.require(actor)
-    return [_ONLY_COMPONENT]
+    return [component.name for component in components_of(simulation.world.require(actor))]
 
 
 @_method("get_actor_component_world_transform", VALUE, u32, text)
 def _component_world(simulation: Simulation, actor: int, name: str) -> Transform:
     world = simulation.world
-    pose = world.pose(world.require(actor))
-    _require_component(actor, name)
-    return pose
+    found = world.require(actor)
+    return compose(world.pose(found), _component(found, name).on_root)
 
 
 @_method("get_actor_component_relative_transform", VALUE, u32, text)
 def _component_relative(simulation: Simulation, actor: int, name: str) -> Transform:
-    simulation.world.require(actor)
-    _require_component(actor, name)
-    return Transform()
+    world = simulation.world
+    component = _component(world.require(actor), name)
+    # As in CARLA the root is where the actor is: in the world, or on its parent.
+    return world.pose_to_set(actor) if component.on_root == ORIGIN else component.on_root
 
 
-def _require_component(actor: int, name: str) -> None:
-    if name != _ONLY_COMPONENT:
-        raise CallError(f"actor {actor} has no component '{name[:40]}'; it has: {_ONLY_COMPONENT}")
+def _component(actor: Actor, name: str) -> Component:
+    components = components_of(actor)
+    for component in components:
+        if component.name == name:
+            return component
+    has = ", ".join(component.name for component in components)
+    raise CallError(f"actor {actor.id} has no component '{name[:40]}'; it has: {has}")
 
 
+# As in CARLA every bone is a socket: actors can be attached to it by its name.
+@_method("get_actor_socket_names", VALUE, u32)
 @_method("get_actor_bone_names", VALUE, u32)
 def _bone_names(simulation: Simulation, actor: int) -> list[str]:
     return [bone.name for bone in simulation.world.bones(actor)]
 
 
+@_method("get_actor_socket_world_transforms", VALUE, u32)
 @_method("get_actor_bone_world_transforms", VALUE, u32)
 @_method("get_vehicle_bone_world_transforms", VALUE, u32)
 def _bones_in_world(simulation: Simulation, actor: int) -> list[Transform]:
     return [bone.world for bone in simulation.world.bones(actor)]
 
 
+@_method("get_actor_socket_relative_transforms", VALUE, u32)
 @_method("get_actor_bone_relative_transforms", VALUE, u32)
 def _bones_on_parents(simulation: Simulation, actor: int) -> list[Transform]:
     return [bone.relative for bone in simulation.world.bones(actor)]
-
-
-@_method("get_actor_socket_names", VALUE, u32)
-@_method("get_actor_socket_world_transforms", VALUE, u32)
-@_method("get_actor_socket_relative_transforms", VALUE, u32)
-def _sockets(simulation: Simulation, actor: int) -> list[Any]:
-    simulation.world.require(actor)
-    return []  # nothing can be hung on a box by name

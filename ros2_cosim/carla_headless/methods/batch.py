@@ -116,8 +116,8 @@ def _spawn(simulation: Simulation, payload: list[Any], depth: int) -> int:
     if depth > _MAX_NESTING:
         raise ArgumentError(f"batch commands nested deeper than {_MAX_NESTING}")
     # The attachment byte is uninitialised memory of the client: taken, never looked at.
-    description, pose, parent, _attachment, _socket, then = read_arguments(_SPAWN_READERS, payload)
-    actor: int = simulation.spawn(description, pose, parent or 0).id
+    description, pose, parent, _attachment, socket, then = read_arguments(_SPAWN_READERS, payload)
+    actor: int = simulation.spawn(description, pose, parent or 0, socket).id
     for command in then:
         # The protocol has no place for the result of a following command.
         with contextlib.suppress(ArgumentError, CosimError):

@@ -21,24 +21,22 @@ from ros2_cosim.carla_headless.decoding import (
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.labels import ANY
+from ros2_cosim.carla_headless.materials import EMISSIVE, grid_of
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.street_lights import LightState
 from ros2_cosim.carla_headless.wire_types import BoundingBox, Transform
 from ros2_cosim.carla_headless.world import CallError
-from ros2_cosim.kernel.exactmath import total
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
+    from ros2_cosim.carla_headless.things import Things
     from ros2_cosim.carla_headless.world import World
 
 TABLE = MethodTable()
 _method = TABLE.method
 VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
 
-#: The parameter of materials that gives things their colour (``MaterialParameter.Diffuse``).
-_DIFFUSE = 2
-_MOST_PARAMETER = 3
-#: Pixels of a texture; of them only the mean is used.
+#: Pixels of a texture.
 _MOST_PIXELS = 4096 * 4096
 
 
@@ -64,28 +62,44 @@ _light_state = structure(LightState, u32, vector, real, u8, color, boolean)
 _texture = structure(Texture, u32, u32, listing(listing(real)))
 
 
+def _things(simulation: Simulation) -> Things:
+    """The things of the map with its surfaces."""
+    simulation.sensors.name_surfaces(simulation.world)
+    return simulation.world.things
+
+
+def _painted_actors(world: World) -> dict[str, int]:
+    """The actors that have a look, by their names as objects."""
+    return {
+        f"{actor.blueprint.id}_{actor.id}": actor.id
+        for actor in world.actors.values()
+        if isinstance(actor, SignActor) or min(actor.bounding_box.extent) > 0.0
+    }
+
+
 @_method("get_names_of_all_objects", VALUE)
 def _names(simulation: Simulation) -> list[str]:
-    return [thing.name for thing in simulation.world.things.labelled(ANY)]
+    things = [thing.name for thing in _things(simulation).labelled(ANY)]
+    return [*things, *_painted_actors(simulation.world)]
 
 
 @_method("get_environment_objects", VALUE, u8)
 def _objects(simulation: Simulation, label: int) -> list[EnvironmentObject]:
     return [
         EnvironmentObject(thing.pose, thing.box(), thing.id, thing.name, thing.label)
-        for thing in simulation.world.things.labelled(label)
+        for thing in _things(simulation).labelled(label)
     ]
 
 
 @_method("enable_environment_objects", NONE, listing(u64), boolean)
 def _enable(simulation: Simulation, ids: list[int], enabled: bool) -> None:
-    simulation.world.things.show(ids, enabled)
+    _things(simulation).show(ids, enabled)
 
 
 @_method("get_all_level_BBs", VALUE, u8)
 def _boxes(simulation: Simulation, label: int) -> list[BoundingBox]:
     world = simulation.world
-    things = [thing.box() for thing in world.things.labelled(label)]
+    things = [thing.box() for thing in _things(simulation).labelled(label)]
     return things + _boxes_of_actors(world, label)
 
 
@@ -106,45 +120,48 @@ def _boxes_of_actors(world: World, label: int) -> list[BoundingBox]:
 
 @_method("load_map_layer", VOID, u16)
 def _load_layer(simulation: Simulation, layers: int) -> None:
-    simulation.world.things.show_layers(layers, shown=True)
+    _things(simulation).show_layers(layers, shown=True)
 
 
 @_method("unload_map_layer", VOID, u16)
 def _unload_layer(simulation: Simulation, layers: int) -> None:
-    simulation.world.things.show_layers(layers, shown=False)
+    _things(simulation).show_layers(layers, shown=False)
 
 
 @_method("apply_color_texture_to_objects", VOID, listing(text), u8, _texture)
 def _paint(simulation: Simulation, names: list[str], parameter: int, texture: Texture) -> None:
-    _apply(simulation, names, parameter, texture, 1.0)
+    _apply(simulation, names, parameter, texture, 255.0)
 
 
 @_method("apply_float_color_texture_to_objects", VOID, listing(text), u8, _texture)
 def _paint_floats(
     simulation: Simulation, names: list[str], parameter: int, texture: Texture
 ) -> None:
-    _apply(simulation, names, parameter, texture, 255.0)
+    _apply(simulation, names, parameter, texture, 1.0)
 
 
 def _apply(
     simulation: Simulation, names: list[str], parameter: int, texture: Texture, scale: float
 ) -> None:
-    """Paint things in the mean colour of a diffuse texture; others give them no colour."""
+    """Put a texture on objects: things and surfaces of the map, and actors."""
     pixels = texture.pixels
     if not 0 < texture.width * texture.height == len(pixels) <= _MOST_PIXELS:
         raise CallError(f"texture of {texture.width} x {texture.height} pixels has {len(pixels)}")
-    if parameter > _MOST_PARAMETER:
-        raise CallError(f"material parameter {parameter} must be from 0 to {_MOST_PARAMETER}")
+    if parameter > EMISSIVE:
+        raise CallError(f"material parameter {parameter} must be from 0 to {EMISSIVE}")
     if any(len(pixel) != 4 for pixel in pixels):
         raise CallError("a pixel of a texture has red, green, blue and alpha")
-    if parameter != _DIFFUSE:
-        return
-    red, green, blue = (
-        min(255, max(0, int(scale * total(pixel[i] for pixel in pixels) / len(pixels) + 0.5)))
-        for i in range(3)
-    )
+    things, actors = _things(simulation), _painted_actors(simulation.world)
+    grid = grid_of(texture.width, texture.height, pixels, scale)
+    found = False
     for name in names:
-        simulation.world.things.paint(name, (red, green, blue))
+        if name in actors:
+            things.paint_actor(actors[name], parameter, grid)
+            found = True
+        else:
+            found |= things.paint(name, parameter, grid)
+    if not found:
+        raise CallError(f"no object '{names[0][:40] if names else ''}' to paint")
 
 
 @_method("set_annotations_traverse_translucency", NONE, boolean)

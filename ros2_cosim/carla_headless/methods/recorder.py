@@ -25,8 +25,8 @@ _MAX_TIME_FACTOR = 1000.0
 
 
 @_method("start_recorder", VALUE, text, boolean)
-def _start(simulation: Simulation, name: str, _additional: bool) -> str:
-    return simulation.start_recorder(name)
+def _start(simulation: Simulation, name: str, additional: bool) -> str:
+    return simulation.start_recorder(name, additional)
 
 
 @_method("stop_recorder", NONE)
@@ -63,9 +63,7 @@ def _replay(
     sensors: bool,
     offset: Transform,
 ) -> str:
-    if sensors:
-        raise CallError("sensors are not replayed: replay_sensors must be False")
-    return simulation.replay(name, start, duration, follow, offset)
+    return simulation.replay(name, start, duration, follow, offset, sensors=sensors)
 
 
 @_method("stop_replayer", NONE, boolean)
@@ -79,8 +77,8 @@ def _ignore_hero(simulation: Simulation, ignore: bool) -> None:
 
 
 @_method("set_replayer_ignore_spectator", NONE, boolean)
-def _ignore_spectator(_: Simulation, _ignore: bool) -> None:
-    """The spectator is not recorded."""
+def _ignore_spectator(simulation: Simulation, ignore: bool) -> None:
+    simulation.replay_options.ignore_spectator = ignore
 
 
 @_method("set_replayer_time_factor", NONE, real)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remote methods of traffic lights and signs and of rendering features, which are refused."""
+"""Remote methods of traffic lights and signs, and of streams that sensors have besides."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ros2_cosim.carla_headless.decoding import (
     u32,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.carla_headless.sensing.gbuffers import Buffer
+from ros2_cosim.carla_headless.simulation import gbuffer_stream
 from ros2_cosim.carla_headless.wire_types import BoundingBox
 from ros2_cosim.carla_headless.world import CallError
 from ros2_cosim.models.road.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
@@ -101,29 +103,42 @@ def _trigger(simulation: Simulation, actor: int) -> BoundingBox:
 
 
 @_method("enable_sensor_for_ros", NONE, u32)
+def _enable_for_ros(simulation: Simulation, stream: int) -> None:
+    simulation.ros.enable(simulation.sensor_of_stream(stream))
+
+
 @_method("disable_sensor_for_ros", NONE, u32)
-def _sensor_for_ros(_: Simulation, _stream: int) -> None:
-    """The server itself publishes nothing to ROS; the project's nodes do."""
+def _disable_for_ros(simulation: Simulation, stream: int) -> None:
+    simulation.ros.disable(simulation.sensor_of_stream(stream).id)
 
 
 @_method("is_sensor_enabled_for_ros", VALUE, u32)
-def _is_for_ros(_: Simulation, _stream: int) -> bool:
-    return False
+def _is_for_ros(simulation: Simulation, stream: int) -> bool:
+    return simulation.ros.is_enabled(simulation.sensor_of_stream(stream).id)
 
 
 @_method("enable_gbuffers", VOID, u32, boolean)
-def _enable_gbuffers(_: Simulation, _actor: int, _enabled: bool) -> None:
-    raise CallError("this server renders no images")
+def _enable_gbuffers(simulation: Simulation, actor: int, enabled: bool) -> None:
+    camera = simulation.require_colour_camera(actor)
+    if enabled:
+        simulation.gbuffers.add(camera.id)
+    else:
+        simulation.gbuffers.discard(camera.id)
 
 
 @_method("are_gbuffers_enabled", VALUE, u32)
-def _gbuffers_enabled(_: Simulation, _actor: int) -> bool:
-    return False
+def _gbuffers_enabled(simulation: Simulation, actor: int) -> bool:
+    return simulation.require_colour_camera(actor).id in simulation.gbuffers
 
 
 @_method("get_gbuffer_token", VALUE, u32, u32)
-def _gbuffer_token(_: Simulation, _actor: int, _index: int) -> bytes:
-    raise CallError("this server renders no images")
+def _gbuffer_token(simulation: Simulation, actor: int, index: int) -> bytes:
+    camera = simulation.require_colour_camera(actor)
+    if index >= len(Buffer):
+        raise CallError(f"G-buffer {index} must be from 0 to {len(Buffer) - 1}")
+    stream = gbuffer_stream(camera.id, Buffer(index))
+    simulation.on_token(stream)
+    return simulation.token(stream)
 
 
 @_method("send", NONE, u32, anything)

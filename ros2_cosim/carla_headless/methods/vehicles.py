@@ -25,6 +25,7 @@ from ros2_cosim.carla_headless.physics_control import (
     apply_physics,
     physics_control,
     read_physics_control,
+    restore_physics,
     telemetry,
 )
 from ros2_cosim.carla_headless.wire_types import (
@@ -78,12 +79,12 @@ def _ackermann(simulation: Simulation, actor: int, control: AckermannControl) ->
 
 @_method("get_ackermann_controller_settings", VALUE, u32)
 def _get_ackermann(simulation: Simulation, actor: int) -> AckermannSettings:
-    return simulation.world.require_vehicle(actor).ackermann_settings
+    return simulation.world.require_vehicle(actor).ackermann.settings
 
 
 @_method("apply_ackermann_controller_settings", NONE, u32, ackermann_settings)
 def _set_ackermann(simulation: Simulation, actor: int, settings: AckermannSettings) -> None:
-    simulation.world.require_vehicle(actor).ackermann_settings = settings
+    simulation.world.require_vehicle(actor).ackermann.settings = settings
 
 
 @_method("get_physics_control", VALUE, u32)
@@ -170,4 +171,4 @@ def _chrono(simulation: Simulation, actor: int, *_parameters: Any) -> None:
 
 @_method("restore_physx_physics", NONE, u32)
 def _physx(simulation: Simulation, actor: int) -> None:
-    simulation.world.require_vehicle(actor)  # it has never left its own
+    restore_physics(simulation.world.require_vehicle(actor))

@@ -65,8 +65,11 @@ class Camera(Device):
 
     def measure(self, moment: SensedFrame) -> list[bytes]:
         """The picture."""
-        head = _HEAD.pack(self.lens.width, self.lens.height, self._field)
-        return [head + self.pixels(moment, moment.view(self.lens))]
+        return [self.head() + self.pixels(moment, moment.view(self.lens))]
+
+    def head(self) -> bytes:
+        """What stands before the pixels."""
+        return _HEAD.pack(self.lens.width, self.lens.height, self._field)
 
     @staticmethod
     def pixels_of(payload: bytes) -> tuple[int, int, bytes]:
@@ -79,13 +82,14 @@ class Camera(Device):
         """The pixels of a picture."""
 
 
-def _painted(view: View, palette: Pixels, sky: int) -> bytes:
+def painted(view: View, palette: Pixels, sky: int) -> bytes:
     """A picture by the colours of its triangles, 0xAARRGGBB."""
     colours = np.append(palette, np.uint32(sky | _OPAQUE)).astype("<u4")
     return colours[view.seen].tobytes()
 
 
-def _packed(red: Pixels, green: Pixels, blue: Pixels) -> Pixels:
+def packed(red: Pixels, green: Pixels, blue: Pixels) -> Pixels:
+    """Opaque colours from their parts."""
     colour: Pixels = blue | (green << np.uint32(8)) | (red << np.uint32(16)) | np.uint32(_OPAQUE)
     return colour
 
@@ -143,7 +147,7 @@ class RgbCamera(Camera):
             levels = [pow(level / 255.0, self._gamma) for level in range(256)]
             values = np.array(levels)[(values * 255.0 + 0.5).astype(np.int64)]
         red, green, blue = ((values * 255.0 + 0.5).astype(np.uint32)).T
-        return _packed(red, green, blue)
+        return packed(red, green, blue)
 
 
 class DepthCamera(Camera):
@@ -156,7 +160,7 @@ class DepthCamera(Camera):
         share = np.minimum(depths(view, self.lens), _FARTHEST) / _FARTHEST
         steps = (share * _DEPTH_STEPS + 0.5).astype(np.uint32)
         low = np.uint32(0xFF)
-        return _packed(
+        return packed(
             steps & low, (steps >> np.uint32(8)) & low, steps >> np.uint32(16)
         ).astype("<u4").tobytes()  # fmt: skip
 
@@ -170,7 +174,7 @@ class SemanticCamera(Camera):
         """Labels."""
         tags = view.mesh.tags.astype(np.uint32)
         none = np.zeros_like(tags)
-        return _painted(view, _packed(tags, none, none), _SKY_LABEL << 16)
+        return painted(view, packed(tags, none, none), _SKY_LABEL << 16)
 
 
 class InstanceCamera(Camera):
@@ -182,8 +186,8 @@ class InstanceCamera(Camera):
         """Labels and actors."""
         tags, actors = view.mesh.tags.astype(np.uint32), view.mesh.actors
         low = np.uint32(0xFF)
-        palette = _packed(tags, actors & low, (actors >> np.uint32(8)) & low)
-        return _painted(view, palette, _SKY_LABEL << 16)
+        palette = packed(tags, actors & low, (actors >> np.uint32(8)) & low)
+        return painted(view, palette, _SKY_LABEL << 16)
 
 
 class NormalsCamera(Camera):
@@ -193,8 +197,8 @@ class NormalsCamera(Camera):
 
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """Normals."""
-        red, green, blue = ((view.mesh.normals + 1.0) * 127.5 + 0.5).astype(np.uint32).T
-        return _painted(view, _packed(red, green, blue), 0x808080)
+        red, green, blue = ((view.mesh.shades + 1.0) * 127.5 + 0.5).astype(np.uint32).T
+        return painted(view, packed(red, green, blue), 0x808080)
 
 
 class FlowCamera(Camera):

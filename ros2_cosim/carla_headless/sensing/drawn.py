@@ -11,7 +11,7 @@ from ros2_cosim.carla_headless.debug_shapes import DebugShape, Kind
 from ros2_cosim.carla_headless.labels import STATIC
 from ros2_cosim.carla_headless.sensing.axes import Axes, Floats, axes_of
 from ros2_cosim.carla_headless.sensing.mesh import Mesh, MeshBuilder
-from ros2_cosim.carla_headless.sensing.shapes import box_corners, box_triangles
+from ros2_cosim.carla_headless.sensing.painted import box_corners, box_triangles
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import sqrt
 

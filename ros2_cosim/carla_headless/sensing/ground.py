@@ -8,21 +8,26 @@ horizon.
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.carla_headless.labels import GROUND, ROAD_LINES, ROADS, SIDEWALKS, TERRAIN
+from ros2_cosim.carla_headless.materials import Colour
 from ros2_cosim.carla_headless.sensing.axes import Floats
 from ros2_cosim.carla_headless.sensing.mesh import (
     LANE,
     PAINT,
     SURFACE,
+    Indices,
     Mesh,
     MeshBuilder,
     dot,
     joined,
 )
-from ros2_cosim.carla_headless.things import Colour
+from ros2_cosim.carla_headless.things import Surface
+from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import sincos, sqrt
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.road.lanes import LaneSection, RoadMark
@@ -64,16 +69,66 @@ _SMOOTHING = 40
 _GRASS: tuple[Colour, Colour] = (108, 132, 80), (102, 126, 76)
 
 
-def ground_mesh(network: RoadNetwork) -> Mesh:
-    """The triangles of a map's ground, seen from above."""
+class MapGround(NamedTuple):
+    """The ground of a map: its triangles, seen from above, and which surface each belongs to.
+
+    :ivar surfaces: the surfaces that have triangles
+    :ivar owners: (n) numbers of surfaces, in their order
+    """
+
+    mesh: Mesh
+    surfaces: list[Surface]
+    owners: Indices
+
+
+_LAND: Final = (-1, TERRAIN)
+_PARTS: Final = {ROADS: "Road", SIDEWALKS: "Sidewalk", ROAD_LINES: "RoadLines", GROUND: "Median"}
+
+
+class _Owners:
+    """Numbers of the surfaces: what a road has of a label is one."""
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[int, int], int] = {_LAND: 0}
+
+    def number(self, road: int, tag: int) -> int:
+        key = (road, tag) if tag in _PARTS else _LAND
+        return self.keys.setdefault(key, len(self.keys))
+
+
+def ground_of(network: RoadNetwork) -> MapGround:
+    """The ground of a map."""
+    owners = _Owners()
+    whole = _ground_mesh(network, owners)
+    numbers = whole.actors.astype(np.int64)
+    names = {number: key for key, number in owners.keys.items()}
+    present = np.unique(numbers)
+    order = np.argsort(numbers, kind="stable")
+    starts = np.searchsorted(numbers[order], present)
+    corners = whole.points[order]
+    lows = np.minimum.reduceat(corners.min(axis=1), starts)
+    highs = np.maximum.reduceat(corners.max(axis=1), starts)
+    surfaces = []
+    for number, low, high in zip(present.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        road, tag = names[number]
+        name = f"{_PARTS[tag]}_{road}" if tag in _PARTS else "Land"
+        surfaces.append(Surface(name, tag, Vector(*low), Vector(*high)))
+    return MapGround(
+        whole.changed(actors=np.zeros_like(whole.actors)),
+        surfaces,
+        np.searchsorted(present, numbers),
+    )
+
+
+def _ground_mesh(network: RoadNetwork, owners: _Owners) -> Mesh:
     builder = MeshBuilder()
     for road in network.roads.values():
         for section in road.lanes.sections:
-            _add_section(builder, network, road, section)
+            _add_section(builder, network, road, section, owners)
     for road in network.roads.values():
         for thing in road.objects:
             if thing.type.lower() == "crosswalk":
-                _add_crosswalk(builder, network, thing)
+                _add_crosswalk(builder, network, thing, owners.number(road.id, ROAD_LINES))
     land = MeshBuilder()
     _add_land(land, builder.corners())
     return joined([builder.build(upwards=True), land.build(upwards=True)])
@@ -121,24 +176,30 @@ def _stations(road: Road, section: LaneSection) -> list[float]:
 
 
 def _add_section(
-    builder: MeshBuilder, network: RoadNetwork, road: Road, section: LaneSection
+    builder: MeshBuilder,
+    network: RoadNetwork,
+    road: Road,
+    section: LaneSection,
+    owners: _Owners,
 ) -> None:
     stations = _stations(road, section)
     if not stations:
         return
     line = _Line(road, stations)
+    paint = owners.number(road.id, ROAD_LINES)
     for lane_id, lane in section.lanes.items():
         if lane_id == 0:
             continue
         borders = np.array([network.lane_borders(road.id, lane_id, s) for s in stations])
         inner, outer = line.beside(borders[:, 0]), line.beside(borders[:, 1])
         tag, colour, level = _LANES.get(lane.type, _DRIVEN)
-        builder.quads(inner[:-1], outer[:-1], outer[1:], inner[1:], tag, colour, level)
-        _add_marks(builder, line, section, borders[:, 1], lane.marks)
+        owner = owners.number(road.id, tag)
+        builder.quads(inner[:-1], outer[:-1], outer[1:], inner[1:], tag, colour, level, owner)
+        _add_marks(builder, line, section, borders[:, 1], lane.marks, paint)
     inner_lane = next((i for i in (-1, 1) if i in section.lanes), None)
     if inner_lane is not None:
         centre = np.array([network.lane_borders(road.id, inner_lane, s)[0] for s in stations])
-        _add_marks(builder, line, section, centre, section.centre_marks)
+        _add_marks(builder, line, section, centre, section.centre_marks, paint)
 
 
 def _add_marks(
@@ -147,6 +208,7 @@ def _add_marks(
     section: LaneSection,
     t: Floats,
     marks: tuple[RoadMark, ...],
+    owner: int,
 ) -> None:
     for i, mark in enumerate(marks):
         words = mark.type.split()
@@ -164,7 +226,7 @@ def _add_marks(
                     _piece(line.stations, left, low, high),
                     _piece(line.stations, right, low, high),
                 )
-                builder.quads(a[:-1], b[:-1], b[1:], a[1:], ROAD_LINES, colour, PAINT)
+                builder.quads(a[:-1], b[:-1], b[1:], a[1:], ROAD_LINES, colour, PAINT, owner)
 
 
 def _strokes(start: float, end: float, broken: bool) -> list[tuple[float, float]]:
@@ -190,7 +252,9 @@ def _at(stations: Floats, points: Floats, s: float) -> Floats:
     return (points[i] + share * (points[i + 1] - points[i]))[None, :]
 
 
-def _add_crosswalk(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject) -> None:
+def _add_crosswalk(
+    builder: MeshBuilder, network: RoadNetwork, thing: RoadObject, owner: int
+) -> None:
     """Bars across the longer sides of a crosswalk of four corners."""
     corners = thing.outline[:4]
     if len(corners) < 4 or not 0.0 <= thing.s <= network.length(thing.road_id):
@@ -210,7 +274,7 @@ def _add_crosswalk(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject
     last = first + 0.5 / max(count, 1)
     builder.quads(
         a + first * (b - a), a + last * (b - a), d + last * (c - d), d + first * (c - d),
-        ROAD_LINES, _WHITE, PAINT,
+        ROAD_LINES, _WHITE, PAINT, owner,
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from ros2_cosim.carla_headless.sensing.cameras import (
 )
 from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
 from ros2_cosim.carla_headless.sensing.events import Collision, Obstacle
+from ros2_cosim.carla_headless.sensing.gbuffers import SENSOR_TYPE as GBUFFER_TYPE
+from ros2_cosim.carla_headless.sensing.gbuffers import Buffer, GBuffers
 from ros2_cosim.carla_headless.sensing.lidar import RayCastLidar, SemanticLidar
 from ros2_cosim.carla_headless.sensing.motion import Gnss, Imu
 from ros2_cosim.carla_headless.sensing.radar import Radar
@@ -91,6 +93,10 @@ class Sight:
         """The triangles of the present moment."""
         return self._scenes.scene(world)
 
+    def name_surfaces(self, world: World) -> None:
+        """Make the surfaces of the map known among its things."""
+        self._scenes.complete(world)
+
     def view(self, world: World, pose: Transform, lens: Lens) -> View:
         """What a camera of a lens sees in a place."""
         scene = self.scene(world)
@@ -116,11 +122,16 @@ class SensorHub:
         self._episode = 0
         self._devices: dict[int, _Known] = {}
         self._measured: dict[int, int] = {}
+        self._gbuffers: dict[int, GBuffers] = {}
         self._sight = Sight()
 
     def scene(self, world: World) -> TriangleScene:
         """What rays and cameras see at the present moment."""
         return self._sight.scene(world)
+
+    def name_surfaces(self, world: World) -> None:
+        """Make the surfaces of the map known among its things."""
+        self._sight.name_surfaces(world)
 
     def prepare(self, world: World, sensor: Actor) -> None:
         """Take up a sensor that has just been spawned.
@@ -179,6 +190,25 @@ class SensorHub:
         )  # fmt: skip
         return device.measure(moment)
 
+    def gbuffer(
+        self, world: World, sensor: Actor, weather: Weather, buffer: Buffer
+    ) -> bytes | None:
+        """The message of a G-buffer of a colour camera; None in a frame without one."""
+        self._follow(world)
+        device, period_ns, born = self._known(world, sensor)
+        now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
+        if not isinstance(device, RgbCamera) or not is_due(now - born, step, period_ns):
+            return None
+        if sensor.id not in self._gbuffers:
+            self._gbuffers[sensor.id] = GBuffers(device)
+        pose = world.pose(sensor)
+        moment = SensedFrame(
+            world, pose, max(step, period_ns) / SECOND, weather,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
+        )  # fmt: skip
+        header = pack_sensor_header(GBUFFER_TYPE, world.frame, world.elapsed_s, pose)
+        return header + self._gbuffers[sensor.id].measure(moment, buffer)
+
     def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
         """The payload of a camera at the present moment, for an onlooker: nothing changes by it.
 
@@ -200,10 +230,12 @@ class SensorHub:
             self._episode = world.episode
             self._devices.clear()
             self._measured.clear()
+            self._gbuffers.clear()
         if len(self._devices) > 2 * len(world.actors):
             for actor_id in self._devices.keys() - world.actors.keys():
                 del self._devices[actor_id]
                 self._measured.pop(actor_id, None)
+                self._gbuffers.pop(actor_id, None)
 
     def _known(self, world: World, sensor: Actor) -> _Known:
         known = self._devices.get(sensor.id)

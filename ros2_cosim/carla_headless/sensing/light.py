@@ -47,12 +47,12 @@ class Illumination:
     def lit(self, mesh: Mesh, eye: Vector) -> Floats:
         """Colours (n, 3) of triangles as seen from a place, from 0 to 1."""
         shade = _SHADE + (1.0 - _SHADE) * 0.6 * self._clouds
-        direct = np.maximum(dot(mesh.normals, self._sun), 0.0)
+        direct = np.maximum(dot(mesh.shades, self._sun), 0.0)
         brightness = (shade + (1.0 - shade) * direct) * self._day
         flat = mesh.normals[:, 2] > 0.9
         brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self._wet), brightness)
         shine = brightness[:, None] + self._shine(mesh, eye)
-        colours = mesh.colours * (shine / 255.0)
+        colours = mesh.colours * (shine / 255.0) + mesh.glow / 255.0
         away = mesh.centres - np.array(eye)
         clear = exp(np.sqrt(dot(away, away)) * (-1.0 / self._view))[:, None]
         return colours * clear + self.sky()[0] * (1.0 - clear)

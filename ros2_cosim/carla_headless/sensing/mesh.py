@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ros2_cosim.carla_headless.materials import Colour
 from ros2_cosim.carla_headless.sensing.axes import Floats
-from ros2_cosim.carla_headless.things import Colour
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.uint32]
@@ -36,6 +36,8 @@ class Mesh(NamedTuple):
     :ivar actors: (n) ids of actors, 0 for the map
     :ivar colours: (n, 3) red, green, blue
     :ivar levels: (n) SURFACE, LANE or PAINT
+    :ivar shades: (n, 3) normals by which they are lit, which a texture may have turned
+    :ivar glow: (n, 3) red, green, blue of what shines by itself
     """
 
     points: Floats
@@ -46,16 +48,35 @@ class Mesh(NamedTuple):
     actors: Ids
     colours: Bytes
     levels: Bytes
+    shades: Floats
+    glow: Bytes
 
     def __len__(self) -> int:
         """The number of triangles."""
         return len(self.tags)
+
+    def changed(
+        self,
+        *,
+        actors: Ids | None = None,
+        colours: Bytes | None = None,
+        shades: Floats | None = None,
+        glow: Bytes | None = None,
+    ) -> Mesh:
+        """The same triangles with another look (a mesh is as long as it has triangles)."""
+        return Mesh(
+            self.points, self.normals, self.centres, self.radii, self.tags,
+            self.actors if actors is None else actors,
+            self.colours if colours is None else colours, self.levels,
+            self.shades if shades is None else shades, self.glow if glow is None else glow,
+        )  # fmt: skip
 
     def take(self, which: Flags | Indices) -> Mesh:
         """Some of the triangles."""
         return Mesh(
             self.points[which], self.normals[which], self.centres[which], self.radii[which],
             self.tags[which], self.actors[which], self.colours[which], self.levels[which],
+            self.shades[which], self.glow[which],
         )  # fmt: skip
 
 
@@ -84,8 +105,20 @@ def length(a: Floats) -> Floats:
     return np.sqrt(dot(a, a))
 
 
-def mesh_of(points: Floats, tags: Bytes, actors: Ids, colours: Bytes, levels: Bytes) -> Mesh:
-    """A mesh with normals and balls worked out; triangles without area are left out."""
+def mesh_of(
+    points: Floats,
+    tags: Bytes,
+    actors: Ids,
+    colours: Bytes,
+    levels: Bytes,
+    shades: Floats | None = None,
+    glow: Bytes | None = None,
+) -> Mesh:
+    """A mesh with normals and balls worked out; triangles without area are left out.
+
+    :param shades: (n, 3) normals by which triangles are lit, zeros for their own
+    :param glow: (n, 3) what shines by itself
+    """
     normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
     sizes = length(normals)
     good = sizes > _LEAST_AREA
@@ -94,10 +127,21 @@ def mesh_of(points: Floats, tags: Bytes, actors: Ids, colours: Bytes, levels: By
     radii = np.zeros(len(points))
     for corner in range(3):
         radii = np.maximum(radii, length(points[:, corner] - centres))
+    normals = normals / sizes[:, None]
     return Mesh(
-        points, normals / sizes[:, None], centres, radii,
+        points, normals, centres, radii,
         tags[good], actors[good], colours[good], levels[good],
+        normals if shades is None else _shading(shades[good], normals),
+        np.zeros((len(points), 3), np.uint8) if glow is None else glow[good],
     )  # fmt: skip
+
+
+def _shading(shades: Floats, normals: Floats) -> Floats:
+    """Unit vectors, and normals where there are none."""
+    sizes = length(shades)
+    own = sizes <= 0.0
+    turned: Floats = shades / np.where(own, 1.0, sizes)[:, None]
+    return np.where(own[:, None], normals, turned)
 
 
 class MeshBuilder:
@@ -105,14 +149,23 @@ class MeshBuilder:
 
     def __init__(self) -> None:
         self._points: list[Floats] = []
-        self._marks: list[tuple[int, int, int, int, int, int, int]] = []
+        self._marks: list[tuple[int, ...]] = []
+        self._shades: list[Floats] = []
 
     def add(
-        self, points: Floats, tag: int, colour: Colour, level: int = SURFACE, actor: int = 0
+        self,
+        points: Floats,
+        tag: int,
+        colour: Colour,
+        level: int = SURFACE,
+        actor: int = 0,
+        glow: Colour = (0, 0, 0),
+        shade: tuple[float, float, float] = (0.0, 0.0, 0.0),
     ) -> None:
-        """Triangles (n, 3, 3)."""
+        """Triangles (n, 3, 3) of one look."""
         self._points.append(points)
-        self._marks.append((len(points), tag, actor, *colour, level))
+        self._marks.append((len(points), tag, actor, *colour, level, *glow))
+        self._shades.append(np.broadcast_to(np.array(shade), (len(points), 3)))
 
     def quads(
         self,
@@ -123,10 +176,11 @@ class MeshBuilder:
         tag: int,
         colour: Colour,
         level: int = SURFACE,
+        owner: int = 0,
     ) -> None:
         """Quadrilaterals from rows of corners (n, 3), in their order around."""
         first, second = np.stack((a, b, c), axis=1), np.stack((a, c, d), axis=1)
-        self.add(np.concatenate((first, second)), tag, colour, level)
+        self.add(np.concatenate((first, second)), tag, colour, level, owner)
 
     def corners(self) -> Floats:
         """All corners so far (n, 3)."""
@@ -142,7 +196,7 @@ class MeshBuilder:
             e, f = points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]
             down = e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0] < 0.0
             points[down] = points[down][:, ::-1]
-        marks = np.array(self._marks, dtype=np.int64).reshape(-1, 7)
+        marks = np.array(self._marks, dtype=np.int64).reshape(-1, 10)
         marks = np.repeat(marks, marks[:, 0], axis=0)
         return mesh_of(
             points,
@@ -150,4 +204,6 @@ class MeshBuilder:
             marks[:, 2].astype(np.uint32),
             marks[:, 3:6].astype(np.uint8),
             marks[:, 6].astype(np.uint8),
+            np.concatenate(self._shades or [np.zeros((0, 3))]),
+            marks[:, 7:10].astype(np.uint8),
         )

@@ -13,15 +13,14 @@ import numpy as np
 
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.labels import POLES
+from ros2_cosim.carla_headless.materials import PLAIN, Colour, Material
 from ros2_cosim.carla_headless.sensing.axes import Floats
 from ros2_cosim.carla_headless.sensing.mesh import PAINT, SURFACE, Bytes
+from ros2_cosim.carla_headless.sensing.painted import Direction, box_corners, painted_box
 from ros2_cosim.carla_headless.signals import PLATE, LightActor, SignActor
-from ros2_cosim.carla_headless.things import Colour
 from ros2_cosim.carla_headless.wire_types import BoundingBox
 from ros2_cosim.models.road.traffic_lights import GREEN, RED, YELLOW
 
-# Corners of the six faces (back, front, left, right, bottom, top), seen from outside in turn.
-_FACES = ((0, 4, 6, 2), (3, 7, 5, 1), (1, 5, 4, 0), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
 # Hinges of the doors as shares of half a vehicle: along it, and the side; of hood and trunk.
 _SIDE_DOORS = ((0.45, -1.0), (0.45, 1.0), (-0.05, -1.0), (-0.05, 1.0))
 _LIDS = (0.5, -0.6)
@@ -68,35 +67,25 @@ _FRONT: tuple[Patch, ...] = (
 
 
 class Shape(NamedTuple):
-    """Triangles (n, 3, 3) in the actor's frame, with tags, colours and levels (n)."""
+    """Triangles (n, 3, 3) in the actor's frame, with tags, colours, levels, shades and glow (n)."""
 
     points: Floats
     tags: Bytes
     colours: Bytes
     levels: Bytes
-
-
-def box_corners(half_x: float, half_y: float, half_z: float) -> Floats:
-    """The corners (8, 3) of a box around the origin; bit 0 of a number is x, 1 is y, 2 is z."""
-    number = np.arange(8)
-    bits = np.stack((number & 1, number >> 1 & 1, number >> 2), axis=1)
-    return (2.0 * bits - 1.0) * np.array([half_x, half_y, half_z])
-
-
-def box_triangles(corners: Floats) -> Floats:
-    """The twelve triangles of a box from its corners (8, 3)."""
-    return np.array(
-        [corners[[f[i] for i in three]] for f in _FACES for three in ((0, 1, 2), (0, 2, 3))]
-    )
+    shades: Floats
+    glow: Bytes
 
 
 class _Pieces:
     """Collects the triangles of a shape."""
 
-    def __init__(self, tag: int) -> None:
+    def __init__(self, tag: int, material: Material) -> None:
         self.tag = tag
+        self._material = material
         self._points: list[Floats] = []
-        self._rows: list[tuple[int, int, int, int, int]] = []
+        self._rows: list[tuple[int, ...]] = []
+        self._shades: list[Direction] = []
 
     def box(
         self,
@@ -105,8 +94,12 @@ class _Pieces:
         colour: Colour,
         tag: int | None = None,
     ) -> None:
-        points = box_triangles(box_corners(*half) + np.array(centre))
-        self._take(points, self.tag if tag is None else tag, colour, SURFACE)
+        corners = box_corners(*half) + np.array(centre)
+        for piece in painted_box(corners, colour, self._material):
+            self._take(
+                piece.points, self.tag if tag is None else tag, piece.colour, SURFACE,
+                piece.glow, piece.shade,
+            )  # fmt: skip
 
     def patches(
         self,
@@ -127,13 +120,25 @@ class _Pieces:
                 around = around[::-1]
             self._take(np.stack((around[[0, 1, 2]], around[[0, 2, 3]])), self.tag, colour, PAINT)
 
-    def _take(self, points: Floats, tag: int, colour: Colour, level: int) -> None:
+    def _take(
+        self,
+        points: Floats,
+        tag: int,
+        colour: Colour,
+        level: int,
+        glow: Colour = (0, 0, 0),
+        shade: Direction = (0.0, 0.0, 0.0),
+    ) -> None:
         self._points.append(points)
-        self._rows.extend([(tag, *colour, level)] * len(points))
+        self._rows.extend([(tag, *colour, level, *glow)] * len(points))
+        self._shades.extend([shade] * len(points))
 
     def shape(self) -> Shape:
         rows = np.array(self._rows, dtype=np.uint8)
-        return Shape(np.concatenate(self._points), rows[:, 0], rows[:, 1:4], rows[:, 4])
+        return Shape(
+            np.concatenate(self._points), rows[:, 0], rows[:, 1:4], rows[:, 4],
+            np.array(self._shades), rows[:, 5:8],
+        )  # fmt: skip
 
 
 def look_of(actor: Actor) -> int:
@@ -143,15 +148,18 @@ def look_of(actor: Actor) -> int:
     return actor.light.state if isinstance(actor, LightActor) else 0
 
 
-def shape_of(actor: Actor) -> Shape | None:
-    """The shape of an actor; None if it is not to be seen."""
+def shape_of(actor: Actor, material: Material = PLAIN) -> Shape | None:
+    """The shape of an actor; None if it is not to be seen.
+
+    :param material: what clients have painted it with
+    """
     tag = actor.blueprint.semantic_tag
     if isinstance(actor, SignActor):
-        return _sign(actor, tag)
+        return _sign(actor, tag, material)
     box = actor.bounding_box
     if min(box.extent) <= 0.0:
         return None
-    pieces = _Pieces(tag)
+    pieces = _Pieces(tag, material)
     shirt = _SHIRTS[actor.id % len(_SHIRTS)]
     if actor.blueprint.kind == "walker":
         _paint_person(pieces, box, shirt)
@@ -209,10 +217,10 @@ def _paint_person(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
             pieces.patches(centre, half, axis, side, parts)
 
 
-def _sign(actor: SignActor, tag: int) -> Shape:
+def _sign(actor: SignActor, tag: int, material: Material) -> Shape:
     """A pole from the ground up to the plate or the lamps."""
     signal = actor.signal
-    pieces = _Pieces(tag)
+    pieces = _Pieces(tag, material)
     light = isinstance(actor, LightActor)
     width, height = actor.size()
     if light:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.mesh import Mesh, MeshBuilder
-from ros2_cosim.carla_headless.sensing.shapes import box_corners, box_triangles
+from ros2_cosim.carla_headless.sensing.painted import box_corners, painted_box
 from ros2_cosim.carla_headless.street_lights import StreetLights
 from ros2_cosim.carla_headless.things import Thing, Things
 
@@ -38,4 +38,5 @@ def _box(
     """A box above the thing's foot, whose middle is so high [m]."""
     corners = box_corners(*half) + np.array((0.0, 0.0, middle))
     placed = axes_of(thing.pose).outside(corners)
-    builder.add(box_triangles(placed), thing.label, colour)
+    for piece in painted_box(placed, colour, thing.material):
+        builder.add(piece.points, thing.label, piece.colour, glow=piece.glow, shade=piece.shade)

@@ -14,6 +14,7 @@ from ros2_cosim.kernel.model import Sector
 from ros2_cosim.vds.controllable import Controllable
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,
+    ChangeValueRequest,
     IoRequest,
     TargetsRequest,
     plain_output,
@@ -22,7 +23,14 @@ from ros2_cosim.vds.data_port.messages import (
 )
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.data_port.telemetry import Telemetry
-from ros2_cosim.vds.data_port.view import HISTORY, CommandTarget, RunPicture, known_vehicle
+from ros2_cosim.vds.data_port.view import (
+    HISTORY,
+    ChangeTarget,
+    CommandTarget,
+    NoChanges,
+    RunPicture,
+    known_vehicle,
+)
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 _PAGES = {
@@ -31,6 +39,7 @@ _PAGES = {
     "/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
     "/world.js": ("world.js", "text/javascript; charset=utf-8"),
     "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
+    "/parameters.js": ("parameters.js", "text/javascript; charset=utf-8"),
     "/start.js": ("start.js", "text/javascript; charset=utf-8"),
     "/scene3d.js": ("scene3d.js", "text/javascript; charset=utf-8"),
 }
@@ -89,6 +98,7 @@ class DataPortApi:
     :param number: tells a page this run from others at the same address
     :param starts: whether runs are started at the same address: ``/api/scenarios``
     :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one
+    :param changes: lets parameters change, and faults be switched
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -105,12 +115,14 @@ class DataPortApi:
         number: int = 0,
         starts: bool = False,
         camera: Callable[[int], bytes | None] = lambda number: None,
+        changes: ChangeTarget | None = None,
     ) -> None:
         self._name = name
         self._number = number
         self._history = history
         self._starts = starts
         self._camera = camera
+        self._changes = changes or NoChanges()
         self._lines, self._sectors = lines, [sector._asdict() for sector in sectors]
         self._control = control
         self._view = view
@@ -123,6 +135,7 @@ class DataPortApi:
             "/api/scene": {"GET": self._scene},
             "/api/camera": {"GET": self._image},
             "/api/history": {"GET": self._past},
+            "/api/changes": {"GET": self._changeable, "POST": self._change_value},
             "/api/state": {"GET": self._state},
             "/api/io": {"POST": self._io},
             "/api/io/targets": {"GET": self._targets, "POST": self._set_targets},
@@ -194,6 +207,14 @@ class DataPortApi:
         else:
             self._control.set_rate(request.rate)
         return json_answer(200, {"name": self._name, **plain_status(self._control.status())})
+
+    def _changeable(self, query: str, body: bytes) -> HttpAnswer:
+        return json_answer(200, {"changes": self._changes.values()})
+
+    def _change_value(self, query: str, body: bytes) -> HttpAnswer:
+        request = read_document(ChangeValueRequest, body)
+        self._changes.request(request.set, request.to)
+        return self._changeable(query, body)
 
     def _state(self, query: str, body: bytes) -> HttpAnswer:
         target = self._commandable()

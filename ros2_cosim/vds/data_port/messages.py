@@ -71,6 +71,16 @@ class ChangeRunRequest(PortDocument):
     )
 
 
+class ChangeValueRequest(PortDocument):
+    """Another value of a parameter, or a fault that is switched, from now on."""
+
+    set: str = Field(
+        description="One of the paths that GET tells: participants.NAME.parameters.KEY, or "
+        "faults.NAME.active."
+    )
+    to: Any = Field(description="The new value.")
+
+
 def read_document(kind: type[_Document], body: bytes) -> _Document:
     """Read a request's document.
 

@@ -9,7 +9,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from ros2_cosim import __version__
-from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, TargetsRequest
+from ros2_cosim.vds.data_port.messages import (
+    ChangeRunRequest,
+    ChangeValueRequest,
+    IoRequest,
+    TargetsRequest,
+)
 from ros2_cosim.vds.vehicle_plant import PlantState
 
 _NUMBER = {"type": "number"}
@@ -53,7 +58,7 @@ def openapi() -> dict[str, Any]:
             optional=("number",),
         ),
     }
-    for model in (IoRequest, ChangeRunRequest, TargetsRequest):
+    for model in (IoRequest, ChangeRunRequest, ChangeValueRequest, TargetsRequest):
         schemas |= schemas_of(model)
     query = {"name": "vehicle", "in": "query", "schema": {"type": "string"}}
     return {
@@ -75,6 +80,10 @@ def openapi() -> dict[str, Any]:
                 | {"parameters": [{"name": "id", "in": "query", "schema": {"type": "integer"}}]}
             },
             "/api/history": {"get": operation("Speeds, gaps and accelerations of the last time")},
+            "/api/changes": {
+                "get": operation("Parameters and faults that may be changed, with their values"),
+                "post": operation("Change one of them from now on", None, "ChangeValueRequest"),
+            },
             "/api/state": {
                 "get": operation("Measured states and commands") | {"parameters": [query]}
             },

@@ -225,3 +225,31 @@ def known_vehicle(target: CommandTarget, vehicle: str) -> str:
             f"vehicle: found {vehicle!r}; allowed are {', '.join(target.vehicles())}"
         )
     return vehicle
+
+
+class ChangeTarget(Protocol):
+    """What lets parameters change while a run goes on; any thread may call."""
+
+    def values(self) -> list[dict[str, Any]]:
+        """``path`` and ``value`` of all that may be changed."""
+
+    def request(self, path: str, to: Any) -> None:
+        """Ask for another value, which holds soon.
+
+        :raises ConfigurationError: it may not be changed, or not to that
+        """
+
+
+class NoChanges:
+    """Nothing may be changed."""
+
+    def values(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
+
+    def request(self, path: str, to: Any) -> None:
+        """Refuse.
+
+        :raises ConfigurationError: always
+        """
+        raise ConfigurationError(f"set: found '{path}'; this run lets nothing change")

@@ -3,6 +3,7 @@
 
 import { LineChart, Scene, colourOf, drawHistogram } from "./drawing.js";
 import { Scene3D } from "./scene3d.js";
+import { Parameters } from "./parameters.js";
 import { Starter } from "./start.js";
 import { Cameras } from "./world.js";
 
@@ -74,6 +75,7 @@ async function change(request) {
 }
 
 const starter = new Starter(ask, complain);
+const parameters = new Parameters(ask, complain);
 
 function number(value, decimals, unit = "") {
   return value === null || value === undefined ? "–" : `${value.toFixed(decimals)}${unit}`;
@@ -159,6 +161,7 @@ async function renew() {
   episode = null;
   scene.forget();
   await recall();
+  await parameters.renew();
 }
 
 function remember(run, vehicles) {
@@ -342,4 +345,4 @@ element("rate").addEventListener("change", () => {
   element("rate").blur();
   change({ action: "rate", rate: value === "max" ? null : Number(value) });
 });
-recall().catch((error) => complain(error.message)).then(watch);
+recall().then(() => parameters.renew()).catch((error) => complain(error.message)).then(watch);

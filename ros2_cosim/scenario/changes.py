@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes different during a run: parameters that models let change, and faults.
+
+A change acts from the first activation at its time on. So a run in which a user has made changes is
+repeated by a scenario that declares them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ros2_cosim.documents.files import read_bounded, write_atomically
+from ros2_cosim.documents.plain_data import json_value
+from ros2_cosim.documents.settings import Section, read_section
+from ros2_cosim.faults.faulty import Faulty
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model, Wrapper
+from ros2_cosim.kernel.participant import Step
+from ros2_cosim.scenario.declaration import declare
+from ros2_cosim.scenario.schema import ChangeSettings, Scenario
+
+CHANGES_FILE: Final = "changes.json"
+"""What a user has changed during a run, beside its scenario."""
+
+#: More changes are made by no hand.
+MAX_CHANGES: Final = 10_000
+_MAX_BYTES: Final = 10_000_000
+
+
+class Changeable(NamedTuple):
+    """Something that may be changed: its path, and its present value."""
+
+    path: str
+    value: Any
+
+
+def changeable(scenario: Scenario) -> Iterator[Changeable]:
+    """All that may be changed during a run."""
+    for name in scenario.participants:
+        declaration = declare(scenario, name)
+        for key in declaration.traits.changeable:
+            value = declaration.parameters.model_dump(mode="json")[key]
+            yield Changeable(f"participants.{name}.parameters.{key}", value)
+    for fault, settings in scenario.faults.items():
+        yield Changeable(f"faults.{fault}.active", settings.active)
+
+
+def changed(scenario: Scenario, path: str, to: Any, where: str = "set") -> Scenario:
+    """The scenario with one other value.
+
+    :param where: how messages call the place that names the path
+    :raises ConfigurationError: it may not be changed during a run, or not to that
+    """
+    known = [each.path for each in changeable(scenario)]
+    if path not in known:
+        raise ConfigurationError(
+            f"{where}: found '{path}'; allowed during a run are {', '.join(known) or 'none'}"
+        )
+    section, name, *rest = path.split(".")
+    if section == "faults":
+        if not isinstance(to, bool):
+            raise ConfigurationError(f"{where}: {path}: found {to!r}; allowed is true or false")
+        fault = scenario.faults[name].model_copy(update={"active": to})
+        return scenario.model_copy(update={"faults": {**scenario.faults, name: fault}})
+    former = scenario.participants[name]
+    parameters = {**former.parameters, rest[-1]: to}
+    participant = former.model_copy(update={"parameters": parameters})
+    result = scenario.model_copy(
+        update={"participants": {**scenario.participants, name: participant}}
+    )
+    declaration = declare(result, name)
+    assert declaration.parameters is not None
+    declaration.check()
+    return result
+
+
+def target_of(scenario: Scenario, path: str) -> str:
+    """The participant that a change is about."""
+    section, name, *_ = path.split(".")
+    return scenario.faults[name].port.partition(".")[0] if section == "faults" else name
+
+
+def apply(scenario: Scenario, path: str, model: Model) -> None:
+    """Let a participant's model have a value as the scenario says it.
+
+    :param model: with all that stands around it
+    """
+    section, name, *_ = path.split(".")
+    if section == "faults":
+        for layer in _layers(model):
+            if isinstance(layer, Faulty):
+                layer.switch(name, scenario.faults[name].active)
+        return
+    *_, innermost = _layers(model)
+    innermost.change_parameters(declare(scenario, name).parameters)
+
+
+def _layers(model: Model) -> Iterator[Model]:
+    yield model
+    while isinstance(model, Wrapper):
+        model = model.inner
+        yield model
+
+
+class _Due(NamedTuple):
+    at: int
+    path: str
+    scenario: Scenario
+
+
+class Changing(Wrapper):
+    """A model that is changed at declared times.
+
+    :param scenario: as it is at the start
+    :param due: its changes, in order of time
+    """
+
+    def __init__(self, inner: Model, scenario: Scenario, due: Sequence[_Due]) -> None:
+        super().__init__(inner)
+        self._scenario = scenario
+        self._due = due
+        self._done = 0
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Activate the model, changed as it is to be by then."""
+        self._change(step.time)
+        return self._inner.activate(step)
+
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
+        """The same for a single message."""
+        self._change(step.time)
+        return self._inner.handle_message(port, step)
+
+    def answer_service(self, name: str, request: Any, step: Step) -> Any:
+        """The same for a request."""
+        self._change(step.time)
+        return self._inner.answer_service(name, request, step)
+
+    def save_state(self) -> Any:
+        """How many changes have been made, and the state of the model."""
+        return [self._done, self._inner.save_state()]
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        done, inner = state
+        self._inner.restore_state(inner)
+        self._undo()
+        while self._done < done:
+            self._make_next()
+
+    def release(self) -> Model:
+        """Give up the model as it was at the start."""
+        self._undo()
+        return super().release()
+
+    def _undo(self) -> None:
+        self._done = 0
+        for path in {due.path: None for due in self._due}:
+            apply(self._scenario, path, self._inner)
+
+    def _change(self, time: int) -> None:
+        while self._done < len(self._due) and self._due[self._done].at <= time:
+            self._make_next()
+
+    def _make_next(self) -> None:
+        due = self._due[self._done]
+        self._done += 1
+        apply(due.scenario, due.path, self._inner)
+
+
+def with_changes(scenario: Scenario, name: str, model: Model) -> Model:
+    """Put the declared changes of a participant around its model; the model itself without any.
+
+    :raises ConfigurationError: something may not be changed, or not to that
+    """
+    due, now = [], scenario
+    for change in check_changes(scenario):
+        if target_of(scenario, change.set) == name:
+            now = changed(now, change.set, change.to)
+            due.append(_Due(change.at, change.set, now))
+    return Changing(model, scenario, due) if due else model
+
+
+def check_changes(scenario: Scenario) -> list[ChangeSettings]:
+    """The changes of a scenario in order of time.
+
+    :raises ConfigurationError: something may not be changed, or not to that
+    """
+    if len(scenario.changes) > MAX_CHANGES:
+        raise ConfigurationError(
+            f"changes: found {len(scenario.changes)}; allowed are {MAX_CHANGES}"
+        )
+    for number, change in enumerate(scenario.changes):
+        changed(scenario, change.set, change.to, f"changes.{number}.set")
+    return sorted(scenario.changes, key=lambda change: change.at)
+
+
+class _Record(Section):
+    format: int = 1
+    changes: tuple[ChangeSettings, ...]
+
+
+def write_changes(directory: Path, changes: Sequence[ChangeSettings]) -> None:
+    """Write what a user has changed during a run."""
+    content = _Record(changes=tuple(changes)).model_dump(mode="json")
+    write_atomically(directory / CHANGES_FILE, json.dumps(content, indent=1) + "\n")
+
+
+def with_recorded_changes(scenario: Scenario, directory: Path) -> Scenario:
+    """The scenario with what a user has changed during a run, if anything.
+
+    :raises ConfigurationError: the record cannot be read
+    """
+    path = directory / CHANGES_FILE
+    if not path.exists():
+        return scenario
+    try:
+        data = json_value(read_bounded(path, _MAX_BYTES).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from None
+    found = read_section(_Record, data, origin=str(path)).changes
+    return scenario.model_copy(update={"changes": (*scenario.changes, *found)})
