@@ -58,6 +58,7 @@ FIRST_STRANGER_ID: Final = 1_000_000
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
 _WALKER_MIDDLE: Final = 0.93  # of CARLA's adults, above their feet
 _NS: Final = 1e9
+_REVERSE_BELOW: Final = 0.5  # m/s forwards
 _LEAST_WANTED: Final = 0.1  # m/s, what a vehicle that is to stand still wants all the same
 
 
@@ -71,7 +72,8 @@ class SceneCollision(NamedTuple):
 class ActorCommand(NamedTuple):
     """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers).
 
-    A ``throttle`` below zero is that of the reverse gear.
+    A ``throttle`` below zero is that of the reverse gear; while the vehicle rolls forwards it is
+    zero.
     """
 
     throttle: float
@@ -386,7 +388,10 @@ class Scene:
                 f"vehicle '{vehicle.spec.name}': {command}: throttle and brake must be finite "
                 "numbers, steer one or None (lane keeping)"
             )
-        return command.throttle, command.brake, steer
+        throttle = command.throttle
+        if throttle < 0.0 and self._readings[vehicle.spec.name].odometry.vx > _REVERSE_BELOW:
+            throttle = 0.0  # a gearbox refuses the reverse gear while the vehicle rolls forwards
+        return throttle, command.brake, steer
 
     def _decide(self, vehicle: SceneVehicle) -> None:
         """Let lane keeping and driver act, once per control period."""

@@ -45,8 +45,8 @@ class ControlCommand(NamedTuple):
 
     ``acceleration`` is the demanded acceleration u in m/s^2 (sent on by V2V); ``throttle``
     and ``brake`` are pedal positions 0..1; ``steer`` is -1..1, positive to the left. A throttle
-    below zero, down to -1, is that of the reverse gear. Where both pedals are NaN the vehicle finds
-    them for the acceleration itself.
+    below zero, down to -1, is that of the reverse gear, and none while the vehicle rolls forwards.
+    Where both pedals are NaN the vehicle finds them for the acceleration itself.
     """
 
     acceleration: float

@@ -25,7 +25,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.checkpoint import NEXT_TIME, Checkpoint, Entry, Stop, read_checkpoint
 from ros2_cosim.record.summary import BranchChange, BranchOrigin
 from ros2_cosim.run.checkpoints import plain_scenario
-from ros2_cosim.scenario.composition import changed
+from ros2_cosim.scenario.composition import with_overrides
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 _NS = 1e9
@@ -43,7 +43,9 @@ def scenario_of(path: Path, overrides: Sequence[str]) -> Scenario:
     :raises ConfigurationError: it is no checkpoint, or a change is wrong
     """
     origin = f"of {path}"
-    return make_scenario(changed(read_checkpoint(path).header.scenario, overrides, origin), origin)
+    return make_scenario(
+        with_overrides(read_checkpoint(path).header.scenario, overrides, origin), origin
+    )
 
 
 def check_branch(path: Path, scenario: Scenario) -> int:

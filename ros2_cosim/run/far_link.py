@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.run.starter_channel import EarlyLeave, Message, Required
+from ros2_cosim.run.starter_channel import ChannelMessage, EarlyLeave, Required
 
 #: A longer line is no message. The scenario of a run with thousands of participants is one [bytes].
 LINE_LIMIT = 64 << 20
@@ -41,14 +41,14 @@ _HASH_BYTES = 16
 _NONCE_BYTES = 16
 
 
-class Joined(Message):
+class Joined(ChannelMessage):
     """From the part, first: the version of this package there."""
 
     kind: Literal["joined"] = "joined"
     version: str
 
 
-class FarProcess(Message):
+class FarProcess(ChannelMessage):
     """A process to be started; see :class:`ros2_cosim.scenario.plan.Process`."""
 
     name: str
@@ -65,7 +65,7 @@ class FarProcess(Message):
     ros_arguments: tuple[str, ...] = Field(strict=False)
 
 
-class Part(Message):
+class Part(ChannelMessage):
     """To the part, first: what it has to do.
 
     ``directory`` is where the files of the scenario are on the host of the run, ``within`` the same
@@ -89,7 +89,7 @@ class Part(Message):
     namespace: str
 
 
-class FarLine(Message):
+class FarLine(ChannelMessage):
     """A process printed a line."""
 
     kind: Literal["line"] = "line"
@@ -97,26 +97,26 @@ class FarLine(Message):
     text: str
 
 
-class PartFailed(Message):
+class PartFailed(ChannelMessage):
     """The part cannot go on."""
 
     kind: Literal["part_failed"] = "part_failed"
     reason: str
 
 
-class EndPart(Message):
+class EndPart(ChannelMessage):
     """To the part: end in order."""
 
     kind: Literal["end"] = "end"
 
 
-class Ended(Message):
+class Ended(ChannelMessage):
     """From the part, last: nothing of it runs any more."""
 
     kind: Literal["ended"] = "ended"
 
 
-class Alive(Message):
+class Alive(ChannelMessage):
     """A sign of life."""
 
     kind: Literal["alive"] = "alive"

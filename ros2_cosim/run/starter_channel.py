@@ -49,24 +49,24 @@ _SIGN_S = 1.0
 _CHUNK = 65_536
 
 
-class Message(Section, strict=True):
+class ChannelMessage(Section, strict=True):
     """What one side sends: nothing in it is turned into another type."""
 
 
-class Hello(Message):
+class Hello(ChannelMessage):
     """The first message of a process: its name in the plan."""
 
     kind: Literal["hello"] = "hello"
     process: str
 
 
-class Ready(Message):
+class Ready(ChannelMessage):
     """A server accepts clients."""
 
     kind: Literal["ready"] = "ready"
 
 
-class Progress(Message):
+class Progress(ChannelMessage):
     """The clock's sign of life: simulated time [ns], and whether the run stands on request."""
 
     kind: Literal["progress"] = "progress"
@@ -74,20 +74,20 @@ class Progress(Message):
     resting: bool = False
 
 
-class Over(Message):
+class Over(ChannelMessage):
     """All participants have stopped in order: from now on the processes of the run end."""
 
     kind: Literal["over"] = "over"
 
 
-class Failed(Message):
+class Failed(ChannelMessage):
     """The process ends because of an error of its own; ``reason`` names its place."""
 
     kind: Literal["failed"] = "failed"
     reason: str
 
 
-class EarlyLeave(Message):
+class EarlyLeave(ChannelMessage):
     """A participant has ended before its time, and how; the process may go on with others."""
 
     kind: Literal["early_leave"] = "early_leave"
@@ -95,14 +95,14 @@ class EarlyLeave(Message):
     how: str
 
 
-class Required(Message):
+class Required(ChannelMessage):
     """The participants that the system controller has named as required."""
 
     kind: Literal["required"] = "required"
     participants: tuple[str, ...] = Field(strict=False)
 
 
-class Shares(Message):
+class Shares(ChannelMessage):
     """Several participants share a thread of the process; in the memory stands whose turn it is."""
 
     kind: Literal["shares"] = "shares"

@@ -62,7 +62,7 @@ def read_whole(path: Path) -> dict[str, Any]:
     return data
 
 
-def changed(data: dict[str, Any], overrides: Sequence[str], origin: str) -> dict[str, Any]:
+def with_overrides(data: dict[str, Any], overrides: Sequence[str], origin: str) -> dict[str, Any]:
     """Plain data of a scenario that is resolved already, changed.
 
     :param overrides: ``dotted.key=value`` texts, applied in order

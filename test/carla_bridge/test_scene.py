@@ -97,6 +97,14 @@ def test_followers_obey_commands_and_keep_their_lane() -> None:
         assert scene.read()[name].odometry.y == pytest.approx(-5.25, abs=0.02)
 
 
+def test_the_reverse_gear_is_refused_while_the_vehicle_rolls_forwards() -> None:
+    coasting, pushed = _started(platoon()), _started(platoon())
+    for _ in range(100):
+        coasting.step({"follower1": ActorCommand(0.0, 0.0)})
+        pushed.step({"follower1": ActorCommand(-1.0, 0.0)})
+    assert pushed.read() == coasting.read()
+
+
 def test_lane_keeping_and_driver_act_once_per_control_period() -> None:
     world = InProcessWorld()
     scene = Scene(world, platoon(leader_s=1000.0, control_period_ns=30_000_000))

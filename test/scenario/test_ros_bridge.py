@@ -35,7 +35,7 @@ from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.composition import changed, resolved
+from ros2_cosim.scenario.composition import resolved, with_overrides
 from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph
 
@@ -424,7 +424,7 @@ def test_forms_of_the_key(value: Any, vehicles: int, packages: Path) -> None:
 
 
 def test_it_can_be_set_from_the_command_line(packages: Path) -> None:
-    found = changed({**data(packages), "ros_bridge": False}, ["ros_bridge=ego"], "test")
+    found = with_overrides({**data(packages), "ros_bridge": False}, ["ros_bridge=ego"], "test")
     assert "ros_bridge" in found["participants"]
 
 
