@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.interfaces.records import Odometry, RoadUser
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.sample import Sample
 from ros2_cosim.models.frames import forward_axis
 
 #: A way along lanes to a point is looked for so many times as far as the straight line to it, ...
@@ -108,6 +110,17 @@ class LaneBoxes:
     def __init__(self, road: LaneGeometry) -> None:
         self.road = road
         self._kept: dict[int, _Kept] = {}
+        self._fleets: dict[tuple[tuple[str, float, float], ...], Fleet] = {}
+
+    def fleet(self, vehicles: Sequence[tuple[str, float, float]]) -> Fleet:
+        """Return what finds the boxes of these vehicles: input port, length and width [m] of each.
+
+        All that ask for the same ones share it.
+        """
+        key = tuple(vehicles)
+        if key not in self._fleets:
+            self._fleets[key] = Fleet(self, key)
+        return self._fleets[key]
 
     def vehicle(self, odometry: Odometry, length: float, width: float, hint: Any = None) -> LaneBox:
         """Return the box of a vehicle whose odometry gives the centre of its footprint.
@@ -142,6 +155,67 @@ class LaneBoxes:
         if len(self._kept) >= self.MAX_KEPT:
             self._kept.clear()
         self._kept[id(source)] = _Kept(source, hint, box)
+
+
+class _Look:
+    """The boxes and positions of vehicles, found from samples and earlier positions."""
+
+    __slots__ = ("before", "boxes", "positions", "samples")
+
+    def __init__(
+        self,
+        samples: list[Sample | None],
+        before: tuple[Any, ...],
+        boxes: list[LaneBox | None],
+        positions: tuple[Any, ...],
+    ) -> None:
+        self.samples = samples
+        self.before = before
+        self.boxes = boxes
+        self.positions = positions
+
+
+class Fleet:
+    """The boxes of several vehicles: found once for all models that look at the same samples.
+
+    What is shared never changes a result. See :meth:`LaneBoxes.fleet`.
+    """
+
+    def __init__(self, boxes: LaneBoxes, vehicles: Sequence[tuple[str, float, float]]) -> None:
+        self._boxes = boxes
+        self._ports = [port for port, _, _ in vehicles]
+        self._sizes = [(length, width) for _, length, width in vehicles]
+        # One object: participants may run in threads.
+        self._newest = _Look([], (), [], ())
+
+    def nowhere(self) -> tuple[Any, ...]:
+        """Return the positions of vehicles that have not been seen."""
+        return (None,) * len(self._ports)
+
+    def look(
+        self, before: tuple[Any, ...], latest: Mapping[str, Sample | None]
+    ) -> tuple[list[LaneBox | None], tuple[Any, ...]]:
+        """Return the box of each vehicle, None of one without a sample, and all positions.
+
+        :param before: the positions that the last look of the same model has returned
+        :param latest: input port -> newest sample of an odometry
+        """
+        samples = [latest[port] for port in self._ports]
+        newest = self._newest
+        if samples == newest.samples and (before is newest.before or before == newest.before):
+            return newest.boxes, newest.positions
+        found: list[LaneBox | None] = []
+        positions: list[Any] = []
+        for (length, width), sample, hint in zip(self._sizes, samples, before, strict=True):
+            if sample is None:
+                found.append(None)
+                positions.append(hint)
+            else:
+                box = self._boxes.vehicle(sample.value, length, width, hint)
+                found.append(box)
+                positions.append(box.position)
+        newest = self._newest = _Look(samples, before, found, tuple(positions))
+        return found, newest.positions
 
 
 def fixed_box(

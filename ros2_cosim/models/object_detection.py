@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.interfaces.records import (
     DetectedObject,
     ObjectList,
-    Odometry,
     RoadUsers,
     StaticObjects,
 )
@@ -26,6 +25,9 @@ from ros2_cosim.models.lane_frame import (
 )
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
+#: What is further away than it can see is left out early, with so much to spare [m].
+_MORE_REACH: Final = 1.0
+
 Vehicle = tuple[str, VehicleInfo]
 """Name, identity and size."""
 
@@ -34,8 +36,8 @@ class Detector:
     """The sensor of one vehicle; see :class:`~.object_sensor.ObjectSensor` for what it reports.
 
     :param boxes: the road with what is on it
-    :param ego: the vehicle that carries it
-    :param others: all other vehicles
+    :param ego: name of the vehicle that carries it
+    :param vehicles: all vehicles, this one among them
     :param view: what it can see
     :param mounting: of the sensor ahead of and left of the vehicle's centre [m], sine and cosine
         of the direction in which it looks
@@ -50,8 +52,8 @@ class Detector:
         self,
         boxes: LaneBoxes,
         *,
-        ego: Vehicle,
-        others: Sequence[Vehicle],
+        ego: str,
+        vehicles: Sequence[Vehicle],
         view: FieldOfView,
         mounting: tuple[float, float, float, float],
         max_lateral: float,
@@ -62,13 +64,13 @@ class Detector:
     ) -> None:
         self._boxes = boxes
         self._view = view
-        name, info = ego
         #: Input of the own odometry.
-        self.ego_port = f"odometry/{name}"
-        self._ego_info = info
-        self._ports = [f"odometry/{name}" for name, _ in others]
-        self._sizes = [(info.length, info.width) for _, info in others]
-        self._identities = [(info.id, info.classification) for _, info in others]
+        self.ego_port = f"odometry/{ego}"
+        self._own = [name for name, _ in vehicles].index(ego)
+        self._identities = [(info.id, info.classification) for _, info in vehicles]
+        self._fleet = boxes.fleet(
+            [(f"odometry/{name}", info.length, info.width) for name, info in vehicles]
+        )
         self._ahead, self._left, self._sin, self._cos = mounting
         self._max_lateral = max_lateral
         self._probability = probability
@@ -77,8 +79,7 @@ class Detector:
         self._stream = stream
         self._streams: dict[int, RandomStream] = {}
         #: Where each vehicle was seen last, from which it is looked for again.
-        self._ego_hint: Any = None
-        self._hints: list[Any] = [None] * len(self._ports)
+        self._positions = self._fleet.nowhere()
         self._user_hints: dict[int, Any] = {}
         self._static: StaticObjects | None = None
         self._static_boxes: list[LaneBox] = []
@@ -92,10 +93,10 @@ class Detector:
         own = latest[self.ego_port]
         if own is None:
             return ObjectList(())
-        info = self._ego_info
-        ego = self._boxes.vehicle(own.value, info.length, info.width, self._ego_hint)
-        self._ego_hint = ego.position
-        boxes, identities = self._others(latest)
+        fleet, self._positions = self._fleet.look(self._positions, latest)
+        ego = fleet[self._own]
+        assert ego is not None
+        boxes, identities = self._others(ego, fleet)
         users = latest.get("traffic")
         if users is not None:
             self._add_users(ego, users.value, boxes, identities)
@@ -124,19 +125,18 @@ class Detector:
         return ObjectList(tuple(found))
 
     def _others(
-        self, latest: Mapping[str, Sample | None]
+        self, ego: LaneBox, fleet: Sequence[LaneBox | None]
     ) -> tuple[list[LaneBox], list[tuple[int, int]]]:
-        """The boxes of the other vehicles as far as they are known, and their identities."""
-        kept, hints, sizes = self._boxes, self._hints, self._sizes
+        """The other vehicles that may be in reach, and their identities."""
+        reach = self._view.reach + abs(self._ahead) + abs(self._left) + _MORE_REACH
         boxes: list[LaneBox] = []
         identities: list[tuple[int, int]] = []
-        for index, port in enumerate(self._ports):
-            sample = latest[port]
-            if sample is not None:
-                odometry: Odometry = sample.value
-                length, width = sizes[index]
-                box = kept.vehicle(odometry, length, width, hints[index])
-                hints[index] = box.position
+        for index, box in enumerate(fleet):
+            if box is None or index == self._own:
+                continue
+            dx, dy = box.x - ego.x, box.y - ego.y
+            limit = reach + box.length + box.width
+            if dx * dx + dy * dy <= limit * limit:
                 boxes.append(box)
                 identities.append(self._identities[index])
         return boxes, identities

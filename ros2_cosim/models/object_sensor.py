@@ -25,7 +25,7 @@ from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.atmosphere import Atmosphere, Principle, conditions_of
 from ros2_cosim.models.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
+from ros2_cosim.models.lane_frame import Fleet, LaneBox, LaneBoxes
 from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, ROAD_USERS, STATIC_OBJECTS
 from ros2_cosim.models.object_detection import Detector
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
@@ -172,8 +172,8 @@ class ObjectSensor(Model):
         stream = partial(RandomStream, context.run_seed, context.name)
         self._detector = Detector(
             boxes or scene_boxes(context),
-            ego=(ego, info),
-            others=[(name, other) for name, other in vehicles.items() if name != ego],
+            ego=ego,
+            vehicles=list(vehicles.items()),
             view=FieldOfView(
                 parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
             ),
@@ -227,5 +227,5 @@ class ObjectSensor(Model):
 _STATE = SavedAttributes(
     parts=(Detector, FalseDetections),
     values=(LaneBox,),
-    constants=(Atmosphere, LaneBoxes, FieldOfView),
+    constants=(Atmosphere, Fleet, LaneBoxes, FieldOfView),
 )
