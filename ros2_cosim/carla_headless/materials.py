@@ -8,8 +8,9 @@ a box, its first row on top; on roads and on the land lies its mean.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum
 from typing import Final, NamedTuple
+
+from ros2_cosim.kernel.exactmath import total
 
 CELLS: Final = 8
 
@@ -101,7 +102,7 @@ def grid_of(width: int, height: int, pixels: Sequence[Sequence[float]], scale: f
             for x in range(column * width // columns, (column + 1) * width // columns)
         ]
         red, green, blue, alpha = (
-            min(1.0, max(0.0, fsum(pixel[part] for pixel in cell) / (scale * len(cell))))
+            min(1.0, max(0.0, total(pixel[part] for pixel in cell) / (scale * len(cell))))
             for part in range(4)
         )
         return red, green, blue, alpha
@@ -111,7 +112,7 @@ def grid_of(width: int, height: int, pixels: Sequence[Sequence[float]], scale: f
 
 def _mean(grid: Mosaic) -> Mosaic:
     cells = [cell for row in grid.rows for cell in row]
-    red, green, blue, alpha = (fsum(c[part] for c in cells) / len(cells) for part in range(4))
+    red, green, blue, alpha = (total(c[part] for c in cells) / len(cells) for part in range(4))
     return Mosaic((((red, green, blue, alpha),),))
 
 
