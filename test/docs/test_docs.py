@@ -182,6 +182,8 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         "--nthreads",
         "--show-args",
         "--no-deps",
+        "--runtime",
+        "--scope",
         "--user",
         "--target",
         "--config",
