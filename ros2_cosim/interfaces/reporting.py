@@ -6,8 +6,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.interfaces.protocol import ForeignMessageError, ParticipantReport
+from ros2_cosim.kernel.errors import CosimError, ParticipantError
+from ros2_cosim.kernel.loading import line_of
+from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 
 #: The parts of a model's report that go to the recorder as they are.
@@ -18,8 +22,22 @@ NO_PROGRESS = "no progress"
 
 
 def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
-    """Activations, trace hash, compute time, messages sent by each port; what the model says."""
-    report = runtime.model.report()
+    """Activations, trace hash, compute time, messages sent by each port; what the model says.
+
+    :raises ParticipantError: the model's report failed, or is none
+    """
+    try:
+        return _report_of(runtime, runtime.model.report())
+    except CosimError:
+        raise
+    except Exception as error:
+        raise ParticipantError(
+            f"participant '{runtime.name}' failed in its report: {type(error).__name__}: "
+            f"{one_line(error)}{line_of(error)}"
+        ) from error
+
+
+def _report_of(runtime: ParticipantRuntime, report: Report) -> ParticipantReport:
     details: dict[str, Any] = {
         "times": runtime.trace.times,
         "sent": {port.name: runtime.sent(port.name)[0] for port in runtime.spec.outputs},

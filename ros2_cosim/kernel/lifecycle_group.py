@@ -8,7 +8,7 @@ each follows the state of the system, which is derived from all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
@@ -75,10 +75,13 @@ class LifecycleGroup:
             reason = str(error) or type(error).__name__
             if isinstance(error, Aborted) and error.origin is AbortOrigin.PARTICIPANT:
                 reason = f"{self._active or active()}: {reason}"
-            self.fail(failed, reason)
+            try:
+                self.fail(failed, reason)
+            finally:
+                with suppress(ParticipantError):  # the first cause is told
+                    self.close()
             raise
-        finally:
-            self.close()
+        self.close()
 
     def start(self, idle: Callable[[], None]) -> None:
         """Take all participants to RUNNING.
@@ -146,11 +149,20 @@ class LifecycleGroup:
             self._quietly(life.abort, reason)
 
     def close(self) -> None:
-        """Release what the models hold, whatever happened."""
+        """Release what the models hold, whatever happened.
+
+        :raises ParticipantError: a model failed in it; all others have released theirs
+        """
         if self.kept:
             return
+        first: ParticipantError | None = None
         for life in self.of.values():
-            life.close()
+            try:
+                life.close()
+            except ParticipantError as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     @staticmethod
     def _quietly(call: Callable[[str], None], reason: str) -> None:

@@ -164,8 +164,11 @@ class ParticipantLifecycle:
         self._lifecycle.enter(State.SHUT_DOWN, reason)
 
     def close(self) -> None:
-        """Release what the model holds, whatever happened."""
-        self._model.close()
+        """Release what the model holds, whatever happened.
+
+        :raises ParticipantError: the model failed in it
+        """
+        self._call("close", self._model.close)
 
     def _reached(self, system: State, state: State) -> bool:
         return self.operation is Operation.AUTONOMOUS or state <= system <= State.PAUSED

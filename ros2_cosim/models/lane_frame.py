@@ -110,16 +110,16 @@ class LaneBoxes:
     def __init__(self, road: LaneGeometry) -> None:
         self.road = road
         self._kept: dict[int, _Kept] = {}
-        self._fleets: dict[tuple[tuple[str, float, float], ...], Fleet] = {}
+        self._fleets: dict[tuple[tuple[str, float, float], ...], SharedBoxes] = {}
 
-    def fleet(self, vehicles: Sequence[tuple[str, float, float]]) -> Fleet:
+    def fleet(self, vehicles: Sequence[tuple[str, float, float]]) -> SharedBoxes:
         """Return what finds the boxes of these vehicles: input port, length and width [m] of each.
 
         All that ask for the same ones share it.
         """
         key = tuple(vehicles)
         if key not in self._fleets:
-            self._fleets[key] = Fleet(self, key)
+            self._fleets[key] = SharedBoxes(self, key)
         return self._fleets[key]
 
     def vehicle(self, odometry: Odometry, length: float, width: float, hint: Any = None) -> LaneBox:
@@ -175,7 +175,7 @@ class _Look:
         self.positions = positions
 
 
-class Fleet:
+class SharedBoxes:
     """The boxes of several vehicles: found once for all models that look at the same samples.
 
     What is shared never changes a result. See :meth:`LaneBoxes.fleet`.

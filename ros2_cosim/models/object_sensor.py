@@ -25,7 +25,7 @@ from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.atmosphere import Atmosphere, Principle, conditions_of
 from ros2_cosim.models.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.lane_frame import Fleet, LaneBox, LaneBoxes
+from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, SharedBoxes
 from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, ROAD_USERS, STATIC_OBJECTS
 from ros2_cosim.models.object_detection import Detector
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
@@ -227,5 +227,5 @@ class ObjectSensor(Model):
 _STATE = SavedAttributes(
     parts=(Detector, FalseDetections),
     values=(LaneBox,),
-    constants=(Atmosphere, Fleet, LaneBoxes, FieldOfView),
+    constants=(Atmosphere, SharedBoxes, LaneBoxes, FieldOfView),
 )

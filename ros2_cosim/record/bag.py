@@ -98,6 +98,7 @@ class BagWriter:
     :param path: directory to create, its parents included
     :param topics: all topics, in any order
     :param custom_data: texts to keep in the bag's metadata (scenario, seed, ...)
+    :param left_out: further topics, whose messages are not wanted
     :raises ConfigurationError: a topic is named twice, a type is unknown or the path exists
     """
 
@@ -108,8 +109,10 @@ class BagWriter:
         *,
         custom_data: Mapping[str, str] | None = None,
         catalogue: Catalogue = DEFAULT,
+        left_out: Iterable[str] = (),
     ) -> None:
         self.path = Path(path)
+        self._left_out = frozenset(left_out)
         self._topics = tuple(sorted(topics))
         self._custom_data = dict(custom_data or {})
         self._ids = {topic.name: number for number, topic in enumerate(self._topics, start=1)}
@@ -147,6 +150,8 @@ class BagWriter:
         try:
             self._pending.append((stamp_ns, self._ids[topic], seq, data))
         except KeyError:
+            if topic in self._left_out:
+                return
             raise ConfigurationError(f"bag {self.path}: topic {topic} was not declared") from None
 
     def advance(self, time_ns: int) -> None:

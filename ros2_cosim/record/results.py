@@ -71,14 +71,17 @@ class RunFacts:
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
-    """Create the bag of a run with all data topics of its scenario."""
-    topics = []
+    """Create the bag of a run with the data topics that its scenario wants in it."""
+    topics, left_out = [], set()
     for name in scenario.participants:
         for port, settings in scenario.outputs_of(name).items():
             latched = graph.output(name, port).schedule == "once"
+            if not scenario.bag.has(settings.topic):
+                left_out.add(settings.topic)
+                continue
             topics.append(BagTopic(settings.topic, settings.type, Qos(transient_local=latched)))
     facts = {"scenario": scenario.name, "seed": str(scenario.seed)}
-    return BagWriter(output / BAG, topics, custom_data=facts)
+    return BagWriter(output / BAG, topics, custom_data=facts, left_out=left_out)
 
 
 class NoBag:

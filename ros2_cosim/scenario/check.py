@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,8 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
                     found(partial(check_on_topics, output.type, place))
     for fault in scenario.faults if not faults else ():
         found(partial(check_fault, scenario, fault))
+    if not faults:
+        faults.update(dict.fromkeys(_bag_faults(scenario)))
     if scenario.changes and not faults:
         found(partial(check_changes, scenario))
     for name, participant in scenario.participants.items():
@@ -221,6 +224,18 @@ def _check_names(scenario: Scenario, declared: dict[str, ParticipantDeclaration]
                     f"'{companion.name}', as another process of the run is; give another name"
                 )
             taken.add(companion.name)
+
+
+def _bag_faults(scenario: Scenario) -> Iterator[str]:
+    """Patterns of the section ``bag`` that are about no topic."""
+    known = {o.topic for name in scenario.participants for o in scenario.outputs_of(name).values()}
+    for key, patterns in (("topics", scenario.bag.topics), ("exclude", scenario.bag.exclude)):
+        for number, pattern in enumerate(patterns):
+            if pattern != "*" and not any(fnmatchcase(topic, pattern) for topic in known):
+                yield (
+                    f"bag.{key}.{number}: found '{pattern}', which no topic matches; there are "
+                    f"{', '.join(sorted(known)) or 'none'}"
+                )
 
 
 def _port_faults(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -266,6 +267,21 @@ class ExternalSettings(Section):
         return self
 
 
+class BagSettings(Section):
+    """Which topics the bag of a run has; patterns as of a shell: ``/camera/*``."""
+
+    topics: tuple[str, ...] = Field(default=("*",), description="patterns of those that it has")
+    exclude: tuple[str, ...] = Field(default=(), description="patterns of those that it has not")
+
+    def has(self, topic: str) -> bool:
+        """Whether it has a topic."""
+        return _matches(topic, self.topics) and not _matches(topic, self.exclude)
+
+
+def _matches(topic: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(topic, pattern) for pattern in patterns)
+
+
 class ChangeSettings(Section):
     """Another value of a parameter, or a fault that is switched, from a time on."""
 
@@ -309,6 +325,8 @@ class Scenario(Section):
     hosts: dict[Name, HostSettings] = Field(default_factory=dict)
     #: What is done to messages on purpose, in the order in which it is done.
     faults: dict[Name, FaultSettings] = Field(default_factory=dict)
+    #: Which topics its bag has.
+    bag: BagSettings = BagSettings()
     #: What becomes different during the run, in order of time.
     changes: tuple[ChangeSettings, ...] = ()
     #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.

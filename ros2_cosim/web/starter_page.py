@@ -23,7 +23,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.vds.controllable import ENDED, ControlStatus
+from ros2_cosim.vds.controllable import ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi, HttpAnswer, error_answer, json_answer
 from ros2_cosim.vds.data_port.http_server import DataPort, is_loopback
 from ros2_cosim.vds.data_port.messages import PortDocument, read_document
@@ -208,9 +208,7 @@ class StarterApi:
 
     def _busy(self) -> bool:
         """Whether a run is under way, or about to begin."""
-        control = self._control
-        goes = control is not None and control.status().state != ENDED
-        return goes or self._pending or self._ending
+        return self._control is not None or self._pending or self._ending
 
     def _known(self, name: str) -> Startable:
         found = startable(self._folder)

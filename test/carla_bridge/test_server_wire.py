@@ -281,3 +281,11 @@ def test_messages_of_a_stream_that_are_none_are_refused() -> None:
         Snapshot(second, {})
     with pytest.raises(WireError, match="a contact: found bytes"):
         contact_of(first)
+
+
+def test_a_throttle_below_zero_is_the_reverse_gear() -> None:
+    pressed = control_command(7, -0.5, 0.25, 0.0)
+    ((_, (actor, control)),) = pressed
+    assert (actor, control) == (7, [0.5, 0.25, 0.0, False, True, False, 0])
+    ((_, (_, forward)),) = control_command(7, 0.5, 0.25, 0.0)
+    assert forward == [0.5, 0.25, 0.0, False, False, False, 0]

@@ -175,6 +175,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
     foreign = {
         "--help",
         "--from-paths",
+        "--node-name",
         "--skip-keys",
         "--system-site-packages",
         "--ignore-src",

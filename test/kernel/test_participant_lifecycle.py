@@ -220,6 +220,19 @@ class TestTogether:
             "a finish", "b shutdown", "a shutdown", "b close", "a close",
         ]  # fmt: skip
 
+    def test_one_that_fails_to_close_keeps_no_other_open(self):
+        log: list[str] = []
+        lives = LifecycleGroup({n: Witness(n, log, fails="close") for n in ("b", "a")})
+        with pytest.raises(ParticipantError, match="'b' failed in its handler close: ValueError"):
+            with lives.during(partial(time.sleep, 0.01), lambda: None):
+                pass
+        assert log[-2:] == ["b close", "a close"]
+        lives = LifecycleGroup({n: Witness(n, log, fails="close") for n in ("b", "a")})
+        with pytest.raises(ParticipantError, match="the first cause"):
+            with lives.during(partial(time.sleep, 0.01), lambda: None):
+                raise ParticipantError("the first cause")
+        assert log[-2:] == ["b close", "a close"]
+
     def test_no_participant_starts_before_the_slowest_is_ready(self):
         log: list[str] = []
 

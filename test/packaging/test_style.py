@@ -21,8 +21,8 @@ TRACED_ROOMS = (
 )  # fmt: skip
 #: What ``math`` has beside functions of the C library: all of it is exact.
 EXACT = frozenset(
-    "ceil copysign fabs floor fmod frexp gcd inf isfinite isinf isnan isqrt ldexp nan nextafter pi "
-    "sqrt tau trunc ulp".split()
+    "ceil copysign fabs floor fmod frexp fsum gcd inf isfinite isinf isnan isqrt ldexp nan "
+    "nextafter pi sqrt tau trunc ulp".split()
 )
 #: Functions of numpy whose last bit is that of a library or of a kind of CPU.
 INEXACT_OF_NUMPY = frozenset(

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in this process that cannot begin."""
+"""Runs in this process that cannot begin, or whose participants cannot report."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.behaviours import Plain
 
-from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.errors import CosimError, ParticipantError
+from ros2_cosim.kernel.graph import Graph, ParticipantSpec
+from ros2_cosim.kernel.model import Report
+from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.start import run_request
 
@@ -62,3 +69,35 @@ def test_models_that_were_made_are_closed_if_a_later_one_cannot_be_made(
     with pytest.raises(CosimError, match="no such device"):
         run_request(RunRequest(scenario, shape="inproc", out=tmp_path / "out"))
     assert note.read_text() == "closed"
+
+
+class Unreportable(Plain):
+    """Reports what it is told to, or fails in it."""
+
+    def __init__(self, figures: Any) -> None:
+        self._figures = figures
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        return {}
+
+    def report(self) -> Report:
+        if self._figures is None:
+            raise ValueError("no\nfigures")
+        return Report(figures=self._figures)
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        (None, "ValueError: no figures"),
+        ({"gap": float("nan")}, "ValueError: Out of range float values are not JSON compliant"),
+        ({"gap": {1.0}}, "TypeError: Object of type set is not JSON serializable"),
+    ],
+)
+def test_a_report_that_fails_is_one_line_with_the_participant(figures: Any, said: str) -> None:
+    graph = Graph([ParticipantSpec("p", 10)], [])
+    runtime = ParticipantRuntime(graph, "p", Unreportable(figures))
+    with pytest.raises(ParticipantError) as failed:
+        report_of(runtime)
+    assert str(failed.value).startswith(f"participant 'p' failed in its report: {said}")
+    assert "\n" not in str(failed.value)
