@@ -35,6 +35,12 @@ PICTURE_PERIOD_S: Final = 0.04
 CAMERA_PERIOD_S: Final = 0.2
 """A camera is rendered at most once in this time of the wall clock, however many pages look."""
 
+LOOK_AT_WORLD: Final = "cosim_world"
+"""The remote method that gives a ``WorldPicture``."""
+
+LOOK_AT_CAMERA: Final = "cosim_camera"
+"""The remote method that gives a ``CameraPicture`` of a camera, by its number, or None."""
+
 #: Fields of view are drawn up to this distance [m] where a sensor names none, or a longer one.
 _FARTHEST = 60.0
 #: Roles that many vehicles have, which are no names.
@@ -167,6 +173,20 @@ def picture_of_world(world: World) -> WorldPicture:
          *(_telemetry(v) for v in world.vehicles() if v.shows_telemetry)),
         tuple(fields), tuple(cameras),
     )  # fmt: skip
+
+
+def picture_of_camera(
+    world: World, hub: SensorHub, weather: Weather, number: int
+) -> CameraPicture | None:
+    """What a camera shows now; None: it is none, or its pictures are not shown."""
+    sensor = world.actors.get(number)
+    if sensor is None or not sensor.blueprint.id.startswith("sensor.camera."):
+        return None
+    payload = hub.glance(world, sensor, weather)
+    if payload is None:
+        return None
+    width, height, pixels = Camera.pixels_of(payload)
+    return CameraPicture(sensor.blueprint.id.rpartition(".")[2], width, height, pixels)
 
 
 def _vehicle(actor: VehicleActor) -> SeenVehicle:
@@ -324,12 +344,50 @@ class Onlooker:
             return found
 
     def _render(self, number: int) -> CameraPicture | None:
-        world = self._world()
-        sensor = world.actors.get(number)
-        if sensor is None or not sensor.blueprint.id.startswith("sensor.camera."):
-            return None
-        payload = self._hub().glance(world, sensor, self._weather())
-        if payload is None:
-            return None
-        width, height, pixels = Camera.pixels_of(payload)
-        return CameraPicture(sensor.blueprint.id.rpartition(".")[2], width, height, pixels)
+        return picture_of_camera(self._world(), self._hub(), self._weather(), number)
+
+
+class Glances:
+    """Pictures for other programs, made by the thread that has the world when they ask.
+
+    However many programs ask, and however often, no more is made than an ``Onlooker`` makes.
+
+    :param world: the world now
+    :param hub: what its sensors measure with
+    :param weather: the weather now
+    :param clock: the wall clock [s]
+    """
+
+    def __init__(
+        self,
+        world: Callable[[], World],
+        hub: Callable[[], SensorHub],
+        weather: Callable[[], Weather],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._now_world, self._hub, self._weather, self._clock = world, hub, weather, clock
+        self._picture: tuple[float, WorldPicture] | None = None
+        self._cameras: dict[int, tuple[float, CameraPicture]] = {}
+
+    def world(self) -> WorldPicture:
+        """The world, at most ``PICTURE_PERIOD_S`` ago."""
+        now = self._clock()
+        if self._picture is None or now - self._picture[0] >= PICTURE_PERIOD_S:
+            self._picture = now, picture_of_world(self._now_world())
+        return self._picture[1]
+
+    def camera(self, number: int) -> CameraPicture | None:
+        """What a camera showed at most ``CAMERA_PERIOD_S`` ago; None: there is no such camera."""
+        now = self._clock()
+        self._cameras = {
+            camera: shown
+            for camera, shown in self._cameras.items()
+            if now - shown[0] < CAMERA_PERIOD_S
+        }
+        if number not in self._cameras:
+            world = self._now_world()
+            found = picture_of_camera(world, self._hub(), self._weather(), number)
+            if found is None:
+                return None
+            self._cameras[number] = now, found
+        return self._cameras[number][1]

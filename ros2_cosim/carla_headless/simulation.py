@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
+from ros2_cosim.carla_headless.onlooker import Glances
 from ros2_cosim.carla_headless.recording import Recorder, Recording
 from ros2_cosim.carla_headless.replayer import Replayer
 from ros2_cosim.carla_headless.sensing.gbuffers import Buffer
@@ -101,6 +102,8 @@ class Simulation:
         self._publish = publish
         self._wanted = wanted
         self.sensors = SensorHub()
+        #: What pages of other processes show.
+        self.glances = Glances(lambda: self.world, lambda: self.sensors, lambda: self.weather)
         #: Sensors that are published to ROS 2.
         self.ros = RosSensors()
         #: Cameras whose G-buffers a client has switched on.

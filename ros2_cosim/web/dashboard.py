@@ -35,6 +35,8 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.records_view import Footprint, RecordsView
 from ros2_cosim.web.road_lines import road_lines, sectors
+from ros2_cosim.web.server_world import server_world
+from ros2_cosim.web.world_view import WithWorld
 
 _POLL_S = 0.05
 _LOOK_S = 1.0
@@ -213,13 +215,16 @@ def show(
     run = find_run(which)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
+    server = server_world(scenario)
+    world = None if server is None else WithWorld(view, server.picture, server.camera)
     api = DataPortApi(
         scenario.name,
         control,
-        view,
+        world or view,
         lines=road_lines(scenario),
         sectors=sectors(scenario),
         history=view.history,
+        camera=world.camera if world is not None else lambda number: None,
     )
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
@@ -233,6 +238,8 @@ def show(
         pass  # the user has ended the dashboard
     finally:
         served.close()
+        if server is not None:
+            server.close()
 
 
 def _follow(session: Any, run: ActiveRun, control: RequestedControl, requester: _Requester) -> None:

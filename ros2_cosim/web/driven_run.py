@@ -175,7 +175,7 @@ def drive(
     changes = RunChanges(run, scenario)
     with run:
         onlooker = onlooker_of(run)
-        world = None if onlooker is None else WithWorld(view, onlooker)
+        world = None if onlooker is None else WithWorld.here(view, onlooker)
         api = DataPortApi(
             scenario.name,
             control,

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
-from ros2_cosim.carla_headless.onlooker import Onlooker, WorldPicture
+from ros2_cosim.carla_headless.onlooker import CameraPicture, Onlooker, WorldPicture
 from ros2_cosim.carla_headless.server import Server
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
@@ -135,19 +135,35 @@ class WorldView:
 
 
 class WithWorld:
-    """``RunPicture`` of a run whose world is in this process: the run's own picture and the world.
+    """``RunPicture`` of a run: its own picture, and the world of its simulator.
 
     :param view: of the run
-    :param onlooker: at its world
+    :param look: gives the newest picture of its world; None: there is none yet
+    :param camera: gives the newest picture of a camera; None: there is no such camera
     """
 
-    def __init__(self, view: RunPicture, onlooker: Onlooker) -> None:
+    def __init__(
+        self,
+        view: RunPicture,
+        look: Callable[[], WorldPicture | None],
+        camera: Callable[[int], CameraPicture | None],
+    ) -> None:
         self._view = view
-        self._onlooker = onlooker
+        self._look = look
+        self._camera = camera
+
+    @classmethod
+    def here(cls, view: RunPicture, onlooker: Onlooker) -> WithWorld:
+        """With a world of this process."""
+        return cls(
+            view,
+            lambda: onlooker.picture(0.0),
+            lambda number: onlooker.camera(number, _PATIENCE_S),
+        )
 
     def picture(self) -> dict[str, Any]:
         """Both, once the run has begun."""
-        seen = self._onlooker.picture(0.0)
+        seen = self._look()
         picture = self._view.picture()
         if seen is None:
             return picture
@@ -164,7 +180,7 @@ class WithWorld:
 
     def camera(self, number: int) -> bytes | None:
         """Picture of a camera."""
-        found = self._onlooker.camera(number, _PATIENCE_S)
+        found = self._camera(number)
         return None if found is None else png_of(found)
 
 

@@ -91,6 +91,9 @@ def test_the_platoon_is_shown_and_controlled(shape: str, tmp_path: Path) -> None
             assert vehicles["follower1"]["speed"] > 10.0
             assert vehicles["follower1"]["ahead"] == "leader"
             assert 5.0 < vehicles["follower1"]["gap"] < 40.0
+            # What no message tells comes from the server of the run.
+            world = page.until(lambda p: "world" in p)["world"]
+            assert world["frame"] > 0 and world["cameras"] == []
             page.ask({"action": "rate", "rate": 3})
             page.until(lambda p: p["run"]["rate"] == 3.0)
             page.ask({"action": "rate", "rate": None})

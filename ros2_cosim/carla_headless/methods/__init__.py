@@ -7,6 +7,7 @@ from ros2_cosim.carla_headless.methods import (
     batch,
     debug,
     environment,
+    looking,
     recorder,
     scenery,
     session,
@@ -15,5 +16,8 @@ from ros2_cosim.carla_headless.methods import (
 )
 
 ALL = MethodTable()
-for _module in (session, environment, debug, recorder, actors, vehicles, walkers, scenery, batch):
+for _module in (
+    *(session, environment, debug, recorder, actors, vehicles, walkers, scenery, batch),
+    looking,
+):
     ALL.include(_module.TABLE)
