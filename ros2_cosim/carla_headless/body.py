@@ -39,7 +39,12 @@ from ros2_cosim.models.vehicle import (
     VehicleParameters,
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY
-from ros2_cosim.models.vehicle.pedals import air_drag, engine_drag, rolling_force
+from ros2_cosim.models.vehicle.pedals import (
+    air_drag,
+    engine_drag,
+    max_drive_force,
+    rolling_force,
+)
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _MS_TO_KMH: Final = 3.6
@@ -291,6 +296,9 @@ class VehicleBody:
             wanted = control.gear if control.manual_gear_shift else None
             self.gearbox.step(dt, speed, wanted, reverse)
             throttle = self._geared(self.gearbox, throttle, speed)
+        elif neutral:
+            reverse = speed < 0.0
+            throttle = self._idle(abs(speed), reverse)
         if self.steering_curve:
             steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
         brake, hand_brake = control.brake, control.hand_brake
@@ -320,6 +328,13 @@ class VehicleBody:
         x0, y0, z0 = self._before
         x1, y1, z1 = self._velocity
         self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
+
+    def _idle(self, speed: float, backwards: bool) -> float:
+        """The throttle by which the engine neither drives nor brakes, as in neutral."""
+        drag = engine_drag(self.parameters, speed)
+        if drag == 0.0:
+            return 0.0
+        return drag / (max_drive_force(self.parameters, speed, backwards) + drag)
 
     def _geared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
         """The throttle by which the ideal drive does what engine and gears do.

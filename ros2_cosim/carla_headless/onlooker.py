@@ -46,6 +46,7 @@ _FARTHEST = 60.0
 #: Roles that many vehicles have, which are no names.
 _USUAL_ROLES = ("", "autopilot", "hero_fake", "prop", "default")
 
+_FLOW = "sensor.camera.optical_flow"
 _TELEMETRY: Final[Colour] = (36, 96, 200)
 
 Point = tuple[float, float]
@@ -156,7 +157,7 @@ def picture_of_world(world: World) -> WorldPicture:
             signals.append(SeenSignal(x, y, yaw, actor.light.state))
         elif actor.blueprint.kind == "sensor":
             fields += _field(world, actor)
-            if actor.blueprint.id.startswith("sensor.camera.") and actor.blueprint.streams:
+            if _is_shown(actor):
                 width, height = (int(actor.number(f"image_size_{axis}")) for axis in "xy")
                 kind = actor.blueprint.id.rpartition(".")[2]
                 cameras.append(SeenCamera(actor.id, kind, actor.parent, width, height))
@@ -175,12 +176,18 @@ def picture_of_world(world: World) -> WorldPicture:
     )  # fmt: skip
 
 
+def _is_shown(sensor: Actor) -> bool:
+    """Whether it is a camera whose pictures are shown: optical flow is no picture of a moment."""
+    kind = sensor.blueprint
+    return kind.id.startswith("sensor.camera.") and kind.streams and kind.id != _FLOW
+
+
 def picture_of_camera(
     world: World, hub: SensorHub, weather: Weather, number: int
 ) -> CameraPicture | None:
     """What a camera shows now; None: it is none, or its pictures are not shown."""
     sensor = world.actors.get(number)
-    if sensor is None or not sensor.blueprint.id.startswith("sensor.camera."):
+    if sensor is None or not _is_shown(sensor):
         return None
     payload = hub.glance(world, sensor, weather)
     if payload is None:

@@ -9,10 +9,10 @@ and Schunck. docs/carla-headless.md names the figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.closed_forms import braking_way, time_to, top_speed
 
 from ros2_cosim.models.vehicle import (
     SEDAN,
@@ -31,74 +31,6 @@ KMH = 1.0 / 3.6
 ALL = pytest.mark.parametrize("p", [SEDAN, VAN, TRUCK], ids=lambda p: p.name)
 
 
-def _integral(f: Callable[[float], float], low: float, high: float, pieces: int = 2000) -> float:
-    """Simpson's rule."""
-    h = (high - low) / pieces
-    inner = sum((4.0 if i % 2 else 2.0) * f(low + i * h) for i in range(1, pieces))
-    return h / 3.0 * (f(low) + inner + f(high))
-
-
-def _resistance(p: VehicleParameters, v: float) -> float:
-    """Air and rolling resistance [N]."""
-    return 0.5 * AIR_DENSITY * p.drag_area * v * v + p.rolling_resistance * p.mass * GRAVITY
-
-
-def _drive(p: VehicleParameters, v: float) -> float:
-    """Drive force [N]: constant, then of constant power, within the friction of the tyres."""
-    force = min(p.max_drive_force, p.max_power / v) if v > 0.0 else p.max_drive_force
-    return min(force, p.friction * p.mass * GRAVITY)
-
-
-def _time_to(p: VehicleParameters, speed: float) -> float:
-    def inverse(v: float) -> float:
-        return p.mass / (_drive(p, v) - _resistance(p, v))
-
-    # The throttle comes by a first-order lag, which costs its time constant.
-    return _integral(inverse, 0.0, speed) + p.throttle_lag
-
-
-def _braking_way(p: VehicleParameters, speed: float) -> float:
-    def share(v: float) -> float:
-        engine = p.engine_braking_force * min(1.0, v / 4.0)
-        brakes = min(p.max_brake_force + engine, p.friction * p.mass * GRAVITY)
-        return v * p.mass / (brakes + _resistance(p, v))
-
-    # The lag loses some of the change of speed that the brakes make, while the rest goes on.
-    braking = min(p.max_brake_force, p.friction * p.mass * GRAVITY - p.engine_braking_force)
-    others = p.engine_braking_force + _resistance(p, speed)
-    lost = _brake_delay(p) * braking / (braking + others)
-    return _integral(share, 0.0, speed) + speed * lost - _second_order(p, braking, others)
-
-
-def _second_order(p: VehicleParameters, braking: float, others: float) -> float:
-    """What the lost change of speed is less on the way that it takes [m]."""
-    change = _brake_delay(p) * braking / p.mass
-    return 0.5 * change * change * p.mass / (braking + others)
-
-
-def _brake_delay(p: VehicleParameters) -> float:
-    """For so long the brakes would have to be without effect to lose what their lag loses [s].
-
-    Their force grows as ``F (1 - exp(-t / lag))`` until the tyres transmit no more.
-    """
-    room = p.friction * p.mass * GRAVITY - p.engine_braking_force
-    if room >= p.max_brake_force:
-        return p.brake_lag
-    until = -p.brake_lag * math.log(1.0 - room / p.max_brake_force)
-    grown = until - p.brake_lag * (1.0 - math.exp(-until / p.brake_lag))
-    return until - p.max_brake_force / room * grown
-
-
-def _top_speed(p: VehicleParameters) -> float:
-    """Where power and resistance are equal, or the limiter."""
-    low, high = 1.0, 150.0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        wins = p.max_power > _resistance(p, middle) * middle
-        low, high = (middle, high) if wins else (low, middle)
-    return min(low, p.max_speed)
-
-
 def _simulated_time_to(p: VehicleParameters, speed: float) -> float:
     car, time = Vehicle(p), 0.0
     while car.vx < speed:
@@ -111,7 +43,7 @@ def _simulated_time_to(p: VehicleParameters, speed: float) -> float:
 @ALL
 def test_acceleration_is_that_of_the_forces(p: VehicleParameters) -> None:
     speed = min(100.0, 3.4 * p.max_speed) * KMH
-    assert _simulated_time_to(p, speed) == pytest.approx(_time_to(p, speed), rel=0.01)
+    assert _simulated_time_to(p, speed) == pytest.approx(time_to(p, speed), rel=0.01)
 
 
 @ALL
@@ -119,7 +51,7 @@ def test_the_way_of_full_braking_is_that_of_the_forces(p: VehicleParameters) -> 
     car = Vehicle(p, speed=100.0 * KMH)
     while car.vx > 0.0:
         car.step(STEP, ActuatorCommand(brake=1.0))
-    assert car.distance == pytest.approx(_braking_way(p, 100.0 * KMH), rel=0.006)
+    assert car.distance == pytest.approx(braking_way(p, 100.0 * KMH), rel=0.006)
 
 
 @ALL
@@ -139,7 +71,7 @@ def test_coasting_follows_its_closed_form(p: VehicleParameters) -> None:
 
 @ALL
 def test_top_speed_is_where_power_and_resistance_are_equal(p: VehicleParameters) -> None:
-    top = _top_speed(p)
+    top = top_speed(p)
     car = Vehicle(p, speed=0.9 * top)
     for _ in range(20_000):
         car.step(STEP, ActuatorCommand(throttle=1.0))
@@ -205,15 +137,15 @@ def figures() -> list[str]:
         brakes = Vehicle(p, speed=100.0 * KMH)
         while brakes.vx > 0.0:
             brakes.step(STEP, ActuatorCommand(brake=1.0))
-        top = _top_speed(p)
+        top = top_speed(p)
         if top > 100.0 * KMH:
             time = f"{_simulated_time_to(p, 100.0 * KMH):.1f} s"
-            form = f"{_time_to(p, 100.0 * KMH):.1f} s"
+            form = f"{time_to(p, 100.0 * KMH):.1f} s"
         else:
             time = form = "not reached"
         rows.append(
             f"| {p.name} | {time} | {form} | {brakes.distance:.1f} m | "
-            f"{_braking_way(p, 100.0 * KMH):.1f} m | {top / KMH:.0f} km/h |"
+            f"{braking_way(p, 100.0 * KMH):.1f} m | {top / KMH:.0f} km/h |"
         )
     return rows
 
