@@ -44,6 +44,9 @@ def portable_text(scenario: Scenario) -> str:
     data = with_declared_outputs(scenario).model_dump(
         mode="json", by_alias=True, exclude_defaults=True, exclude=_LEFT_OUT
     )
+    if not data.get("simulator"):
+        # Nothing but an address was there.
+        data.pop("simulator", None)
     for participant in data["participants"].values():
         for key in ("parameters", "substitute"):
             if key in participant:
