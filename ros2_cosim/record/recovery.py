@@ -28,7 +28,7 @@ from ros2_cosim.record.bag_metadata import (
 )
 from ros2_cosim.record.bag_reader import find_storage, is_complete, read_bag, storage_files
 from ros2_cosim.record.mcap import MAGIC, Channel, Existing, McapWriter, Schema
-from ros2_cosim.record.mcap_reader import Chunk, Message, Metadata, is_finished, scan
+from ros2_cosim.record.mcap_reader import Chunk, End, Message, Metadata, is_finished, scan
 
 
 def recover(bag: Path) -> int:
@@ -55,7 +55,7 @@ def recover(bag: Path) -> int:
             content = _Content(path if path.stat().st_size >= len(MAGIC) else None)
         if number and not content.places and path == paths[-1]:
             path.unlink()
-        elif is_finished(path):
+        elif content.has_end and is_finished(path):
             files.append(content.facts())
         else:
             files.append(_completed(path, content, first.topics(), first.custom_data))
@@ -108,16 +108,19 @@ class _Content:
     compression: str = ""
     counts: Counter[int] = field(default_factory=Counter)
     first: int | None = None
+    has_end: bool = False
 
     def __post_init__(self) -> None:
         if self.path is not None:
             self._read(self.path)
 
     def _read(self, path: Path) -> None:
+        is_closing = False
         for part, behind in scan(path):
             if isinstance(part, Metadata):
                 if part.name != LIBRARY:
-                    return  # what closes the file begins here
+                    is_closing = True
+                    continue
                 self.metadata.append((part.place, behind - part.place, part.name))
                 self.custom_data |= part.values
                 self.custom_data.pop(SCENARIO_KEY, None)
@@ -127,7 +130,9 @@ class _Content:
                 self.channels[part.id] = part
             elif isinstance(part, Chunk):
                 self._take(path, part)
-            if not self.places:
+            elif isinstance(part, End):
+                self.has_end = True
+            if not self.places and not is_closing:
                 self.declared_to = behind
 
     def _take(self, path: Path, chunk: Chunk) -> None:
