@@ -134,7 +134,7 @@ def _information(
             {"path": name} | _file_extent(facts, sum(facts.counts.values()))
             for name, facts in files.items()
         ],
-        "custom_data": dict(custom_data) or None,
+        "custom_data": dict(sorted(custom_data.items())) or None,
         "ros_distro": "jazzy",
     }
 
