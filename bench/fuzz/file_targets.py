@@ -22,7 +22,8 @@ from ros2_cosim.kernel.loading import data_only
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
 from ros2_cosim.realtime.rules import read_values, write_values
-from ros2_cosim.record.bag import BagTopic, BagWriter
+from ros2_cosim.record.bag import BagWriter
+from ros2_cosim.record.bag_metadata import BagTopic
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.comparison import Rules
 from ros2_cosim.record.comparison_report import compare_recordings, write_page

@@ -17,6 +17,7 @@ import reprlib
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
@@ -75,6 +76,44 @@ _DURATION_SCHEMA = WithJsonSchema(
 )
 Duration = Annotated[int, BeforeValidator(lambda value: _duration(value)), _DURATION_SCHEMA]
 PositiveDuration = Annotated[int, BeforeValidator(_positive), _DURATION_SCHEMA]
+
+
+_SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))? ?(k|[KMGT]i|[MGT])?B")
+_SIZE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+}
+
+
+def _size(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or (match[2] and not match[3]):
+        raise ValueError(
+            f"found {_ABBREVIATED.repr(value)}; allowed is a whole number of bytes or a text like "
+            "'100MB' (units B, kB, MB, GB, TB; KiB, MiB, GiB, TiB)"
+        )
+    whole, decimals, unit = match.groups(default="")
+    return int(Fraction(f"{whole}.{decimals or 0}") * _SIZE_UNITS[unit])
+
+
+#: Bytes, written as "100MB", "1.5 GiB" or a plain number of bytes; a part of a byte is left off.
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": r"^\s*[0-9.]+ ?([kKMGT]i?)?B\s*$"},
+            ],
+            "description": "Size: 100MB, 1.5 GiB, or a whole number of bytes",
+        }
+    ),
+]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 #: A number, integer or not, and no text, truth value or infinity.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a run's messages as a rosbag2 bag (a directory with ``metadata.yaml`` and MCAP file).
+"""Writes a run's messages as a rosbag2 bag (a directory with ``metadata.yaml`` and MCAP files).
 
 The bag depends on the messages alone, not on the order in which they arrived: they are
 written sorted by (stamp, topic, sequence number), in chunks of one second of simulated time
-(or 1 MiB), and log time is simulated time. Two runs with the same messages therefore leave
-the same bytes.
+(or 1 MiB), and log time is simulated time. Where a file ends and the next one begins
+(:class:`BagForm`) follows from stamps and plain sizes, too, and not from what a compressor makes
+of them. Two runs with the same messages therefore leave the same bytes.
 
 A chunk is handed to the operating system when :meth:`BagWriter.advance` passes its end. A
-process that is killed leaves a file without index, complete up to the last such chunk;
+process that is killed leaves its last file without index, complete up to the last such chunk;
 :func:`ros2_cosim.record.recovery.recover` makes a proper bag of it.
 
 When the disk is full, or the file may not grow, the bag is closed at once: with as many of its
@@ -17,53 +18,54 @@ chunks as leave room for the index.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
-import yaml
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from ros2_cosim.documents.files import cause_of, write_atomically
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, StorageError
-from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.record.mcap import Channel, McapWriter, Schema
+from ros2_cosim.kernel.time import FOREVER, format_ns
+from ros2_cosim.record.bag_metadata import (
+    LIBRARY,
+    METADATA_FILE,
+    SCENARIO_KEY,
+    BagTopic,
+    FileFacts,
+    StoredTopic,
+    facts_of,
+    finish_file,
+    mcap_path,
+    qos_profile,
+    to_yaml,
+    write_metadata,
+)
+from ros2_cosim.record.mcap import MESSAGE_BYTES, Channel, McapWriter, Schema
 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
 PENDING = 4096
 """So many messages are collected before they are sorted, unless a chunk's end is reached."""
 
-METADATA_FILE = "metadata.yaml"
-LIBRARY = "ros2_cosim"
-_FOREVER = {"sec": 9223372036, "nsec": 854775807}
+
+class BagForm(NamedTuple):
+    """How the messages are laid in files.
+
+    A file holds the messages of one stretch of ``split_ns`` of simulated time [ns], counted from
+    0, and of them at most ``split_bytes``, before compression; a larger message has a file of its
+    own.
+    """
+
+    #: Of chunks: ``zstd``, ``lz4``, or empty for none.
+    compression: str = ""
+    split_bytes: int | None = None
+    split_ns: int | None = None
 
 
-class Qos(NamedTuple):
-    """The offered quality of service that a bag states for a topic; by default that of a run."""
-
-    depth: int = HISTORY_DEPTH
-    reliable: bool = True
-    transient_local: bool = False
-
-
-class BagTopic(NamedTuple):
-    """A topic to record."""
-
-    name: str
-    type_name: str
-    qos: Qos = Qos()
-
-
-class StoredTopic(NamedTuple):
-    """A topic as it is in the file: the number of its channel, and the hash of its type."""
-
-    channel: int
-    topic: BagTopic
-    type_hash: str
+ONE_FILE: Final = BagForm()
 
 
 class TypeDescription(NamedTuple):
@@ -98,6 +100,7 @@ class BagWriter:
     :param path: directory to create, its parents included
     :param topics: all topics, in any order
     :param custom_data: texts to keep in the bag's metadata (scenario, seed, ...)
+    :param scenario: the scenario of the run as text; each of the files has it as metadata
     :param left_out: further topics, whose messages are not wanted
     :raises ConfigurationError: a topic is named twice, a type is unknown or the path exists
     """
@@ -110,11 +113,18 @@ class BagWriter:
         custom_data: Mapping[str, str] | None = None,
         catalogue: Catalogue = DEFAULT,
         left_out: Iterable[str] = (),
+        form: BagForm = ONE_FILE,
+        scenario: str = "",
     ) -> None:
         self.path = Path(path)
         self._left_out = frozenset(left_out)
         self._topics = tuple(sorted(topics))
         self._custom_data = dict(custom_data or {})
+        self._origin = self._custom_data | ({SCENARIO_KEY: scenario} if scenario else {})
+        self._form = form
+        self._file_end = 0
+        self._room = 0
+        self._files: list[FileFacts] = []
         self._ids = {topic.name: number for number, topic in enumerate(self._topics, start=1)}
         if len(self._ids) != len(self._topics):
             names = [topic.name for topic in self._topics]
@@ -131,8 +141,7 @@ class BagWriter:
         self._closed = False
         self._failure: StorageError | None = None
         try:
-            self._mcap = McapWriter(mcap_path(self.path), profile="ros2", library=LIBRARY)
-            self._declare()
+            self._mcap = self._new_file(0)
         except OSError as error:
             raise StorageError(f"bag {self.path}: {cause_of(error)}") from None
 
@@ -187,18 +196,32 @@ class BagWriter:
             self._mcap.close()
 
     def _finish(self) -> None:
-        topics = [
+        """Complete the bag; a file without messages stays only if it is the only one."""
+        topics = self._stored()
+        files = list(self._files)
+        path = mcap_path(self.path, len(files))
+        if self._mcap.chunks or not files:
+            finish_file(path, self._mcap, topics, self._custom_data)
+            files.append(facts_of(self._mcap))
+        else:
+            self._mcap.close()
+            path.unlink(missing_ok=True)
+        write_metadata(self.path, files, topics, self._custom_data)
+
+    def _stored(self) -> list[StoredTopic]:
+        return [
             StoredTopic(self._ids[topic.name], topic, self._types[topic.type_name].hash)
             for topic in self._topics
         ]
-        finish_bag(self.path, self._mcap, topics, self._custom_data)
 
     def _given_up(self, error: OSError) -> StorageError:
-        """Close the bag with what is in its file, and say what that is."""
+        """Close the bag with what is in its files, and say what that is."""
         self._closed = True
         self._pending.clear()
         self._mcap.drop_open_chunk()
         kept = "nothing of it is readable"
+        if self._files:
+            kept = f"its files are whole, but there is no room for {METADATA_FILE}"
         while True:
             try:
                 self._finish()
@@ -207,8 +230,14 @@ class BagWriter:
                     break
                 self._mcap.drop_last_chunk()
             else:
-                time = format_ns(self._mcap.last_stamp)
-                kept = f"it holds the messages up to {time}" if self._mcap.chunks else "it is empty"
+                has_more = self._mcap.chunks > 0
+                last = (
+                    self._mcap.last_stamp if has_more or not self._files else self._files[-1].last
+                )
+                is_empty = not has_more and not self._files
+                kept = (
+                    "it is empty" if is_empty else f"it holds the messages up to {format_ns(last)}"
+                )
                 break
         self._mcap.close()
         self._failure = StorageError(f"bag {self.path}: {cause_of(error)}; {kept}")
@@ -225,20 +254,63 @@ class BagWriter:
     ) -> None:
         self.close()
 
-    def _declare(self) -> None:
+    def _new_file(self, number: int) -> McapWriter:
+        """Create a storage file with all declarations.
+
+        :raises OSError: it cannot be written; it is not there then, unless it is the first
+        """
+        path = mcap_path(self.path, number)
+        mcap = McapWriter(path, profile="ros2", library=LIBRARY, compression=self._form.compression)
+        try:
+            self._declare(mcap)
+        except OSError:
+            mcap.close()
+            if number:
+                path.unlink()
+            raise
+        return mcap
+
+    def _declare(self, mcap: McapWriter) -> None:
+        if self._origin:
+            mcap.add_metadata(LIBRARY, self._origin)
         schema_ids = {name: number for number, name in enumerate(sorted(self._types), start=1)}
         for name, number in schema_ids.items():
-            self._mcap.add_schema(Schema(number, name, "ros2msg", self._types[name].text))
+            mcap.add_schema(Schema(number, name, "ros2msg", self._types[name].text))
         for topic in self._topics:
             metadata = {
-                "offered_qos_profiles": _to_yaml([_qos(topic.qos)]),
+                "offered_qos_profiles": to_yaml([qos_profile(topic.qos)]),
                 "topic_type_hash": self._types[topic.type_name].hash,
             }
-            self._mcap.add_channel(
+            mcap.add_channel(
                 Channel(
                     self._ids[topic.name], schema_ids[topic.type_name], topic.name, "cdr", metadata
                 )
             )
+
+    def _begin_file(self, stamp: int) -> None:
+        """Let the message of this stamp be the first of a file.
+
+        The next file is there before this one is finished: if there is no room for it, this one
+        can still give way.
+        """
+        form = self._form
+        if self._mcap.chunks:
+            number = len(self._files) + 1
+            fresh = self._new_file(number)
+            try:
+                path = mcap_path(self.path, number - 1)
+                finish_file(path, self._mcap, self._stored(), self._custom_data)
+            except OSError:
+                fresh.close()
+                mcap_path(self.path, number).unlink()
+                raise
+            self._files.append(facts_of(self._mcap))
+            self._mcap.close()
+            self._mcap = fresh
+        self._room = FOREVER if form.split_bytes is None else form.split_bytes
+        self._file_end = (
+            FOREVER if form.split_ns is None else (stamp // form.split_ns + 1) * form.split_ns
+        )
 
     def _drain(self, time_ns: int | None) -> None:
         """Write all messages before ``time_ns`` and close the chunks that are full by then."""
@@ -246,106 +318,19 @@ class BagWriter:
         pending.sort()
         stop = len(pending) if time_ns is None else bisect_left(pending, (time_ns,))
         mcap = self._mcap
-        write = mcap.write
+        room = self._room
         for stamp, topic, seq, data in pending[:stop]:
-            if stamp >= self._chunk_end or mcap.chunk_size >= CHUNK_BYTES:
+            size = MESSAGE_BYTES + len(data)
+            if stamp >= self._chunk_end or mcap.chunk_size >= CHUNK_BYTES or size > room:
                 mcap.close_chunk()
-                self._chunk_end = (stamp // CHUNK_NS + 1) * CHUNK_NS
-            write(topic, seq, stamp, data)
+                if stamp >= self._file_end or size > room:
+                    self._begin_file(stamp)
+                    mcap, room = self._mcap, self._room
+                second = (stamp // CHUNK_NS + 1) * CHUNK_NS
+                self._chunk_end = min(second, self._file_end)
+            room -= size
+            mcap.write(topic, seq, stamp, data)
+        self._room = room
         del pending[:stop]
         if time_ns is not None and time_ns >= self._chunk_end:
             mcap.close_chunk()
-
-
-def finish_bag(
-    bag: Path,
-    mcap: McapWriter,
-    topics: Sequence[StoredTopic],
-    custom_data: Mapping[str, str],
-) -> None:
-    """Write the index behind the chunks of a bag, and its metadata file.
-
-    :param topics: all topics, in the order of their channels
-    :raises OSError: there is no room for them
-    """
-    information = _information(bag, mcap, topics, custom_data)
-    mcap.finish({"rosbag2": {"serialized_metadata": _to_yaml(information)}})
-    text = _to_yaml({"rosbag2_bagfile_information": information})
-    write_atomically(bag / METADATA_FILE, text)
-
-
-def _information(
-    bag: Path,
-    mcap: McapWriter,
-    topics: Sequence[StoredTopic],
-    custom_data: Mapping[str, str],
-) -> dict[str, Any]:
-    """The content of the metadata file, as rosbag2 has it."""
-    first = mcap.first_stamp
-    duration = {"nanoseconds": mcap.last_stamp - first if first is not None else 0}
-    start = {"nanoseconds_since_epoch": first if first is not None else 2**63 - 1}
-    total = sum(mcap.counts.values())
-    name = mcap_path(bag).name
-    return {
-        "version": 9,
-        "storage_identifier": "mcap",
-        "duration": duration,
-        "starting_time": start,
-        "message_count": total,
-        "topics_with_message_count": [
-            {
-                "topic_metadata": {
-                    "name": topic.name,
-                    "type": topic.type_name,
-                    "serialization_format": "cdr",
-                    "offered_qos_profiles": [_qos(topic.qos)],
-                    "type_description_hash": type_hash,
-                },
-                "message_count": mcap.counts[channel],
-            }
-            for channel, topic, type_hash in topics
-        ],
-        "compression_format": "",
-        "compression_mode": "",
-        "relative_file_paths": [name],
-        "files": [
-            {
-                "path": name,
-                "starting_time": start,
-                "duration": duration,
-                "message_count": total,
-            }
-        ],
-        "custom_data": dict(custom_data) or None,
-        "ros_distro": "jazzy",
-    }
-
-
-def mcap_path(bag: Path) -> Path:
-    """The one storage file of a bag, named as rosbag2 would."""
-    return bag / f"{bag.name}_0.mcap"
-
-
-def _qos(qos: Qos) -> dict[str, Any]:
-    return {
-        "history": "keep_last",
-        "depth": qos.depth,
-        "reliability": "reliable" if qos.reliable else "best_effort",
-        "durability": "transient_local" if qos.transient_local else "volatile",
-        "deadline": _FOREVER,
-        "lifespan": _FOREVER,
-        "liveliness": "automatic",
-        "liveliness_lease_duration": _FOREVER,
-        "avoid_ros_namespace_conventions": False,
-    }
-
-
-class _PlainDumper(yaml.SafeDumper):
-    """YAML without anchors: equal parts are written out each time."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _to_yaml(content: Any) -> str:
-    return yaml.dump(content, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
-from ros2_cosim.record.bag import LIBRARY, METADATA_FILE, mcap_path
+from ros2_cosim.record.bag_metadata import LIBRARY, METADATA_FILE, mcap_path
 from ros2_cosim.record.mcap import Channel, Schema
 from ros2_cosim.record.mcap_reader import Chunk, End, Message, is_finished, library_of, scan
 from ros2_cosim.record.unpacking import bound_library, uncompressed, unpack_message
@@ -46,10 +47,7 @@ def topic_types(bag: Path) -> dict[str, TopicType]:
     :raises ConfigurationError, ProtocolError: as :func:`read_bag`
     """
     _check_complete(bag)
-    own = mcap_path(bag)
-    if own.is_file() and library_of(own) == LIBRARY:
-        return _declared(own)
-    return _other_types(bag)
+    return _declared(mcap_path(bag)) if _is_own(bag) else _other_types(bag)
 
 
 def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> Iterator[BagMessage]:
@@ -61,11 +59,11 @@ def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> It
     :raises ProtocolError: the bag is damaged
     """
     _check_complete(bag)
-    own = mcap_path(bag)
-    if own.is_file() and library_of(own) == LIBRARY:
-        yield from _read_own(own, start, stop)
-    else:
+    if not _is_own(bag):
         yield from _read_other(bag, start, stop)
+        return
+    for path in _listed(bag):
+        yield from _read_own(path, start, stop)
 
 
 def _check_complete(bag: Path) -> None:
@@ -75,6 +73,35 @@ def _check_complete(bag: Path) -> None:
             f"the bag at {bag} is not complete: {METADATA_FILE} is missing; was its run killed? "
             "'cosim report' with its directory completes it"
         )
+
+
+def _is_own(bag: Path) -> bool:
+    """Whether this suite has written a bag."""
+    first = mcap_path(bag)
+    return first.is_file() and library_of(first) == LIBRARY
+
+
+def storage_files(bag: Path) -> list[Path]:
+    """The storage files of a bag of this suite, complete or not, in their order."""
+    return list(takewhile(Path.is_file, (mcap_path(bag, number) for number in count())))
+
+
+def _listed(bag: Path) -> list[Path]:
+    """The storage files of a complete bag of this suite; each that its metadata names is there."""
+    about = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
+    names = about.get("relative_file_paths") if isinstance(about, dict) else None
+    found = storage_files(bag)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ProtocolError(f"{bag / METADATA_FILE} names no files ('relative_file_paths')")
+    there = [path.name for path in found]
+    if names != there:
+        lacking = next((name for name in names if name not in there), None)
+        raise ProtocolError(
+            f"{bag} is damaged: {one_line(lacking)} is missing"
+            if lacking is not None
+            else f"{bag} is damaged: {METADATA_FILE} does not name {', '.join(there)} in this order"
+        )
+    return found
 
 
 def _declared(path: Path) -> dict[str, TopicType]:
@@ -165,11 +192,10 @@ def _opened(bag: Path) -> Iterator[tuple[Reader, bool]]:
 
 def is_complete(bag: Path) -> bool:
     """Whether the bag was closed properly: metadata and index are there."""
-    own = mcap_path(bag)
-    if not own.is_file():
+    if not mcap_path(bag).is_file():
         return False
-    if library_of(own) == LIBRARY:
-        return (bag / METADATA_FILE).is_file() and is_finished(own)
+    if _is_own(bag):
+        return (bag / METADATA_FILE).is_file() and all(map(is_finished, storage_files(bag)))
     try:
         with _opened(bag):
             return True
@@ -178,7 +204,7 @@ def is_complete(bag: Path) -> bool:
 
 
 def find_storage(bag: Path) -> Path:
-    """The storage file of a bag of this suite, complete or not.
+    """The first storage file of a bag of this suite, complete or not.
 
     :raises ConfigurationError: it is not there
     """

@@ -7,8 +7,9 @@ Bags are read by ``rosbags`` (:mod:`ros2_cosim.record.bag_reader`). Why it does 
   of the process everything up to there can be recovered (:mod:`ros2_cosim.record.recovery`).
   The writer of ``rosbags`` 0.11 closes a chunk when it exceeds 1 MiB, and keeps what declares
   the topics in the first one: a run that is killed before has left nothing.
-* Everything written is a function of the arguments alone (no time of day, no library version, no
-  compression): equal content gives equal bytes, with any version of a library.
+* Everything written is a function of the arguments alone (no time of day, no library version):
+  equal content gives equal bytes, those of compressed chunks with equal compressors
+  (:mod:`ros2_cosim.record.packing`).
 * Messages keep their sequence numbers; ``rosbags`` writes 0.
 
 Speed is no reason: 2.8 us a message here with sorting, 5 us there (CPU time, CDR given).
@@ -23,6 +24,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from ros2_cosim.record.packing import pack
 
 MAGIC = b"\x89MCAP0\r\n"
 
@@ -42,8 +45,12 @@ DATA_END = 0x0F
 
 RECORD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<BQHIQQ")
+#: What a message takes in a chunk beside its data.
+MESSAGE_BYTES = _MESSAGE.size
 CHUNK_HEAD = struct.Struct("<QQQI")
 _INDEX_HEAD = struct.Struct("<BQHI")
+#: Behind the head of a chunk: the name of its compression and the size of its content.
+_PACKING_BYTES = 32
 _BATCH = 1 << 20
 
 
@@ -73,6 +80,8 @@ class Existing(NamedTuple):
     channels: Sequence[Channel]
     places: Sequence[int]
     end: int
+    #: (place, length, name) of metadata records.
+    metadata: Sequence[tuple[int, int, str]] = ()
 
 
 class _ChunkEntry(NamedTuple):
@@ -82,7 +91,10 @@ class _ChunkEntry(NamedTuple):
     end: int
     offset: int
     length: int
+    #: Bytes of its content, plain and as it is in the file, and the method of compression.
     size: int
+    packed: int
+    compression: str
     #: Channel -> (place of its message index, number of its messages).
     indexes: dict[int, tuple[int, int]]
     index_length: int
@@ -96,15 +108,24 @@ class McapWriter:
     disk is full), it is cut behind the last whole chunk, and can still be finished.
 
     :param path: file to create (an existing one is an error)
+    :param compression: of chunks: ``zstd``, ``lz4``, or empty for none
     :param existing: continue the file at ``path``, which has its declarations and whole chunks
     :raises OSError: the file cannot be created or written
     """
 
     def __init__(
-        self, path: Path, *, profile: str, library: str, existing: Existing | None = None
+        self,
+        path: Path,
+        *,
+        profile: str,
+        library: str,
+        compression: str = "",
+        existing: Existing | None = None,
     ) -> None:
         self._file = path.open("r+b" if existing else "x+b", buffering=0)
+        self._compression = compression
         self._offset = 0
+        self._metadata: list[tuple[int, int, str]] = []
         self._schemas: list[Schema] = []
         self._channels: list[Channel] = []
         self._places = array("Q")
@@ -119,6 +140,7 @@ class McapWriter:
         if existing is None:
             self._write(MAGIC + record(HEADER, text(profile) + text(library)))
             return
+        self._metadata += existing.metadata
         self._schemas += existing.schemas
         self._channels += existing.channels
         self.counts.update((channel.id, 0) for channel in existing.channels)
@@ -148,6 +170,10 @@ class McapWriter:
         self.counts[channel.id] = 0
         self._write(_channel_record(channel))
 
+    def add_metadata(self, name: str, values: Mapping[str, str]) -> None:
+        """Write a metadata record in front of the chunks."""
+        self._metadata.append(self._write_metadata(name, values))
+
     def write(self, channel: int, seq: int, stamp: int, data: bytes) -> None:
         """Add a message to the open chunk."""
         chunk = self._chunk
@@ -170,10 +196,12 @@ class McapWriter:
         if not self._chunk:
             return
         size = len(self._chunk)
-        head = CHUNK_HEAD.pack(self._start, self._end, size, zlib.crc32(self._chunk)) + text("")
-        head += struct.pack("<Q", size)
+        content = pack(self._compression, self._chunk)
+        packed = len(content)
+        head = CHUNK_HEAD.pack(self._start, self._end, size, zlib.crc32(self._chunk))
+        head += text(self._compression) + struct.pack("<Q", packed)
         place = self._offset
-        length = RECORD.size + len(head) + size
+        length = RECORD.size + len(head) + packed
         index = bytearray()
         places: dict[int, tuple[int, int]] = {}
         for channel in sorted(self._index):
@@ -181,9 +209,21 @@ class McapWriter:
             places[channel] = place + length + len(index), len(entries) // 2
             body = struct.pack(f"<HI{len(entries)}Q", channel, 8 * len(entries), *entries)
             index += record(MESSAGE_INDEX, body)
-        lead = RECORD.pack(CHUNK, len(head) + size) + head
-        self._write(b"".join((lead, self._chunk, index)))
-        self._count(_ChunkEntry(self._start, self._end, place, length, size, places, len(index)))
+        lead = RECORD.pack(CHUNK, len(head) + packed) + head
+        self._write(b"".join((lead, content, index)))
+        self._count(
+            _ChunkEntry(
+                self._start,
+                self._end,
+                place,
+                length,
+                size,
+                packed,
+                self._compression,
+                places,
+                len(index),
+            )
+        )
         self.drop_open_chunk()
 
     def drop_open_chunk(self) -> None:
@@ -225,20 +265,19 @@ class McapWriter:
         self._file.close()
 
     def _finish(self, metadata: Mapping[str, Mapping[str, str]]) -> None:
-        metadata_index = bytearray()
-        for name in sorted(metadata):
-            block = record(METADATA, text(name) + text_map(metadata[name]))
-            metadata_index += record(
-                METADATA_INDEX, struct.pack("<QQ", self._offset, len(block)) + text(name)
-            )
-            self._write(block)
+        stored = list(self._metadata)
+        stored += [self._write_metadata(name, metadata[name]) for name in sorted(metadata)]
+        metadata_index = (
+            record(METADATA_INDEX, struct.pack("<QQ", place, length) + text(name))
+            for place, length, name in stored
+        )
         self._write(record(DATA_END, bytes(4)))
         groups: tuple[tuple[int, Iterable[bytes]], ...] = (
             (SCHEMA, map(_schema_record, self._schemas)),
             (CHANNEL, map(_channel_record, self._channels)),
             (CHUNK_INDEX, (_chunk_index_record(self._entry(place)) for place in self._places)),
-            (METADATA_INDEX, [bytes(metadata_index)]),
-            (STATISTICS, [self._statistics(len(metadata))]),
+            (METADATA_INDEX, metadata_index),
+            (STATISTICS, [self._statistics(len(stored))]),
         )
         summary = self._offset
         offsets = bytearray()
@@ -255,6 +294,13 @@ class McapWriter:
         crc = zlib.crc32(offsets + lead, crc)
         self._write(b"".join((offsets, lead, struct.pack("<I", crc), MAGIC)))
 
+    def _write_metadata(self, name: str, values: Mapping[str, str]) -> tuple[int, int, str]:
+        """Write a metadata record; its place, its length and its name."""
+        block = record(METADATA, text(name) + text_map(values))
+        place = self._offset
+        self._write(block)
+        return place, len(block), name
+
     def _count(self, entry: _ChunkEntry) -> None:
         """Take a chunk that is in the file into account."""
         self._places.append(entry.offset)
@@ -267,9 +313,13 @@ class McapWriter:
     def _entry(self, place: int) -> _ChunkEntry:
         """Read from the file what the index says of a chunk."""
         file = self._file.fileno()
-        lead = os.pread(file, RECORD.size + CHUNK_HEAD.size, place)
+        lead = os.pread(file, RECORD.size + CHUNK_HEAD.size + _PACKING_BYTES, place)
         _, body = RECORD.unpack_from(lead)
         start, end, size, _ = CHUNK_HEAD.unpack_from(lead, RECORD.size)
+        at = RECORD.size + CHUNK_HEAD.size + 4
+        (length,) = struct.unpack_from("<I", lead, at - 4)
+        compression = lead[at : at + length].decode()
+        (packed,) = struct.unpack_from("<Q", lead, at + length)
         at = behind = place + RECORD.size + body
         index = {}
         while at < self._offset:
@@ -280,7 +330,9 @@ class McapWriter:
                 break
             index[channel] = at, size_of_entries // 16
             at += RECORD.size + length
-        return _ChunkEntry(start, end, place, behind - place, size, index, at - behind)
+        return _ChunkEntry(
+            start, end, place, behind - place, size, packed, compression, index, at - behind
+        )
 
     def _statistics(self, metadata_count: int) -> bytes:
         body = struct.pack(
@@ -363,5 +415,5 @@ def _chunk_index_record(chunk: _ChunkEntry) -> bytes:
     body += struct.pack("<I", 10 * len(chunk.indexes))
     for channel, (place, _) in chunk.indexes.items():
         body += struct.pack("<HQ", channel, place)
-    body += struct.pack("<Q", chunk.index_length) + text("")
-    return record(CHUNK_INDEX, body + struct.pack("<QQ", chunk.size, chunk.size))
+    body += struct.pack("<Q", chunk.index_length) + text(chunk.compression)
+    return record(CHUNK_INDEX, body + struct.pack("<QQ", chunk.packed, chunk.size))

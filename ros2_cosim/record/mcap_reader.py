@@ -24,16 +24,21 @@ from ros2_cosim.record.mcap import (
     HEADER,
     MAGIC,
     MESSAGE,
+    METADATA,
     RECORD,
     SCHEMA,
     Channel,
     Schema,
 )
+from ros2_cosim.record.unpacking import unpack_chunk
 
 #: A larger record is taken for rubbish at the end of a cut file.
 MAX_RECORD = 1 << 30
 #: The header holds two short texts.
 _MAX_HEADER = 4096
+
+#: The name of a compression and a size take no more.
+_PACKING_BYTES = 32
 
 _MESSAGE_HEAD = struct.Struct("<HIQQ")
 
@@ -52,6 +57,16 @@ class Chunk(NamedTuple):
 
     place: int
     content: tuple[Schema | Channel | Message, ...]
+    #: ``zstd``, ``lz4``, or empty.
+    compression: str
+
+
+class Metadata(NamedTuple):
+    """A metadata record: its place in the file, its name, and what it says."""
+
+    place: int
+    name: str
+    values: dict[str, str]
 
 
 class End(NamedTuple):
@@ -121,14 +136,14 @@ def is_finished(path: Path) -> bool:
 
 def scan(
     path: Path, start: int | None = None, stop: int | None = None
-) -> Iterator[tuple[Schema | Channel | Chunk | End | None, int]]:
+) -> Iterator[tuple[Schema | Channel | Chunk | Metadata | End | None, int]]:
     """Read the data of a file in sequence; ends without ``End`` where the file was cut off.
 
     Only whole records count, and of chunks only those whose checksum is right.
 
     :param start, stop: chunks without a stamp in between are passed over; None: no limit
-    :returns: declarations, chunks, and None for other records; with the place behind each
-    :raises ProtocolError: this is no MCAP file, or it holds compressed chunks
+    :returns: declarations, chunks, metadata, and None for other records; with the place behind each
+    :raises ProtocolError: this is no MCAP file, or it is damaged elsewhere than at its end
     """
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -151,7 +166,11 @@ def scan(
                 if opcode == CHUNK and _is_outside(body, start, stop):
                     yield None, file.tell()
                 elif opcode == CHUNK:
-                    yield Chunk(place, tuple(_scan_chunk(body))), file.tell()
+                    compression, content = _unpacked(body)
+                    yield Chunk(place, tuple(_scan_chunk(content)), compression), file.tell()
+                elif opcode == METADATA:
+                    fields = _Fields(body)
+                    yield Metadata(place, fields.text(), fields.text_map()), file.tell()
                 else:
                     part = _parse(opcode, body)
                     yield None if isinstance(part, Message) else part, file.tell()
@@ -165,24 +184,30 @@ def _is_outside(body: bytes, start: int | None, stop: int | None) -> bool:
     return (start is not None and last < start) or (stop is not None and first >= stop)
 
 
-def _scan_chunk(body: bytes) -> Iterator[Schema | Channel | Message]:
+def _unpacked(body: bytes) -> tuple[str, bytes]:
+    """How a chunk is compressed, and its plain content."""
     _, _, size, crc = CHUNK_HEAD.unpack_from(body)
-    fields = _Fields(body[CHUNK_HEAD.size :])
+    fields = _Fields(body[CHUNK_HEAD.size : CHUNK_HEAD.size + _PACKING_BYTES])
     compression = fields.text()
-    if compression:
-        raise ProtocolError(f"chunk is compressed ({compression}), only plain ones are read")
-    start = CHUNK_HEAD.size + 4 + 8
-    if fields.number("Q") != size or len(body) != start + size:
+    start = CHUNK_HEAD.size + 4 + len(compression.encode()) + 8
+    if fields.number("Q") != len(body) - start:
         raise ProtocolError("sizes of a chunk do not agree")
-    if crc and zlib.crc32(memoryview(body)[start:]) != crc:
+    content = unpack_chunk(compression, body[start:], size)
+    if len(content) != size:
+        raise ProtocolError("sizes of a chunk do not agree")
+    if crc and zlib.crc32(content) != crc:
         raise ProtocolError("checksum of a chunk is wrong")
-    at = start
-    while at < len(body):
-        opcode, length = RECORD.unpack_from(body, at)
+    return compression, content
+
+
+def _scan_chunk(content: bytes) -> Iterator[Schema | Channel | Message]:
+    at = 0
+    while at < len(content):
+        opcode, length = RECORD.unpack_from(content, at)
         at += RECORD.size
-        if length > len(body) - at:
+        if length > len(content) - at:
             raise ProtocolError("record runs over the end of its chunk")
-        part = _parse(opcode, body[at : at + length])
+        part = _parse(opcode, content[at : at + length])
         if part is not None:
             yield part
         at += length

@@ -19,7 +19,8 @@ from ros2_cosim.kernel.errors import StorageError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
-from ros2_cosim.record.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.record.bag import BagForm, BagWriter
+from ros2_cosim.record.bag_metadata import BagTopic, Qos
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.record.summary import (
     BranchOrigin,
@@ -33,6 +34,7 @@ from ros2_cosim.record.summary import (
     repeatability,
     write_summary,
 )
+from ros2_cosim.scenario.portable import digest_of, portable_text
 from ros2_cosim.scenario.schema import Scenario
 
 BAG = "bag"
@@ -80,8 +82,18 @@ def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
                 left_out.add(settings.topic)
                 continue
             topics.append(BagTopic(settings.topic, settings.type, Qos(transient_local=latched)))
-    facts = {"scenario": scenario.name, "seed": str(scenario.seed)}
-    return BagWriter(output / BAG, topics, custom_data=facts, left_out=left_out)
+    text = portable_text(scenario)
+    facts = {
+        "scenario": scenario.name,
+        "seed": str(scenario.seed),
+        "scenario_sha256": digest_of(text),
+    }
+    split = scenario.bag.split
+    compression = "" if scenario.bag.compression == "none" else scenario.bag.compression
+    form = BagForm(compression, split.size, split.duration)
+    return BagWriter(
+        output / BAG, topics, custom_data=facts, left_out=left_out, form=form, scenario=text
+    )
 
 
 class NoBag:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What foreign bags have compressed, unpacked within bounds.
+"""What bags have compressed, unpacked within bounds.
 
 The library that reads such bags unpacks a chunk whole and compares its size afterwards: a
 kilobyte may become gigabytes. Its table of methods tells each the declared size, so methods
@@ -16,9 +16,10 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.cdr import MAX_BYTES
 from ros2_cosim.kernel.errors import ProtocolError
-from ros2_cosim.record.bag import METADATA_FILE
+from ros2_cosim.record.bag_metadata import METADATA_FILE
 
 #: Recorders close a chunk at a megabyte or a few; one message of a camera or a lidar fits, too.
 LARGEST_CHUNK = 256 << 20
@@ -44,6 +45,28 @@ class _Unpacker(Protocol):
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """At most so many bytes of what the frame holds."""
+
+
+def unpack_chunk(method: str, data: bytes, size: int) -> bytes:
+    """The content of a chunk.
+
+    :param method: as its head names it
+    :param size: what it is to hold [bytes]
+    :raises ProtocolError: it is damaged, or the method is unknown
+    """
+    if not method:
+        return data
+    if method not in ("zstd", "lz4"):
+        raise ProtocolError(
+            f"a chunk is compressed: found {one_line(repr(method))}; allowed are zstd and lz4"
+        )
+    from backports.zstd import ZstdError
+
+    try:
+        return unpack_zstd(data, size) if method == "zstd" else unpack_lz4(data, size)
+    # lz4 has no error of its own.
+    except (ZstdError, RuntimeError) as error:
+        raise ProtocolError(f"a chunk cannot be unpacked: {one_line(error)}") from None
 
 
 def unpack_zstd(data: bytes, size: int) -> bytes:

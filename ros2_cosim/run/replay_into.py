@@ -28,7 +28,8 @@ from ros2_cosim.kernel.sequential import MessageObserver, SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.kernel.unsynchronised import received_port
 from ros2_cosim.realtime.local_host import local_host
-from ros2_cosim.record.bag import BagTopic, BagWriter
+from ros2_cosim.record.bag import BagWriter
+from ros2_cosim.record.bag_metadata import BagTopic
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import find_recording
 from ros2_cosim.record.comparison import PlacedMessage, Rules, in_order

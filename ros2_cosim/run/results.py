@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, StorageError
-from ros2_cosim.record.bag import mcap_path
+from ros2_cosim.record.bag_metadata import mcap_path
 from ros2_cosim.record.bag_reader import is_complete
 from ros2_cosim.record.profile import has_spans, write_profile
 from ros2_cosim.record.recovery import recover

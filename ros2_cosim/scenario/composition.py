@@ -210,7 +210,7 @@ def _has_defaults(section: str, is_whole: bool) -> bool:
 
     :param is_whole: whether the section itself is looked for
     """
-    return section == "simulator" or (section == "platoon" and not is_whole)
+    return section in ("simulator", "bag") or (section == "platoon" and not is_whole)
 
 
 def _apply(data: dict[str, Any], change: ValueChange) -> None:

@@ -24,6 +24,7 @@ from ros2_cosim.documents.settings import (
     Name,
     PositiveDuration,
     Section,
+    Size,
     read_section,
 )
 from ros2_cosim.faults.settings import FaultSettings
@@ -267,11 +268,36 @@ class ExternalSettings(Section):
         return self
 
 
+#: Each file of a bag declares all topics and types anew, some 20 to 50 kB: in smaller ones they
+#: would outweigh the messages.
+MIN_SPLIT_BYTES = 65_536
+MIN_SPLIT_NS = 100_000_000
+
+
+class SplitSettings(Section):
+    """Where a file of a bag ends and the next one begins; with both, where the first of them is."""
+
+    size: Size | None = Field(
+        default=None,
+        ge=MIN_SPLIT_BYTES,
+        description="so much of messages, before compression, is in a file at most",
+    )
+    duration: PositiveDuration | None = Field(
+        default=None,
+        ge=MIN_SPLIT_NS,
+        description="a file for each such stretch of simulated time, counted from 0",
+    )
+
+
 class BagSettings(Section):
-    """Which topics the bag of a run has; patterns as of a shell: ``/camera/*``."""
+    """What the bag of a run has, and how; patterns as of a shell: ``/camera/*``."""
 
     topics: tuple[str, ...] = Field(default=("*",), description="patterns of those that it has")
     exclude: tuple[str, ...] = Field(default=(), description="patterns of those that it has not")
+    split: SplitSettings = Field(default=SplitSettings(), description="several files")
+    compression: Literal["none", "zstd", "lz4"] = Field(
+        default="none", description="of the chunks of its files"
+    )
 
     def has(self, topic: str) -> bool:
         """Whether it has a topic."""
@@ -325,7 +351,7 @@ class Scenario(Section):
     hosts: dict[Name, HostSettings] = Field(default_factory=dict)
     #: What is done to messages on purpose, in the order in which it is done.
     faults: dict[Name, FaultSettings] = Field(default_factory=dict)
-    #: Which topics its bag has.
+    #: Which topics its bag has, in how many files, and whether they are compressed.
     bag: BagSettings = BagSettings()
     #: What becomes different during the run, in order of time.
     changes: tuple[ChangeSettings, ...] = ()

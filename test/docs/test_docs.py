@@ -280,6 +280,8 @@ def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenari
 def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
     known |= {"include", "parameters", "platoon", "ros_bridge", *SceneSettings.model_fields}
+    known |= {*schema.BagSettings.model_fields} - {"split"}
+    known |= {f"split.{key}" for key in schema.SplitSettings.model_fields}
     known |= {*SceneVehicleSettings.model_fields, *SensorSettings.model_fields}
     for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):

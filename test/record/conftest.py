@@ -20,7 +20,8 @@ from ros2_cosim.interfaces.records import (
     PlatoonStatus,
     V2VMessage,
 )
-from ros2_cosim.record.bag import BagTopic, BagWriter
+from ros2_cosim.record.bag import BagWriter
+from ros2_cosim.record.bag_metadata import BagTopic
 from ros2_cosim.record.summary import (
     Breakdown,
     OrderViolations,

@@ -6,25 +6,29 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
 from rosbags.interfaces import QosDurability
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from support.toy_bags import (
+    MS,
+    TOPICS,
+    TYPES,
+    Given,
+    content,
+    file_size_limit,
+    run_messages,
+)
 
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
-from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
 from ros2_cosim.kernel.errors import (
     CausalityError,
     ConfigurationError,
@@ -33,47 +37,10 @@ from ros2_cosim.kernel.errors import (
 )
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record import bag as bag_module
-from ros2_cosim.record.bag import BagTopic, BagWriter, Qos, describe_types, mcap_path
+from ros2_cosim.record.bag import BagWriter, describe_types
+from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import is_complete, read_bag
 from ros2_cosim.record.recovery import recover
-
-MS = 1_000_000
-TOPICS = (
-    BagTopic("/leader/odometry", "nav_msgs/msg/Odometry"),
-    BagTopic("/follower1/control", "ros2_cosim/msg/ControlCommand"),
-    BagTopic("/static_objects", "ros2_cosim/msg/StaticObjects", Qos(transient_local=True)),
-    BagTopic("/collisions", "ros2_cosim/msg/CollisionEvent"),
-)
-TYPES = {topic.name: topic.type_name for topic in TOPICS}
-ODOMETRY = catalogue.codec(
-    "nav_msgs/msg/Odometry", frame_id="map", child_frame_id="leader/base_link"
-)
-CONTROL = catalogue.codec("ros2_cosim/msg/ControlCommand", frame_id="follower1/base_link")
-STATIC = catalogue.codec("ros2_cosim/msg/StaticObjects", frame_id="map")
-
-
-class Given(NamedTuple):
-    topic: str
-    stamp: int
-    seq: int
-    data: bytes
-
-
-def run_messages(seconds: int = 3) -> list[Given]:
-    """Messages of a small run, in the order of the bag."""
-    box = StaticObject(1, 3, 300.0, 0.0, 1.0, 0.0, 2.0, 10.0, 2.0)
-    messages = [Given("/static_objects", 0, 0, STATIC.encode(0, 0, StaticObjects((box,))))]
-    for k in range(100 * seconds):
-        stamp = k * 10 * MS
-        odometry = Odometry(0.1 * k, *[0.0] * 5, 1.0, 10.0, *[0.0] * 5)
-        messages.append(Given("/leader/odometry", stamp, k, ODOMETRY.encode(stamp, k, odometry)))
-        if k % 4 == 0:
-            command = ControlCommand(0.01 * k, 0.5, 0.0, 0.0)
-            n = k // 4
-            messages.append(
-                Given("/follower1/control", stamp, n, CONTROL.encode(stamp, n, command))
-            )
-    return sorted(messages, key=lambda m: (m.stamp, m.topic, m.seq))
 
 
 def write(path: Path, messages: list[Given], shuffle: int | None = None, step: int = 40) -> Path:
@@ -89,10 +56,6 @@ def write(path: Path, messages: list[Given], shuffle: int | None = None, step: i
                 writer.write(*message)
             writer.advance(start + step * MS)
     return path
-
-
-def content(bag: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(bag.iterdir())}
 
 
 def test_rosbags_reads_back_every_message(tmp_path: Path) -> None:
@@ -196,8 +159,7 @@ def test_an_empty_bag_is_a_bag(tmp_path: Path) -> None:
 KILLED = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from test_bag import TOPICS, run_messages
+from support.toy_bags import TOPICS, run_messages
 from ros2_cosim.record.bag import BagWriter
 writer = BagWriter(Path(sys.argv[1]), TOPICS)
 for message in run_messages():
@@ -211,7 +173,7 @@ time.sleep(60)
 def test_what_a_killed_process_wrote_can_be_recovered(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(bag), str(Path(__file__).parent)],
+        [sys.executable, "-c", KILLED, str(bag)],
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
@@ -296,17 +258,6 @@ def test_type_hashes_equal_those_of_the_generated_messages() -> None:
         assert {"type_name": name, "hash_string": description.hash} in hashes
 
 
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """No file of this process may grow beyond ``size`` bytes, as on a disk that is full."""
-    former = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, former[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, former)
-
-
 @pytest.mark.parametrize("room", [25_000, 40_000, 70_000, 105_000, 106_000])
 def test_when_no_more_can_be_written_the_bag_keeps_what_is_there(tmp_path: Path, room: int) -> None:
     messages = run_messages(5)
@@ -379,11 +330,11 @@ def test_memory_does_not_grow_with_a_bag_that_is_read(tmp_path: Path) -> None:
             for topic in TYPES:
                 writer.write(topic, k * 1000 * MS, k, bytes(40))
             writer.advance((k + 1) * 1000 * MS)
-    first = next(iter(read_bag(tmp_path / "bag")))  # what is imported and cached is there now
-    assert first.stamp == 0
+    found = read_bag(tmp_path / "bag")
+    assert next(found).stamp == 0  # what is imported and cached is there, the metadata file is read
     tracemalloc.start()
     try:
-        assert sum(1 for _ in read_bag(tmp_path / "bag")) == 3600 * len(TYPES)
+        assert sum(1 for _ in found) == 3600 * len(TYPES) - 1
         assert tracemalloc.get_traced_memory()[1] < 500_000
     finally:
         tracemalloc.stop()

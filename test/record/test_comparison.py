@@ -21,7 +21,8 @@ from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record import comparison
-from ros2_cosim.record.bag import BagTopic, BagWriter, describe_types, mcap_path
+from ros2_cosim.record.bag import BagWriter, describe_types
+from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import TopicType, read_bag, topic_types
 from ros2_cosim.record.comparison import PRESENT, Comparison, Difference, Rules, compare_bags
 from ros2_cosim.record.message_fields import MessageFields, field_of, parse_path

@@ -22,7 +22,8 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.record.bag import BagTopic, BagWriter, mcap_path
+from ros2_cosim.record.bag import BagWriter
+from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import RunRecording, find_recording, trace_causes
 from ros2_cosim.record.comparison import Comparison, Difference

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import StorageError
 from ros2_cosim.record import results
-from ros2_cosim.record.bag import mcap_path
+from ros2_cosim.record.bag_metadata import mcap_path
 from ros2_cosim.record.bag_reader import is_complete, read_bag
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.bringup import RunRequest

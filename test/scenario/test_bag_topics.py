@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which topics the bag of a run has."""
+"""What the bag of a run has: its topics, its files, and its scenario."""
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import yaml
+from rosbags.rosbag2 import Reader
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.bag_reader import read_bag, topic_types
+from ros2_cosim.record.bag_metadata import LIBRARY
+from ros2_cosim.record.bag_reader import read_bag, storage_files, topic_types
+from ros2_cosim.record.mcap_reader import Metadata, scan
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.scenario.schema import load_scenario, make_scenario
 
 CAR_FOLLOWING = Path(__file__).resolve().parents[2] / "config" / "car_following.yaml"
 LEFT_OUT = "bag={topics: [/ego/*, /*_sensor/*], exclude: [/rear_sensor/*]}"
@@ -41,3 +48,77 @@ def test_a_bag_without_an_input_is_not_replayed_into_its_participant(tmp_path: P
 def test_a_pattern_that_matches_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"bag.exclude.0: found '/nix', which no topic matches"):
         recorded(tmp_path / "out", "bag={exclude: [/nix]}")
+
+
+FORM = ("bag.compression=zstd", "bag.split={duration: 300ms, size: 100kB}")
+
+
+def test_a_bag_in_files_has_the_same_messages(tmp_path: Path) -> None:
+    """With the trace of the run whose bag is one file; what is replayed into does not mind."""
+    assert recorded(tmp_path / "files", *FORM) == recorded(tmp_path / "one")
+    found = list(read_bag(tmp_path / "files" / "bag"))
+    assert found == list(read_bag(tmp_path / "one" / "bag"))
+    assert len(storage_files(tmp_path / "files" / "bag")) >= 4
+    with Reader(tmp_path / "files" / "bag") as reader:
+        assert reader.message_count == len(found)
+    assert replay_into(tmp_path / "files" / "bag", ["driving"], None).equal
+
+
+def scenario_in(bag: Path) -> dict[str, str]:
+    about = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    (own,) = (
+        part.values
+        for part, _ in scan(storage_files(bag)[0])
+        if isinstance(part, Metadata) and part.name == LIBRARY
+    )
+    text = own.pop("scenario_json")
+    assert own == about["custom_data"]
+    assert own["scenario_sha256"] == sha256(text.encode()).hexdigest()
+    return own | {"text": text}
+
+
+def test_a_bag_tells_its_scenario_and_nothing_of_the_machine(tmp_path: Path) -> None:
+    recorded(tmp_path / "out", "simulator.timeout_s=11", "watchdog_s=31")
+    recorded(tmp_path / "again")
+    recorded(tmp_path / "other", "seed=2")
+    own, again, other = (scenario_in(tmp_path / n / "bag") for n in ("out", "again", "other"))
+    assert own == again
+    assert own["scenario_sha256"] != other["scenario_sha256"]
+    data = json.loads(own["text"])
+    assert "base_directory" not in data and "simulator" not in data
+    assert str(CAR_FOLLOWING.parent) not in own["text"]
+    # It is the scenario: run again, it has the same trace.
+    (tmp_path / "scenario.json").write_text(own["text"])
+    data["base_directory"] = str(CAR_FOLLOWING.parent)
+    request = RunRequest(make_scenario(data, "bag"), shape="inproc", out=tmp_path / "third")
+    assert run_request(request).trace_sha256 == recorded(tmp_path / "fourth")
+
+
+@pytest.mark.parametrize(
+    ("override", "text"),
+    [
+        ("bag.compression=gzip", "bag.compression: found 'gzip'; allowed is 'none', 'zstd' or"),
+        ("bag.split.size=5 apples", "bag.split.size: found '5 apples'; allowed is a whole number"),
+        (
+            "bag.split.size=1kB",
+            "bag.split.size: found '1kB'; allowed is a number of at least 65536",
+        ),
+        ("bag.split.duration=1ms", "bag.split.duration: found '1ms'; allowed is a number of at"),
+        ("bag.split.minutes=1", "bag.split.minutes"),
+        ("bag.split=60s", "bag.split: found '60s'"),
+    ],
+)
+def test_a_wrong_form_is_refused_in_one_line(override: str, text: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_scenario(CAR_FOLLOWING, [override])
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "number"),
+    [("100MB", 10**8), ("1.5 GiB", 3 * 2**29), ("100kB", 100_000), (65_536, 65_536)],
+)
+def test_sizes_are_numbers_of_bytes(size: object, number: int) -> None:
+    scenario = load_scenario(CAR_FOLLOWING, [f"bag.split.size={size}"])
+    assert scenario.bag.split.size == number
