@@ -513,6 +513,10 @@ class Wrapper(Model):
         """Pass on."""
         self._inner.restore_state(state)
 
+    def change_parameters(self, parameters: Any) -> None:
+        """Pass on."""
+        self._inner.change_parameters(parameters)
+
     def release(self) -> Model:
         """Give up what stands around the model; it stays as it is, for a run that begins anew."""
         return self._inner

@@ -94,8 +94,7 @@ def apply(scenario: Scenario, path: str, model: Model) -> None:
             if isinstance(layer, Faulty):
                 layer.switch(name, scenario.faults[name].active)
         return
-    *_, innermost = _layers(model)
-    innermost.change_parameters(declare(scenario, name).parameters)
+    model.change_parameters(declare(scenario, name).parameters)
 
 
 def _layers(model: Model) -> Iterator[Model]:

@@ -47,9 +47,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_in_one_process(tmp_path: Path, trace: str) -> None:
-    run_request(
-        RunRequest(PLATOON, shape="inproc", set=SECOND, out=tmp_path / "out", profile=True)
-    )
+    run_request(RunRequest(PLATOON, shape="inproc", set=SECOND, out=tmp_path / "out", profile=True))
     found = profile_of(tmp_path / "out", trace)
     assert set(found["processes"]) == {"inproc"}
     assert set(found["participants"]["world"]) == {
