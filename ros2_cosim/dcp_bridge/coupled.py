@@ -144,7 +144,11 @@ class CoupledSlaves:
     def watch(self, watch: HopWatch | None) -> None:
         """Have noted what the exchange with the slaves consists of; None: nothing is."""
         self._watch = watch
-        if watch is not None and self._master is not None:
+        if self._master is None:
+            return
+        if watch is None:
+            self._master.note(None, None, None)
+        else:
             self._master.note(watch.sleeps, watch.woke, watch.sent)
 
     def reset(self, *, connected: bool = True) -> None:

@@ -157,8 +157,11 @@ class Reactor:
         """Call once, when all that is ready has been served and the next wait begins."""
         self._before_wait.append(callback)
 
-    def note_waits(self, sleeps: Callback, woke: Callback) -> None:
-        """Call ``sleeps`` when a wait begins and ``woke`` when it is over, before any callback."""
+    def note_waits(self, sleeps: Callback | None, woke: Callback | None) -> None:
+        """Call ``sleeps`` when a wait begins and ``woke`` when it is over, before any callback.
+
+        None: nothing is called.
+        """
         self._sleeps, self._woke = sleeps, woke
 
     # -- waiting ---------------------------------------------------------------------------------

@@ -194,5 +194,9 @@ def test_a_server_notes_its_waits_and_its_simulator(tmp_path: Path) -> None:
         far.send(b"x")
         assert reactor.turn()
         assert not reactor.turn(0)  # a look is no wait
-    kinds = [span.kind for span in kept(spans, tmp_path)]
-    assert kinds == [WORK, WAIT, WORK, SIMULATOR, SENT]
+        kinds = [WORK, WAIT, WORK, SIMULATOR, SENT]
+        assert [span.kind for span in kept(spans, tmp_path)] == kinds
+        reactor.note_waits(None, None)
+        far.send(b"x")
+        assert reactor.turn()
+        assert [span.kind for span in kept(spans, tmp_path)] == [*kinds, WORK, SIMULATOR, SENT]

@@ -72,9 +72,12 @@ class MasterSockets:
         self._expecting_loss: set[str] = set()
 
     def note(
-        self, sleeps: Callable[[], None], woke: Callable[[], None], sent: Callable[[str], None]
+        self,
+        sleeps: Callable[[], None] | None,
+        woke: Callable[[], None] | None,
+        sent: Callable[[str], None] | None,
     ) -> None:
-        """Have noted when a wait begins and ends, and when something leaves for a slave."""
+        """Have noted when a wait begins and ends, and when something leaves; None: not."""
         self._reactor.note_waits(sleeps, woke)
         self._on_sent = sent
 
