@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
 
+from ros2_cosim.interfaces.spans import SENT, read_spans
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.start import run_request
@@ -68,9 +69,8 @@ def test_with_a_slave_behind_a_hop(tmp_path: Path, trace: str, shape: str) -> No
     assert "world_slave" in processes and processes["world_slave"]["simulator"] > 0.0
     assert participants["world"]["wait"] > 0.0 and "other process" not in participants["world"]
     master = "composed" if shape == "composed" else "world"
-    hops = {(hop["from"], hop["to"]): hop["count"] for hop in found["hops"]}
-    # A step asks twice: for the step, and for its outputs.
-    assert hops[master, "world_slave"] >= 99 and hops["world_slave", master] >= 99
-    assert "simulator" in {
-        part["kind"] for part in found["critical_path"] if part["process"] == "world_slave"
-    }
+    # Each step asks twice, for the step and for its outputs. How many waits these messages end
+    # depends on the machine: an answer may be there before the wait.
+    for source, target in ((master, "world_slave"), ("world_slave", "world")):
+        spans = read_spans(output / "profile" / f"{source}.spans").spans
+        assert sum(s.kind == SENT and s.name == target for s in spans) >= 2 * 99
