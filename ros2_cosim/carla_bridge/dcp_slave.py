@@ -37,6 +37,7 @@ class SceneSlave(SlaveModel):
     :param context: of the world participant
     :param stopped: called when the slave stops with the number of steps, the wall time of all
         steps and that of the simulator in them [ns]
+    :param simulates: see :class:`TimedSimulator`
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class SceneSlave(SlaveModel):
         sizes: Mapping[str, tuple[float, float]],
         context: ModelContext,
         stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
+        simulates: Callable[[bool], None] = lambda is_over: None,
     ) -> None:
         self._variables = SceneVariables(parameters)
         self._parameters = parameters
@@ -53,6 +55,7 @@ class SceneSlave(SlaveModel):
         self._sizes = sizes
         self._context = context
         self._stopped = stopped
+        self._simulates = simulates
         self._run: SceneRun | None = None
         #: What sent the slave to its error state.
         self.failure: str | None = None
@@ -66,7 +69,7 @@ class SceneSlave(SlaveModel):
         with self._remembering():
             chosen = self._chosen(parameters)
             self._variables = SceneVariables(chosen)
-            self._timed = TimedSimulator(self._simulator())
+            self._timed = TimedSimulator(self._simulator(), self._simulates)
             self._run = SceneRun(Scene(self._timed, chosen), self._sizes)
             self.steps = self.step_ns = 0
 

@@ -34,6 +34,7 @@ def serve_world(
     port: int | None = None,
     keep: bool = False,
     stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
+    simulates: Callable[[bool], None] = lambda is_over: None,
     on_ready: Callable[[SlaveServer], None] | None = None,
 ) -> None:
     """Serve the slave of a world participant until it is deregistered.
@@ -42,7 +43,7 @@ def serve_world(
     :param simulator: makes the connection to the simulator
     :param host, port: where it listens, by default as the scenario says
     :param keep: serve one master after the other
-    :param stopped: see :class:`SceneSlave`
+    :param stopped, simulates: see :class:`SceneSlave`
     :param on_ready: called when it listens
     :raises ConfigurationError: the scene is wrong, or the address cannot be used
     :raises ConnectionFailedError: the slave went to its error state, with the reason
@@ -50,7 +51,7 @@ def serve_world(
     """
     dcp = parameters.dcp or DcpSettings()
     scene = scene_parameters(context, parameters)
-    slave = SceneSlave(scene, simulator, scene_sizes(context), context, stopped)
+    slave = SceneSlave(scene, simulator, scene_sizes(context), context, stopped, simulates)
     place = (host or dcp.host, dcp.port if port is None else port)
     try:
         serve(

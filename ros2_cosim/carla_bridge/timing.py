@@ -26,11 +26,15 @@ _R = TypeVar("_R")
 class TimedSimulator:
     """A simulator that passes every call on and adds up the wall time that it takes.
 
+    :param noted: called with False before each call that takes time, with True after it
     :ivar elapsed_ns: inside the simulator so far; never feeds a result
     """
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(
+        self, simulator: Simulator, noted: Callable[[bool], None] = lambda is_over: None
+    ) -> None:
         self._simulator = simulator
+        self._noted = noted
         self.elapsed_ns = 0
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
@@ -86,8 +90,10 @@ class TimedSimulator:
         self._timed(self._simulator.close)
 
     def _timed(self, call: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
+        self._noted(False)
         started = time.perf_counter_ns()
         try:
             return call(*args, **named)
         finally:
             self.elapsed_ns += time.perf_counter_ns() - started
+            self._noted(True)

@@ -51,7 +51,7 @@ from ros2_cosim.kernel.model import (
     Report,
     Traits,
 )
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.models.message_types import (
     ACCELERATION,
     COLLISION,
@@ -232,6 +232,11 @@ class CarlaWorld(Model):
             self._plant = self._coupled = coupled_world(context, parameters, scene)
             # Now, and not at the first activation: building the world may take its time.
             self._coupled.begin()
+
+    def attach(self, host: Host) -> None:
+        """In a run that is profiled, the exchange with slaves is noted."""
+        if self._coupled is not None:
+            self._coupled.watch(host.watch)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""

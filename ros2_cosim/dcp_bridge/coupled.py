@@ -18,6 +18,7 @@ from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.hop_watch import HopWatch
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
 
@@ -86,6 +87,7 @@ class CoupledSlaves:
         self._clocked = clocked
         self._running: AbstractContextManager[Master] | None = None
         self._master: Master | None = None
+        self._watch: HopWatch | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
         self._outputs: list[_BoundOutput] = []
         self._steps_per_ns = Fraction(0)
@@ -124,6 +126,7 @@ class CoupledSlaves:
         running = self._opened()
         self._master = master = running.__enter__()
         self._running = running
+        self.watch(self._watch)
         master.configure(self._parameters)
         self._check_period(master.step_size)
         self._steps_per_ns = 1 / (master.step_size * 10**9)
@@ -137,6 +140,16 @@ class CoupledSlaves:
             for port, found in self._ports.outputs.items()
         ]
         return master
+
+    def watch(self, watch: HopWatch | None) -> None:
+        """Have noted what the exchange with the slaves consists of; None: nothing is."""
+        self._watch = watch
+        if self._master is None:
+            return
+        if watch is None:
+            self._master.note(None, None, None)
+        else:
+            self._master.note(watch.sleeps, watch.woke, watch.sent)
 
     def reset(self, *, connected: bool = True) -> None:
         """Be as before :meth:`begin`, for another run.

@@ -69,7 +69,7 @@ from ros2_cosim.kernel.model import (
     Schedule,
     Traits,
 )
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.kernel.participant import Host, ModelContext, Step
 
 #: All processes of a run are started at once; slaves may take so long to listen.
 CONNECT_WAIT_S = 30.0
@@ -281,6 +281,10 @@ class DcpMaster(Model):
             clocked=parameters.depends_on_wall_clock,
         )
         _check_shape(context, parameters)
+
+    def attach(self, host: Host) -> None:
+        """In a run that is profiled, the exchange with slaves is noted."""
+        self._slaves.watch(host.watch)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Bring all slaves to the activation time and report their outputs.

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.sequential import SequentialScheduler
 
 #: Directory of these files below the output directory of a run.
 SPANS_DIRECTORY = "profile"
@@ -27,8 +28,22 @@ _ROW = 5
 _LONGEST_HEADER = 1_000_000
 
 #: Kinds of spans: what a thread does; and, without duration, that it has sent to a process.
-KINDS = ("read", "compute", "serialise", "send", "report", "wait", "receive", "work", "sent")
-READ, COMPUTE, SERIALISE, SEND, REPORT, WAIT, RECEIVE, WORK, SENT = range(len(KINDS))
+KINDS = (
+    "read",
+    "compute",
+    "serialise",
+    "send",
+    "report",
+    "wait",
+    "receive",
+    "work",
+    "sent",
+    "record",
+    "simulator",
+)
+READ, COMPUTE, SERIALISE, SEND, REPORT, WAIT, RECEIVE, WORK, SENT, RECORD, SIMULATOR = range(
+    len(KINDS)
+)
 
 
 class Span(NamedTuple):
@@ -117,6 +132,9 @@ class Activations:
         self._spans = spans
         self._name = name
         self._computed = (0, 0)
+        #: When the model waited for another process, of the activation that is going on.
+        self._waits: list[tuple[int, int]] = []
+        self._slept = 0
 
     def timer(self) -> int:
         """The present time [ns]."""
@@ -127,14 +145,29 @@ class Activations:
     def activated(self, since: int, time: int) -> int:
         """An activation is over, which the thread has been at since then; the present time [ns]."""
         now = self._spans.clock()
-        began, ended = self._computed
-        for kind, begin, end in (
-            (READ, since, began),
-            (COMPUTE, began, ended),
-            (SERIALISE, ended, now),
-        ):
-            self._spans.add(kind, self._name, begin, end, time)
+        mark, ended = self._computed
+        add, name = self._spans.add, self._name
+        add(READ, name, since, mark, time)
+        for slept, woke in self._waits:
+            add(COMPUTE, name, mark, slept, time)
+            add(WAIT, name, slept, woke, time)
+            mark = woke
+        self._waits.clear()
+        add(COMPUTE, name, mark, ended, time)
+        add(SERIALISE, name, ended, now, time)
         return now
+
+    def sleeps(self) -> None:
+        """The model begins to wait for another process."""
+        self._slept = self._spans.clock()
+
+    def woke(self) -> None:
+        """The wait is over."""
+        self._waits.append((self._slept, self._spans.clock()))
+
+    def sent(self, process: str) -> None:
+        """Something leaves for a process."""
+        self._spans.sent(self._spans.clock(), process)
 
     def did(self, kind: int, since: int, time: int = 0) -> int:
         """The thread has been at something since then; the present time [ns]."""
@@ -143,12 +176,106 @@ class Activations:
         return now
 
 
+class Chronicle:
+    """What one thread does, without gaps: each note says what it has done since the one before.
+
+    :param spans: of its process
+    """
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+        self._mark = spans.clock()
+
+    def did(self, kind: int, name: str = "", time: int = 0) -> int:
+        """The thread has been at something since the last note; the present time [ns]."""
+        now = self._spans.clock()
+        self._spans.add(kind, name, self._mark, now, time)
+        self._mark = now
+        return now
+
+    def sleeps(self) -> None:
+        """The thread begins to wait for another process, after work of its own."""
+        self.did(WORK)
+
+    def woke(self) -> None:
+        """The wait is over."""
+        self.did(WAIT)
+
+    def simulates(self, is_over: bool) -> None:
+        """A simulator is called, or has returned."""
+        self.did(SIMULATOR if is_over else WORK)
+
+    def sent(self, process: str) -> None:
+        """Something leaves for a process."""
+        self._spans.sent(self._spans.clock(), process)
+
+
+class SequenceChronicle(Chronicle):
+    """What the thread of a sequential scheduler does.
+
+    Hand :meth:`timer` and :meth:`delivers` to the scheduler, then set :attr:`scheduler`.
+
+    :ivar scheduler: says which activation is going on
+    """
+
+    def __init__(self, spans: Spans) -> None:
+        super().__init__(spans)
+        self.scheduler: SequentialScheduler | None = None
+        self._computes = False
+
+    def timer(self) -> int:
+        """A model begins, or returns; the present time [ns]."""
+        kind = COMPUTE if self._computes else READ
+        self._computes = not self._computes
+        return self._of_activation(kind)
+
+    def delivers(self, is_over: bool) -> None:
+        """What an activation has sent is handed over now, or has been."""
+        if is_over:
+            self._of_activation(SEND)
+        else:
+            # A model may send while it computes.
+            self._of_activation(COMPUTE if self._computes else SERIALISE)
+
+    def publishes(self) -> None:
+        """A message is recorded next: until now it was handed over."""
+        self._of_activation(SEND)
+
+    def recorded(self) -> None:
+        """A message has been recorded."""
+        self._of_activation(RECORD)
+
+    def paces(self, is_over: bool) -> None:
+        """It waits for the wall clock now, or has done so."""
+        self.did(WAIT if is_over else REPORT)
+
+    def sleeps(self) -> None:
+        """The model begins to wait for another process."""
+        if self._computes:
+            self._of_activation(COMPUTE)
+        else:
+            self.did(REPORT)
+
+    def woke(self) -> None:
+        """The wait is over."""
+        if self._computes:
+            self._of_activation(WAIT)
+        else:
+            self.did(WAIT)
+
+    def _of_activation(self, kind: int) -> int:
+        scheduler = self.scheduler
+        assert scheduler is not None
+        return self.did(kind, scheduler.active or "", scheduler.now)
+
+
 class SpanFile(NamedTuple):
-    """What is read from a file."""
+    """What is read from a file; ``is_cut``: there were more spans than are kept."""
 
     process: str
     participants: list[str]
     spans: list[Span]
+    is_cut: bool = False
 
 
 def read_spans(path: Path) -> SpanFile:
@@ -173,6 +300,11 @@ def read_spans(path: Path) -> SpanFile:
         ]
         if any(not 0 <= span.kind < len(KINDS) for span in spans):
             raise ValueError("it has spans of no kind")
-        return SpanFile(str(header["process"]), [str(n) for n in header["participants"]], spans)
+        return SpanFile(
+            str(header["process"]),
+            [str(n) for n in header["participants"]],
+            spans,
+            len(spans) >= MOST_ROWS,
+        )
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise ConfigurationError(f"{path}: no spans of a process: {error}") from None

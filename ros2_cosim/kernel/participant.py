@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.hop_watch import HopWatch
 from ros2_cosim.kernel.sample import Sample as Sample
 
 
@@ -33,13 +34,15 @@ class Host(NamedTuple):
     may be called by any thread; ``node`` is the participant's rclpy node, None without ROS.
     ``send(port, record)`` sends at once, within an activation and on its thread, as
     :meth:`~.runtime.ParticipantRuntime.send_now` says; None where messages of an activation can
-    only leave together.
+    only leave together. ``watch`` takes note of exchanges with other processes, in a run that is
+    profiled.
     """
 
     wait: Callable[[float], None]
     wake: Callable[[], None]
     node: Any = None
     send: Callable[[str, Any], None] | None = None
+    watch: HopWatch | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class SequentialScheduler:
     :param stop_latency_ns: a stop requested at t ends the run at t + this
     :param timer: optional monotonic clock [ns] for the compute times of the summary
     :param observer: optional, called for each message sent
+    :param on_delivery: optional, called with False before what an activation has sent is handed
+        over to its readers and the observer, with True afterwards
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class SequentialScheduler:
         stop_latency_ns: int = 0,
         timer: Callable[[], int] | None = None,
         observer: MessageObserver | None = None,
+        on_delivery: Callable[[bool], None] | None = None,
     ) -> None:
         self.graph = graph
         # Activations run in the order of their times: all readers of a port share what it holds.
@@ -59,6 +62,7 @@ class SequentialScheduler:
         self._stop_latency_ns = stop_latency_ns
         self._stop_end = FOREVER
         self._observer = observer
+        self._on_delivery = on_delivery
         self._ordered = [self.runtimes[name] for name in graph.order]
         position = {name: i for i, name in enumerate(graph.order)}
         # For each participant and output port: the receivers, and positions of those it triggers.
@@ -161,6 +165,9 @@ class SequentialScheduler:
     def _deliver(self, index: int, runtime: ParticipantRuntime, outputs: list[Output]) -> None:
         routes = self._routes[index]
         observer = self._observer
+        on_delivery = self._on_delivery
+        if on_delivery is not None:
+            on_delivery(False)
         for port, sample, data in outputs:
             receivers, triggered = routes[port]
             for receive in receivers:
@@ -169,3 +176,5 @@ class SequentialScheduler:
                 self._schedule(reader, sample.stamp)
             if observer:
                 observer(runtime.name, port, sample, data)
+        if on_delivery is not None:
+            on_delivery(True)

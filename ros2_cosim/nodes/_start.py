@@ -254,12 +254,17 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
 
 @contextmanager
 def profiled(
-    started: Started, participants: Sequence[str], *, works: bool = False
+    started: Started,
+    participants: Sequence[str],
+    *,
+    works: bool = False,
+    waits_in_session: bool = True,
 ) -> Iterator[Spans | None]:
     """Record what this process spends its time on, if the run is profiled; None: it is not.
 
     :param participants: those whose activations are noted
     :param works: it has none, and does its own work between its waits
+    :param waits_in_session: it waits for others in its session only, which notes that
     """
     session = started.session
     directory = session.parameter("profile", "")
@@ -267,7 +272,8 @@ def profiled(
         yield None
         return
     spans = Spans(session.process, participants, session.timer, works=works)
-    session.watch(spans)
+    if waits_in_session:
+        session.watch(spans)
     try:
         yield spans
     finally:

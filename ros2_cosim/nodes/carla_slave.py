@@ -17,7 +17,8 @@ from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.simulator import Simulator
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.interfaces.spans import Chronicle
+from ros2_cosim.nodes._start import Started, profiled, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.repetition import run_id_of
 from ros2_cosim.ros.session import Session
@@ -51,13 +52,27 @@ def _serve(started: Started) -> None:
     def made() -> Simulator:
         return _client(simulator) if named is None else named.make(simulator_context(context))
 
-    serve_world(
-        context,
-        parameters,
-        made,
-        stopped=_reporter(started, name),
-        on_ready=lambda server: _answer_tools(session, server),
-    )
+    with profiled(started, (), waits_in_session=False) as spans:
+        chronicle = None if spans is None else Chronicle(spans)
+
+        def ready(server: SlaveServer) -> None:
+            if chronicle is not None:
+                server.reactor.note_waits(chronicle.sleeps, chronicle.woke)
+                server.sockets.on_sent = partial(chronicle.sent, name)
+            _answer_tools(session, server)
+
+        serve_world(
+            context,
+            parameters,
+            made,
+            stopped=_reporter(started, name),
+            simulates=_not_noted if chronicle is None else chronicle.simulates,
+            on_ready=ready,
+        )
+
+
+def _not_noted(is_over: bool) -> None:
+    """Of a run that is not profiled."""
 
 
 def _answer_tools(session: Session, server: SlaveServer) -> None:

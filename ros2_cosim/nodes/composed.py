@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.spans import SequenceChronicle
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
@@ -16,7 +17,7 @@ from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model, Repeatability
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.live.foxglove_view import with_viewers
-from ros2_cosim.nodes._start import Started, bridge_objects, realtime_of, run_node
+from ros2_cosim.nodes._start import Started, bridge_objects, profiled, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_control import RunControl
@@ -51,6 +52,12 @@ def _compose(kept: list[Kept], started: Started) -> bool:
 
     :param kept: what is left of the run before, if there was one; then of this one
     """
+    with profiled(started, list(started.graph.order), waits_in_session=False) as spans:
+        return _run(kept, started, None if spans is None else SequenceChronicle(spans))
+
+
+def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None) -> bool:
+    """See :func:`_compose`; the chronicle takes what the time is spent on."""
     session, scenario, graph, starter = started
     output = started.output()
     realtime = realtime_of(session)
@@ -74,6 +81,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             control=control,
             run_id=started.run_id(),
             timer=pacer.clock.now,
+            chronicle=chronicle,
         )
         BridgeServices.offer(session.node, bridge_objects(scenario))
         _make_models(started, realtime, former, models, control)
@@ -83,9 +91,12 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             graph,
             models,
             stop_latency_ns=scenario.stop_latency,
-            timer=time.perf_counter_ns,
+            timer=time.perf_counter_ns if chronicle is None else chronicle.timer,
             observer=node.observe,
+            on_delivery=None if chronicle is None else chronicle.delivers,
         )
+        if chronicle is not None:
+            chronicle.scheduler = scheduler
         for name, runtime in scheduler.runtimes.items():
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
         lifecycles = RosLifecycle(
@@ -95,6 +106,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             partial(node.wait, scheduler),
             started.run_id(),
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
+            chronicle,
         )
         if control.required:
             lifecycles.require(control.required)
@@ -114,6 +126,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
                 serve=session.wait,
                 timer=time.perf_counter_ns,
                 on_waiting=progress,
+                on_pacing=None if chronicle is None else chronicle.paces,
             )
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began

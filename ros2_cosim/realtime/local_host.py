@@ -7,13 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ros2_cosim.kernel.hop_watch import HopWatch
 from ros2_cosim.kernel.participant import Host
 
 
-def local_host(send: Callable[[str, Any], None]) -> Host:
+def local_host(send: Callable[[str, Any], None], watch: HopWatch | None = None) -> Host:
     """A host for a model that waits for its own threads only.
 
     :param send: sends within an activation, as :class:`~ros2_cosim.kernel.participant.Host` says
+    :param watch: takes note of exchanges with other processes
     """
     woken = threading.Event()
 
@@ -22,4 +24,4 @@ def local_host(send: Callable[[str, Any], None]) -> Host:
         # What is new was said before the call that woke: it is looked at after this.
         woken.clear()
 
-    return Host(wait, woken.set, send=send)
+    return Host(wait, woken.set, send=send, watch=watch)

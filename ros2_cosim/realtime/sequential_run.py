@@ -28,6 +28,7 @@ class SequentialRun:
     :param slice_ns: so much simulated time passes at most between two looks at the control
     :param serve: lets so many seconds pass; requests may arrive meanwhile
     :param timer: monotonic clock [ns] for the wall time of the summary
+    :param on_pacing: called with False before a wait for the wall clock, with True after it
     :param on_waiting: called again and again with the simulated time [ns] while a participant is
         paused
     """
@@ -43,6 +44,7 @@ class SequentialRun:
         serve: Callable[[float], None],
         timer: Callable[[], int],
         on_waiting: Callable[[int], None] = lambda time_ns: None,
+        on_pacing: Callable[[bool], None] | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._control = control
@@ -52,6 +54,7 @@ class SequentialRun:
         self._serve = serve
         self._timer = timer
         self._on_waiting = on_waiting
+        self._on_pacing = on_pacing
         #: The end of the run [ns], as far as it is known.
         self.end = duration_ns
         #: Every activation before this time [ns] is complete.
@@ -110,9 +113,17 @@ class SequentialRun:
 
     def _run(self, until: int) -> None:
         began = self._timer()
-        before = self._pacer.wait if self._pacer.rate is not None else None
+        before: Callable[[int], object] | None = None
+        if self._pacer.rate is not None:
+            before = self._pacer.wait if self._on_pacing is None else self._wait_noted
         self.end = self._scheduler.run(until, self.end, before=before)
         self.wall_ns += self._timer() - began
+
+    def _wait_noted(self, time_ns: int) -> None:
+        assert self._on_pacing is not None
+        self._on_pacing(False)
+        self._pacer.wait(time_ns)
+        self._on_pacing(True)
 
     def _is_suspended(self) -> bool:
         return self._scheduler.suspended

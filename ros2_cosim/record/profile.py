@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from ros2_cosim.documents.files import read_bounded, write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.interfaces.namespaces import process_name_of
 from ros2_cosim.interfaces.spans import (
-    COMPUTE,
     KINDS,
     READ,
     SENT,
@@ -89,6 +88,12 @@ class Profile:
         self.end = max(
             span.end for file in files for span in file.spans if span.name and span.kind != SENT
         )
+        self._steps = summary.steps
+        cut = [file.spans[-1].end for file in files if file.is_cut]
+        if cut:  # the account is of the beginning of the run
+            self.end = min(self.end, *cut)
+            kept = Counter((span.name, span.begin < self.end) for span in own)
+            self._steps = max(count for (_, is_kept), count in kept.items() if is_kept)
         self._threads = {
             file.process: _Thread(file, self.begin, self.end) for file in files if file.spans
         }
@@ -159,7 +164,7 @@ class Profile:
         return {
             "scenario": self._summary.scenario,
             "wall_s": self.wall_ns / 1e9,
-            "steps": self._summary.steps,
+            "steps": self._steps,
             "explained_share": round(self.explained_share, 4),
             "participants": self._participants(),
             "processes": self._processes(),
@@ -177,14 +182,15 @@ class Profile:
             for span in thread.spans:
                 if span.name:
                     totals[span.name][span.kind] += span.end - span.begin
-                    counts[span.name] += span.kind == COMPUTE
+                    counts[span.name] += span.kind == READ
             for name in sorted(totals):
                 count = max(counts[name], 1)
                 entry = {KINDS[kind]: total / count for kind, total in sorted(totals[name].items())}
-                # The summary counts as compute what was not spent on another process.
+                # The summary counts as compute what was not spent on another process; waits for
+                # it may be noted one by one.
                 compute = entry.get("compute", 0.0)
                 away = compute - own.get(name, math.inf) / count
-                if away > _SEEN_SHARE * compute:
+                if WAIT not in totals[name] and away > _SEEN_SHARE * compute:
                     entry["compute"] -= away
                     entry[_ELSEWHERE] = away
                 found[name] = {kind: round(ns / 1e3, 3) for kind, ns in entry.items()}
@@ -230,7 +236,7 @@ class Profile:
         totals: dict[tuple[str, str, str], int] = defaultdict(int)
         for piece in self.path:
             totals[piece.process, piece.participant, piece.kind] += piece.end - piece.begin
-        steps = max(self._summary.steps, 1)
+        steps = max(self._steps, 1)
         return [
             {
                 "process": process,
@@ -296,9 +302,7 @@ def read_profile(run: Path) -> Profile:
     :raises ConfigurationError: it was not profiled, or what it left is damaged
     """
     if not has_spans(run):
-        raise ConfigurationError(
-            f"{run}: the run was not profiled; run it with --profile (shape ros)"
-        )
+        raise ConfigurationError(f"{run}: the run was not profiled; run it with --profile")
     files = [read_spans(path) for path in sorted((run / SPANS_DIRECTORY).glob("*.spans"))]
     return Profile(read_summary(run), files)
 

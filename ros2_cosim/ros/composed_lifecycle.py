@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import LifecycleError
+from ros2_cosim.kernel.hop_watch import HopWatch
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
@@ -31,6 +32,7 @@ class RosLifecycle(LifecycleGroup):
     :param scheduler: runs them
     :param wait: handles what arrives, for so many seconds, while a step or a handler is open
     :param run_id: names this run in every message
+    :param watch: takes note of exchanges with other processes
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class RosLifecycle(LifecycleGroup):
         wait: Callable[[float], None],
         run_id: str,
         operations: Mapping[str, Operation] | None = None,
+        watch: HopWatch | None = None,
     ) -> None:
         latched = data_qos(latched=True)
         self._states = session.writer(
@@ -56,7 +59,7 @@ class RosLifecycle(LifecycleGroup):
             on_change=self._publish_change,
             on_system=self._publish_system,
             host=lambda name: Host(
-                wait, session.wake, nodes[name], scheduler.runtimes[name].send_now
+                wait, session.wake, nodes[name], scheduler.runtimes[name].send_now, watch
             ),
         )
         self._services = {

@@ -12,6 +12,7 @@ from itertools import chain
 
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
 from ros2_cosim.interfaces.sink import Sink
+from ros2_cosim.interfaces.spans import RECEIVE, RECORD, REPORT, WAIT, SequenceChronicle
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
@@ -46,6 +47,7 @@ class ComposedNode:
     :param control: what limits how far the run goes: pauses, steps, rate
     :param run_id: names this run in its status
     :param timer: monotonic wall clock [ns]
+    :param chronicle: takes what the time is spent on; None: nothing does
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class ComposedNode:
         control: RunControl,
         run_id: str,
         timer: Callable[[], int],
+        chronicle: SequenceChronicle | None = None,
     ) -> None:
         graph = wiring.graph
         self._session = session
@@ -64,6 +67,7 @@ class ComposedNode:
         self._control = control
         self._run_id = run_id
         self._timer = timer
+        self._chronicle = chronicle
         self._run: SequentialRun | None = None
         self._served_ns = timer()
         self._table = BlockingTable(graph, graph.participants, timer())
@@ -86,7 +90,11 @@ class ComposedNode:
         started = self._timer()
         writer = self._writers[participant][port]
         writer.send_bytes(data)
+        if self._chronicle is not None:
+            self._chronicle.publishes()
         self._sink.write(writer.topic, sample.stamp, sample.seq, writer.plain(data))
+        if self._chronicle is not None:
+            self._chronicle.recorded()
         self.transport_ns += self._timer() - started
 
     def wait(self, scheduler: SequentialScheduler, seconds: float) -> None:
@@ -115,10 +123,13 @@ class ComposedNode:
         control.started(self._timer())
         self._view.started()
         self._run = run
+        self._did(WAIT)  # what came before was no part of the run
         while not run.has_finished():
             advanced = run.advance()
             if advanced:
+                self._did(REPORT)
                 self._sink.advance(run.reached)
+                self._did(RECORD)
                 self._clock.show(run.reached)
             elif run.has_finished():
                 break
@@ -126,11 +137,19 @@ class ComposedNode:
                 self._standing.poll(run.reached)
             self._tell(run)
             progress(run.reached)
+            self._did(REPORT)
             self._serve(advanced=advanced)
+            self._did(RECEIVE if advanced else WAIT)
             if advanced:
                 self._wait_for(run.reached, pacer, progress)
+                self._did(WAIT)
         flush_onlookers(chain.from_iterable(self._writers.values()), self._timer)
         control.over(describe_end(run.end, run.stop_reason or "complete"))
+
+    def _did(self, kind: int) -> None:
+        """Between activations: this is what it was at."""
+        if self._chronicle is not None:
+            self._chronicle.did(kind)
 
     def _serve(self, *, advanced: bool) -> None:
         """Handle requests; without an advance of time, wait for one."""

@@ -114,7 +114,13 @@ class ParticipantNode:
         self._wait_ns = 0
         self._open_step = _OpenStep(timer)
         self._begins_anew = False
-        host = Host(self._wait_in_step, session.wake, session.node, self._runtime.send_now)
+        host = Host(
+            self._wait_in_step,
+            session.wake,
+            session.node,
+            self._runtime.send_now,
+            self._activations,
+        )
         self._life = ParticipantLifecycle(
             name,
             model,

@@ -193,11 +193,6 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
             )
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
-    if request.profile and request.shape != "ros":
-        raise ConfigurationError(
-            f"--profile: found with shape {request.shape}; allowed is shape ros. The summary of "
-            "other shapes says what each participant took"
-        )
     if request.foxglove:
         check_address(request.foxglove)
     _check_checkpoints(request)

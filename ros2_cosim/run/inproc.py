@@ -15,6 +15,14 @@ from typing import Any
 
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.sink import Sink
+from ros2_cosim.interfaces.spans import (
+    RECORD,
+    REPORT,
+    SPANS_DIRECTORY,
+    WAIT,
+    SequenceChronicle,
+    Spans,
+)
 from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
@@ -42,7 +50,7 @@ from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
-from ros2_cosim.run.results import write_report
+from ros2_cosim.run.results import note_profile, write_report
 from ros2_cosim.scenario.changes import (
     apply,
     changed,
@@ -159,21 +167,31 @@ class InprocRun:
             name: [wire_codec(port) for port in spec.outputs]
             for name, spec in graph.participants.items()
         }
+        #: Of a run that is profiled.
+        self._spans: Spans | None = None
+        self._chronicle = chronicle = None
+        if options.profile:
+            self._spans = Spans("inproc", list(graph.order), time.perf_counter_ns)
+            self._chronicle = chronicle = SequenceChronicle(self._spans)
+        observer = None
+        if record or watch or options.checkpoints or options.foxglove:
+            observer = self._observe if chronicle is None else self._observe_noted
         self._scheduler = SequentialScheduler(
             graph,
             self._behaviours,
             stop_latency_ns=scenario.stop_latency,
-            timer=time.perf_counter_ns,
-            observer=self._observe
-            if record or watch or options.checkpoints or options.foxglove
-            else None,
+            timer=time.perf_counter_ns if chronicle is None else chronicle.timer,
+            observer=observer,
+            on_delivery=None if chronicle is None else chronicle.delivers,
         )
+        if chronicle is not None:
+            chronicle.scheduler = self._scheduler
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         runtimes = self._scheduler.runtimes
         self._lifecycles = LifecycleGroup(
             self._behaviours,
             operations=operations,
-            host=lambda name: local_host(runtimes[name].send_now),
+            host=lambda name: local_host(runtimes[name].send_now, chronicle),
         )
         self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
@@ -196,6 +214,7 @@ class InprocRun:
             slice_ns=SEEN_NS if options.foxglove else slice_ns,
             serve=time.sleep,
             timer=time.perf_counter_ns,
+            on_pacing=None if chronicle is None else chronicle.paces,
         )
 
     def _give_up(self) -> None:
@@ -311,6 +330,9 @@ class InprocRun:
         if self._changed:
             write_changes(self._output, self._changed)
         summary = write_results(self._output, self._scenario, reports, facts)
+        if self._spans is not None:
+            self._spans.save(self._output / SPANS_DIRECTORY)
+            note_profile(self._output)
         if self._record:
             write_report(self._output)
         return summary
@@ -342,20 +364,36 @@ class InprocRun:
         gc.freeze()
         usual = gc.get_threshold()
         gc.set_threshold(_GARBAGE_AFTER, *usual[1:])
+        # What came before was no part of the run: its set-up, or a pause.
+        self._did(WAIT)
         try:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             while not self.finished and self._loop.advance():
+                self._did(REPORT)
                 if self._sink is not None:
                     for message in self._messages:
                         self._sink.write(*message)
                     self._messages.clear()
                     self._sink.advance(self._loop.reached)
+                self._did(RECORD)
                 self._progress(self._loop.reached)
+                self._did(REPORT)
         finally:
             gc.set_threshold(*usual)
             gc.unfreeze()
         if self.finished:
             self.control.over("the run is over")
+
+    def _did(self, kind: int) -> None:
+        """Between activations: this is what it was at."""
+        if self._chronicle is not None:
+            self._chronicle.did(kind)
+
+    def _observe_noted(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
+        assert self._chronicle is not None
+        self._chronicle.publishes()
+        self._observe(participant, port, sample, data)
+        self._chronicle.recorded()
 
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         take = self._watch.get((participant, port))

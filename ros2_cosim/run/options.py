@@ -164,7 +164,7 @@ OPTIONS = {
             "--profile",
             _truth,
             "false",
-            "Note what the time is spent on, for cosim profile (shape ros); the trace is the same.",
+            "Note what the time is spent on, for cosim profile; the trace is the same.",
         ),
         RunOption(
             "namespace",

@@ -35,9 +35,7 @@ def complete_results(output: Path) -> None:
         if not (directory / SUMMARY_FILE).is_file():
             continue
         if has_spans(directory):
-            # Of a run that has ended before its first activation there is nothing to tell.
-            with suppress(ConfigurationError):
-                write_profile(directory)
+            note_profile(directory)
         if (directory / BAG).is_dir():
             write_report(directory)
 
@@ -56,6 +54,15 @@ def complete_killed(output: Path) -> bool:
     if problem:
         raise StorageError(problem)
     return True
+
+
+def note_profile(directory: Path) -> None:
+    """Write the account of a run that was profiled.
+
+    Of a run that has ended before its first activation there is nothing to tell.
+    """
+    with suppress(ConfigurationError):
+        write_profile(directory)
 
 
 def write_report(directory: Path) -> None:

@@ -104,6 +104,8 @@ class Reactor:
         self._timer_numbers = itertools.count()
         self._stopped = False
         self._waker = Waker()
+        self._sleeps: Callback | None = None
+        self._woke: Callback | None = None
         #: What signals woke before; None: this reactor handles none.
         self._former_wakeup: int | None = None
         self.watch(self._waker, self._waker.drain)
@@ -154,6 +156,13 @@ class Reactor:
     def before_wait(self, callback: Callback) -> None:
         """Call once, when all that is ready has been served and the next wait begins."""
         self._before_wait.append(callback)
+
+    def note_waits(self, sleeps: Callback | None, woke: Callback | None) -> None:
+        """Call ``sleeps`` when a wait begins and ``woke`` when it is over, before any callback.
+
+        None: nothing is called.
+        """
+        self._sleeps, self._woke = sleeps, woke
 
     # -- waiting ---------------------------------------------------------------------------------
 
@@ -213,7 +222,13 @@ class Reactor:
             callbacks, self._before_wait = self._before_wait, []
             for callback in callbacks:
                 callback()
-        for key, events in self._selector.select(timeout_s):
+        if self._sleeps is None or self._woke is None or timeout_s == 0.0:
+            ready = self._selector.select(timeout_s)
+        else:
+            self._sleeps()
+            ready = self._selector.select(timeout_s)
+            self._woke()
+        for key, events in ready:
             if key.fd == without:
                 continue
             watch: _Watch = key.data

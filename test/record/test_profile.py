@@ -221,3 +221,26 @@ def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(read_spans(tmp_path / "p.spans").spans) == 3
     with pytest.raises(ConfigurationError, match="no activation"):
         Profile(None, [read_spans(tmp_path / "p.spans")])  # type: ignore[arg-type]
+
+
+def test_of_a_run_too_long_for_its_spans_the_beginning_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps({**SUMMARY, "steps": 9}), encoding="utf-8")
+    clock = Clock()
+    spans = Spans("first", ["a"], clock)
+    for begin in range(0, 90, 10):
+        activation(clock, spans, "a", *(begin + us for us in (0, 1, 7, 8, 9, 10)))
+    spans.save(tmp_path / "profile")
+    data = read_profile(tmp_path).as_data()
+    assert (data["steps"], data["wall_s"]) == (9, pytest.approx(90e-6))
+    per_step = {part["kind"]: part["us_per_step"] for part in data["critical_path"]}
+    assert per_step["compute"] == 6.0
+    monkeypatch.setattr("ros2_cosim.interfaces.spans.MOST_ROWS", 20)
+    short = Spans("first", ["a"], clock)
+    for begin in range(0, 90, 10):
+        activation(clock, short, "a", *(begin + us for us in (0, 1, 7, 8, 9, 10)))
+    short.save(tmp_path / "profile")
+    data = read_profile(tmp_path).as_data()
+    assert (data["steps"], data["wall_s"]) == (4, pytest.approx(40e-6))
+    assert {p["kind"]: p["us_per_step"] for p in data["critical_path"]} == per_step

@@ -127,6 +127,20 @@ class Master:
         """Master steps since ``run``."""
         return self._run.steps_done
 
+    def note(
+        self,
+        sleeps: Callable[[], None] | None,
+        woke: Callable[[], None] | None,
+        sent: Callable[[str], None] | None,
+    ) -> None:
+        """Have noted, in the thread that steps, what the exchange with the slaves consists of.
+
+        :param sleeps, woke: called when a wait for slaves begins, and when it is over
+        :param sent: called with the name of a slave when something leaves for it; None: nothing is
+            noted any more
+        """
+        self._requests.sockets.note(sleeps, woke, sent)
+
     # -- building ----------------------------------------------------------------------------
 
     def add_slave(

@@ -172,6 +172,12 @@ class RemoteSlave:
         self.input_variables: tuple[Variable, ...] = description.of(Causality.INPUT)
         self.reset_values()
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether something is queued for it."""
+        links = (self.data_link, self.control)
+        return bool(self.datagrams) or any(link is not None and link.has_waiting for link in links)
+
     def pdu_limit(self, protocol: TransportProtocol) -> int:
         """Bytes of the largest data PDU that it takes and sends over a protocol."""
         offer = self.description.transport(protocol)

@@ -63,12 +63,23 @@ class MasterSockets:
         self._on_control = on_control
         self._on_data = on_data
         self._reactor = Reactor()
+        self._on_sent: Callable[[str], None] | None = None
         self._by_address: dict[tuple[str, int], RemoteSlave] = {}
         #: One for each address of this machine, so that only what can come from a slave gets in.
         self._udp: dict[str, socket.socket] = {}
         self._listeners: dict[str, Listener] = {}
         self._incoming: dict[str, AcceptedLinks] = {}
         self._expecting_loss: set[str] = set()
+
+    def note(
+        self,
+        sleeps: Callable[[], None] | None,
+        woke: Callable[[], None] | None,
+        sent: Callable[[str], None] | None,
+    ) -> None:
+        """Have noted when a wait begins and ends, and when something leaves; None: not."""
+        self._reactor.note_waits(sleeps, woke)
+        self._on_sent = sent
 
     # -- connections -------------------------------------------------------------------------
 
@@ -193,6 +204,8 @@ class MasterSockets:
 
         :raises DcpPeerLostError: the slave is gone
         """
+        if self._on_sent is not None and slave.has_waiting:
+            self._on_sent(slave.name)
         try:
             if slave.data_link is not None:
                 slave.data_link.flush()
@@ -206,6 +219,8 @@ class MasterSockets:
     def send_datagram(self, slave: RemoteSlave, data: bytes) -> None:
         """Send a request over UDP at once, with the data queued before it."""
         slave.datagrams.append((slave.address, data))
+        if self._on_sent is not None:
+            self._on_sent(slave.name)
         self._flush_udp(slave)
 
     def _flush_udp(self, slave: RemoteSlave) -> None:

@@ -95,6 +95,8 @@ class SlaveSockets:
         self._dirty: set[TcpLink] = set()
         self._datagrams: list[tuple[_UdpPeer, bytes]] = []
         self._draining = False
+        #: Called when something leaves for the master, or for another slave.
+        self.on_sent: Callable[[], None] | None = None
         self._peers: dict[tuple[str, int], _UdpPeer] = {}
         self._receiver: PduReceiver
         self._master_lost: Callable[[str], None]
@@ -230,6 +232,8 @@ class SlaveSockets:
         if isinstance(target, TcpLink):
             for data in pdus:
                 target.post(data)
+            if self.on_sent is not None:
+                self.on_sent()
             try:
                 target.flush()
             except DcpPeerLostError as error:
@@ -239,6 +243,8 @@ class SlaveSockets:
 
     def flush(self) -> None:
         """Send everything that was queued."""
+        if self.on_sent is not None and (self._datagrams or self._dirty):
+            self.on_sent()
         while self._datagrams:
             waiting, self._datagrams = self._datagrams, []
             for (sock, address), pairs in groupby(waiting, itemgetter(0)):

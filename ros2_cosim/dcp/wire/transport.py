@@ -111,6 +111,11 @@ class TcpLink:
         self._waiting.append(PREFIX.pack(len(data)))
         self._waiting.append(data)
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether something is queued."""
+        return bool(self._waiting)
+
     def flush(self) -> None:
         """Send what was queued.
 
