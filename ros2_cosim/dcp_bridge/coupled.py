@@ -126,7 +126,8 @@ class CoupledSlaves:
         running = self._opened()
         self._master = master = running.__enter__()
         self._running = running
-        self.watch(self._watch)
+        if self._watch is not None:
+            self.watch(self._watch)
         master.configure(self._parameters)
         self._check_period(master.step_size)
         self._steps_per_ns = 1 / (master.step_size * 10**9)

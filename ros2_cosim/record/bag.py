@@ -36,7 +36,7 @@ from ros2_cosim.record.bag_metadata import (
     BagTopic,
     FileFacts,
     StoredTopic,
-    facts_of,
+    file_facts,
     finish_file,
     mcap_path,
     qos_profile,
@@ -202,7 +202,7 @@ class BagWriter:
         path = mcap_path(self.path, len(files))
         if self._mcap.chunks or not files:
             finish_file(path, self._mcap, topics, self._custom_data)
-            files.append(facts_of(self._mcap))
+            files.append(file_facts(self._mcap))
         else:
             self._mcap.close()
             path.unlink(missing_ok=True)
@@ -304,7 +304,7 @@ class BagWriter:
                 fresh.close()
                 mcap_path(self.path, number).unlink()
                 raise
-            self._files.append(facts_of(self._mcap))
+            self._files.append(file_facts(self._mcap))
             self._mcap.close()
             self._mcap = fresh
         self._room = FOREVER if form.split_bytes is None else form.split_bytes

@@ -56,7 +56,7 @@ class FileFacts(NamedTuple):
     counts: Mapping[int, int]
 
 
-def facts_of(mcap: McapWriter) -> FileFacts:
+def file_facts(mcap: McapWriter) -> FileFacts:
     """What the whole chunks of a file hold."""
     return FileFacts(mcap.first_stamp, mcap.last_stamp, dict(mcap.counts))
 
@@ -77,7 +77,7 @@ def finish_file(
     :param topics: all topics, in the order of their channels
     :raises OSError: there is no room for them
     """
-    information = _information({path.name: facts_of(mcap)}, topics, custom_data)
+    information = _information({path.name: file_facts(mcap)}, topics, custom_data)
     mcap.finish({"rosbag2": {"serialized_metadata": to_yaml(information)}})
 
 

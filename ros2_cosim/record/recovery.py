@@ -22,7 +22,7 @@ from ros2_cosim.record.bag_metadata import (
     FileFacts,
     Qos,
     StoredTopic,
-    facts_of,
+    file_facts,
     finish_file,
     write_metadata,
 )
@@ -85,7 +85,7 @@ def _completed(
             mcap.write(message.channel, message.seq, message.stamp, message.data)
         mcap.close_chunk()
         finish_file(path, mcap, topics, custom_data)
-        return facts_of(mcap)
+        return file_facts(mcap)
     finally:
         mcap.close()
 
