@@ -84,7 +84,7 @@ def test_a_run_without_changes_leaves_no_record(tmp_path: Path) -> None:
     ("path", "to", "said"),
     [
         ("participants.driving.parameters.nothing", 1, "allowed during a run are partici"),
-        ("participants.nobody.parameters.gain", 1, "allowed during a run are participants.driving"),
+        ("participants.absent.parameters.gain", 1, "allowed during a run are participants.driving"),
         ("seed", 1, "set: found 'seed'; allowed during a run are"),
         (GAIN, "much", "participants.driving.parameters.gain: found 'much'"),
         ("faults.front.active", 1, "faults.front.active: found 1; allowed is true or false"),
