@@ -38,9 +38,12 @@ def make_command(
     on_error: Callable[[str], None] = _print_error,
     page: WorldPage | None = None,
     topics: Open | None = None,
+    look_ahead: bool = False,
 ) -> Callable[..., None]:
     """The command as a function for typer.
 
+    :param look_ahead: what cameras and rays see of a map is made before the server is ready, not when
+        the first client looks
     :param page: shows the world of the server at a port of the loopback address while its block
         runs, and gives its address; None: there is no page
     :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
@@ -138,6 +141,8 @@ def make_command(
             with ExitStack() as stack:
                 stack.callback(server.simulation.ros.close)
                 stack.enter_context(server.stopping_on_signals())
+                if look_ahead:
+                    server.simulation.look_ahead()
                 shown = None
                 if view is not None and page is not None:
                     shown = stack.enter_context(page(server, view))
