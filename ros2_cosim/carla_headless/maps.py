@@ -103,8 +103,11 @@ class MapLibrary:
         if known in self.stood_in_for:
             known = self.first()
         if known not in self._texts:
+            hint = "; CARLA's towns: --map with their files, or --town-names"
             raise ConfigurationError(
-                f"map '{name}' not found; available maps: " + ", ".join(self.listed())
+                f"map '{name}' not found; available maps: "
+                + ", ".join(self.listed())
+                + (hint if known in CARLA_TOWNS else "")
             )
         return short, self._texts[known]
 

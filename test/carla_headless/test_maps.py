@@ -57,3 +57,12 @@ def test_the_first_map_stands_in_for_towns_that_nobody_has(tmp_path: Path) -> No
     }
     with pytest.raises(ConfigurationError, match="map 'Town99' not found"):
         maps.find("Town99")
+
+
+def test_who_asks_for_a_town_that_is_not_there_hears_what_would_help(tmp_path: Path) -> None:
+    (tmp_path / "own.xodr").write_text("", encoding="utf-8")
+    maps = MapLibrary([tmp_path])
+    with pytest.raises(ConfigurationError, match="--map with their files, or --town-names"):
+        maps.find("Town10HD_Opt")
+    with pytest.raises(ConfigurationError, match="own$"):
+        maps.find("elsewhere")
