@@ -42,8 +42,8 @@ def make_command(
 ) -> Callable[..., None]:
     """The command as a function for typer.
 
-    :param look_ahead: what cameras and rays see of a map is made before the server is ready, not when
-        the first client looks
+    :param look_ahead: what cameras and rays see of a map is made before the server is ready, not
+        when the first client looks
     :param page: shows the world of the server at a port of the loopback address while its block
         runs, and gives its address; None: there is no page
     :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
@@ -57,8 +57,8 @@ def make_command(
             typer.Option(
                 "--map",
                 metavar="FILE.xodr",
-                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps), or a "
-                "directory of maps. Without it: the maps of this package, the town first.",
+                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps), "
+                "or a directory of maps. Without it: the maps of this package, the town first.",
             ),
         ] = None,
         town_names: Annotated[

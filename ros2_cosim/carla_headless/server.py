@@ -205,9 +205,7 @@ class Server:
             return False
         parent = request.arguments[_PARENT]
         return (
-            not synchronous
-            and isinstance(parent, int)
-            and self.simulation.world.is_unseen(parent)
+            not synchronous and isinstance(parent, int) and self.simulation.world.is_unseen(parent)
         )
 
     def forget(self, client: _RpcClient) -> None:

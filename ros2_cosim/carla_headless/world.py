@@ -544,7 +544,7 @@ class World:
         if blueprint.kind == "vehicle":
             if parent:
                 raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
-            body = VehicleBody(blueprint, self.network, pose)
+            body = VehicleBody(blueprint, self.network, pose, blueprint.driven(attributes))
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle

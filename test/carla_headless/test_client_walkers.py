@@ -224,7 +224,9 @@ def test_a_controller_starts_where_its_walker_is_without_a_tick_between(client: 
         for number in range(1, 5):
             place = carla.Transform(world.get_random_location_from_navigation())
             walker = world.spawn_actor(library.find(f"walker.pedestrian.{number:04d}"), place)
-            mind = world.spawn_actor(library.find("controller.ai.walker"), carla.Transform(), walker)
+            mind = world.spawn_actor(
+                library.find("controller.ai.walker"), carla.Transform(), walker
+            )
             assert world.get_snapshot().has_actor(walker.id)
             assert walker.get_location().distance(place.location) < 2.0
             mind.start()
