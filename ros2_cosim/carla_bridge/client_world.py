@@ -117,6 +117,8 @@ class ClientWorld:
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
         #: Body of each actor that is not ours, None if it is no vehicle.
         self._strangers: dict[int, Body | None] = {}
+        #: Actors of traffic lights; None: not asked for yet.
+        self._lights: list[int] | None = None
         self._first_frame = 0
         self._ticks = 0
         self._reported = 0
@@ -146,6 +148,8 @@ class ClientWorld:
             self._snapshots = self._wire.world_stream()
             self._world.apply_settings(settings)
             self._await_first()
+            # The world has run freely until now, its lights with it.
+            self._world.reset_all_traffic_lights()
             client.set_timeout(_CHECK_PERIOD_S)
         except RuntimeError as error:
             raise self._failure("cannot set up the world", error) from None
@@ -252,6 +256,18 @@ class ClientWorld:
             if (body := self._strangers[number]) is not None
             and (motion := snapshot.motion(number)) is not None
         ]
+
+    def lights(self) -> dict[str, int]:
+        """What the lights show in the snapshot of the last tick."""
+        snapshot = self._snapshot
+        assert snapshot is not None
+        if self._lights is None:
+            try:
+                there = self._prepared()[0].actors(snapshot.actors())
+            except WireError as error:
+                raise self._failure("cannot read the actors", error) from None
+            self._lights = [a.id for a in there if a.blueprint == "traffic.traffic_light"]
+        return dict(found for a in self._lights if (found := snapshot.light(a)) is not None)
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
@@ -387,6 +403,7 @@ class ClientWorld:
     def _connect(self) -> None:
         self.close()
         self._ticks = self._reported = 0
+        self._lights = None
         self._arrived.clear()
         try:
             self._witness = socket.create_connection((self._host, self._port), self._timeout_s)

@@ -159,6 +159,10 @@ class InProcessWorld:
         """None: no other client reaches this world."""
         return []
 
+    def lights(self) -> dict[str, int]:
+        """What the lights of the world show."""
+        return self.world.signals.states()
+
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
         return due_contacts(self._felt, self._ticks)

@@ -147,6 +147,13 @@ class Simulator(Protocol):
         As of the last tick; one that has just appeared may be missing for a tick.
         """
 
+    def lights(self) -> dict[str, int]:
+        """Signal of the map -> what its traffic light shows after the last tick.
+
+        Red, yellow, green, off and unknown are 0 to 4. ``prepare`` sets all to the begin of their
+        phases.
+        """
+
     def contacts(self) -> list[Contact]:
         """Contacts since the last call, of all ticks up to ``CONTACT_DELAY_TICKS`` before the last.
 

@@ -23,7 +23,9 @@ from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.models.vehicle.pedals import max_acceleration, max_deceleration, pedals_for
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
+from ros2_cosim.scenario.library import library_file
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sumo import installation
 from ros2_cosim.sumo.settings import DrivenVehicle, SumoOptions
@@ -239,6 +241,15 @@ def test_what_sumo_refuses_is_one_sentence_and_leaves_it_free(tmp_path: Path) ->
     again = sumo_world()
     again.prepare(HIGHWAY, "ClearNoon", STEP)
     again.close()
+
+
+@needs_sumo
+def test_lights_of_the_map_are_refused_with_sumo() -> None:
+    """Its lights have other phases, and it does not tell of them."""
+    changes = ["simulator.kind=sumo", "platoon.traffic=0"]
+    scenario = load_scenario(library_file("town"), changes)
+    with pytest.raises(ConfigurationError, match="simulator sumo does not tell of"):
+        check_scenario(scenario, "inproc")
 
 
 @needs_sumo
