@@ -148,8 +148,6 @@ class ClientWorld:
             self._snapshots = self._wire.world_stream()
             self._world.apply_settings(settings)
             self._await_first()
-            # The world has run freely until now, its lights with it.
-            self._world.reset_all_traffic_lights()
             client.set_timeout(_CHECK_PERIOD_S)
         except RuntimeError as error:
             raise self._failure("cannot set up the world", error) from None
@@ -256,6 +254,13 @@ class ClientWorld:
             if (body := self._strangers[number]) is not None
             and (motion := snapshot.motion(number)) is not None
         ]
+
+    def begin_lights(self) -> None:
+        """Reset them: the world has run freely until now."""
+        try:
+            self._world_of_client().reset_all_traffic_lights()
+        except RuntimeError as error:
+            raise self._failure("cannot reset the traffic lights", error) from None
 
     def lights(self) -> dict[str, int]:
         """What the lights show in the snapshot of the last tick."""

@@ -133,7 +133,9 @@ class Scene:
             self._simulator.prepare(parameters.map, parameters.weather, self._step_s)
             network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
             self._network = network.along(parameters.route)
-            self._lights = LightsAhead(self._network) if parameters.traffic_lights else None
+            if parameters.traffic_lights:
+                self._simulator.begin_lights()
+                self._lights = LightsAhead(self._network)
             self._spawn_vehicles(self._network)
             self._spawn_objects(self._network)
             self._spawn_traffic(self._network)

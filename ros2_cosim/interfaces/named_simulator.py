@@ -109,6 +109,9 @@ class NamedSimulator(ABC):
         """Vehicles that were not spawned through this interface; a simulator may have none."""
         return []
 
+    def begin_lights(self) -> None:  # noqa: B027 - most have none
+        """Set the traffic lights to the begin of their phases; of one with ``has_lights``."""
+
     def lights(self) -> dict[str, int]:
         """Signal of the map -> what its traffic light shows; of a simulator with ``has_lights``."""
         return {}

@@ -56,6 +56,7 @@ def test_the_lights_are_those_of_the_world_in_process(server: Server) -> None:
     shown = []
     for world in (InProcessWorld(), ClientWorld(port=server[1]), ClientWorld(port=server[1])):
         world.prepare(MapChoice(opendrive=text), "ClearNoon", 0.1)
+        world.begin_lights()
         found = []
         for _ in range(200):
             world.tick()
