@@ -136,7 +136,7 @@ def test_values_reach_the_scenario(values):
     assert scenario.participants["cacc2"].parameters["law"] == "path_cacc"
     processes = {process.name: process for process in request.plan}
     assert "simulator" not in processes and "visualisation" in processes
-    assert processes["clock"].parameters["rate"] == "2.5"
+    assert processes["clock"].parameters["rate"] == 2.5
     assert processes["recorder"].parameters["bag"] == "false"
 
 
