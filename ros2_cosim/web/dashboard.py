@@ -160,7 +160,7 @@ class RequestedChanges:
     """What a page changes in a run of other processes, by requests.
 
     :param scenario: the run's
-    :param output: its output directory, which tells what anybody has changed
+    :param output: its output directory, which tells what others have changed, too
     :param control: takes the requests
     """
 
