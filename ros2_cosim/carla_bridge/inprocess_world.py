@@ -165,6 +165,13 @@ class InProcessWorld:
         """None: no other client reaches this world."""
         return []
 
+    def begin_lights(self) -> None:
+        """They are there already: no time has passed."""
+
+    def lights(self) -> dict[str, int]:
+        """What the lights of the world show."""
+        return self.world.signals.states()
+
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
         return due_contacts(self._felt, self._ticks)

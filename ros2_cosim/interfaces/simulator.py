@@ -152,6 +152,18 @@ class Simulator(Protocol):
         As of the last tick; one that has just appeared may be missing for a tick.
         """
 
+    def begin_lights(self) -> None:
+        """Set the traffic lights of the map to the begin of their phases, which ticks count.
+
+        Called before the first tick, if the scene looks at lights.
+        """
+
+    def lights(self) -> dict[str, int]:
+        """Signal of the map -> what its traffic light shows after the last tick.
+
+        Red, yellow, green, off and unknown are 0 to 4.
+        """
+
     def contacts(self) -> list[Contact]:
         """Contacts since the last call, of all ticks up to ``CONTACT_DELAY_TICKS`` before the last.
 
