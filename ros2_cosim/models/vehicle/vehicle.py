@@ -259,7 +259,7 @@ class Vehicle:
     def _kept_in_spin(
         self, h: float, outside: float, new_vx: float, new_vy: float, new_rate: float
     ) -> float:
-        """The share of a spinning vehicle's motion that is left, so that no energy comes of nothing.
+        """The share of a spinning vehicle's motion that is left: by itself it gains nothing.
 
         Tyres that slide take energy; only what pulls from outside gives some. The body turns so far
         in a substep that the integration would let its speed grow without a bound.
