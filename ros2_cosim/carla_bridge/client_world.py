@@ -52,7 +52,9 @@ from ros2_cosim.interfaces.sensors import (
     form_of,
 )
 from ros2_cosim.interfaces.simulator import (
+    CLASS_STEERING,
     CONTACT_DELAY_TICKS,
+    STEERING,
     Body,
     Contact,
     MapChoice,
@@ -173,6 +175,8 @@ class ClientWorld:
                 )
             if found[0].has_attribute("role_name"):
                 found[0].set_attribute("role_name", role)
+            if found[0].has_attribute(STEERING):
+                found[0].set_attribute(STEERING, CLASS_STEERING)
             actor = world.spawn_actor(found[0], self._transform(pose))
             self._actors.append(actor.id)
             if blueprint.startswith("vehicle."):

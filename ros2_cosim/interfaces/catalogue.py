@@ -329,6 +329,7 @@ OWN_RECORDS: tuple[type, ...] = (
     protocol.PortPromise,
     protocol.Completion,
     Presence,
+    protocol.RunChange,
     protocol.Horizon,
     protocol.ParticipantState,
     protocol.SystemState,

@@ -18,6 +18,11 @@ CONTACT_DELAY_TICKS: Final = 3
 SETTLE_TICKS: Final = 100
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
 
+#: Attribute of some vehicles of the headless server: scenarios drive them with the steering of
+#: their class, which is that of a real car; what CARLA's clients spawn has CARLA's.
+STEERING: Final = "steering"
+CLASS_STEERING: Final = "class"
+
 WEATHER_PRESETS = tuple(
     f"{sky}{time}"
     for sky in ("Clear", "Cloudy", "Wet", "WetCloudy", "SoftRain", "MidRainy", "HardRain")
