@@ -13,6 +13,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.expected_readers import RECORDER
+from ros2_cosim.scenario.changes import ChangesByHand, messages_of
 
 
 def main() -> int:
@@ -73,6 +74,11 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         starter=starter,
         timer=session.timer,
     )
+    control.on_change = ChangesByHand(
+        scenario,
+        lambda: control.granted,
+        lambda changes: node.change(messages_of(changes)),
+    ).take
     BridgeServices.offer(session.node, bridge_objects(scenario))
     with profiled(started, (), works=True):
         return node.run()
