@@ -322,6 +322,8 @@ OWN_RECORDS: tuple[type, ...] = (
     records.StaticObjects,
     records.RoadUser,
     records.RoadUsers,
+    records.TrafficLightAhead,
+    records.RedLightsPassed,
     records.CollisionEvent,
     records.PlatoonStatus,
     protocol.PortPromise,

@@ -246,8 +246,8 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
     arrivals = session.parameter("arrivals", "")
     return partial(
         realtime_run,
-        parse_rate(session.parameter("rate", "max")),
-        hard=session.parameter("hard", "false") == "true",
+        parse_rate(str(session.parameter("rate", "max"))),
+        hard=session.parameter("hard", False),
         arrivals=Path(arrivals) if arrivals else None,
         floating=floating,
     )

@@ -44,9 +44,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
     control = RunControl(
         step_ns=scenario.clock_step,
         scale=TimeScale(realtime.pacer.rate if realtime.pacer else None),
-        paused=controls[-1].reset_paused
-        if controls
-        else session.parameter("paused", "false") == "true",
+        paused=controls[-1].reset_paused if controls else session.parameter("paused", False),
         can_reset=True,
     )
     passing = [n for n, s in specs.items() if s.is_late or s.leave_ns < FOREVER]
@@ -56,7 +54,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         control.required = controls[-1].required
     # Those before refer to all of their runs.
     controls[:] = [control]
-    repeat = int(session.parameter("repeat", "1"))
+    repeat = session.parameter("repeat", 1)
     settings = ClockSettings(
         started.run_id(),
         startup_s=scenario.startup_s,

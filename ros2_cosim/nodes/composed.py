@@ -70,12 +70,12 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
     control = _control(started, pacer, former)
     created = time.perf_counter_ns()
     sink = with_viewers(
-        open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
+        open_sink(output, scenario, graph, session.parameter("bag", True)),
         *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
     models: dict[str, Model] = {}
     again = False
-    repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
+    repeats = session.repetition + 1 < session.parameter("repeat", 1)
     lifecycles: RosLifecycle | None = None
     try:
         node = ComposedNode(
@@ -170,7 +170,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
 def _control(started: Started, pacer: Pacer, former: Kept | None) -> RunControl:
     """Run control, as the run before has left it."""
     session = started.session
-    paused = session.parameter("paused", "false") == "true"
+    paused = session.parameter("paused", False)
     control = RunControl(
         step_ns=started.scenario.clock_step,
         scale=pacer,

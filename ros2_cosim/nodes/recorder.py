@@ -24,7 +24,7 @@ def _record(started: Started) -> bool:
     session, scenario, graph, _ = started
     output = started.output()
     sink = with_viewers(
-        open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
+        open_sink(output, scenario, graph, session.parameter("bag", True)),
         *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
     try:

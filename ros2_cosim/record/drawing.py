@@ -8,7 +8,7 @@ from there to each vehicle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class NoDrawing:
     """The drawing of a scenario that has no vehicles to draw."""
 
     topics: Mapping[str, str] = {}
+    wanted: Collection[str] = ()
     latched: frozenset[str] = frozenset()
 
     def take(self, topic: str, data: bytes) -> None:
@@ -60,6 +61,7 @@ class Drawing(NoDrawing):
     """Draws a run from its messages.
 
     :ivar topics: topic -> type of what is drawn; not the transforms, where the run sends its own
+    :ivar wanted: topics of the run that it is made of
     :ivar latched: those that hold until they are replaced
     :param scenario: has vehicles to draw
     """
@@ -90,6 +92,7 @@ class Drawing(NoDrawing):
             for topic, reader in self._picture.readers().items()
             if own.get(topic) == type_name(reader.record)
         }
+        self.wanted = self._takers.keys()
         transforms = {} if TRANSFORM_TOPIC in own else {TRANSFORM_TOPIC: TRANSFORMS}
         shown = (ROAD_TOPIC, OBSTACLE_TOPIC, SCENE_TOPIC)
         self.topics = {**dict.fromkeys(shown, MARKERS), **transforms}
