@@ -20,6 +20,7 @@ from ros2_cosim.scenario.reference import (
     scenario_schema,
     section_table,
 )
+from ros2_cosim.scenario.registry import available_models
 from ros2_cosim.scenario.ros_bridge_template import RosBridgeTemplate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +57,9 @@ def _between(text: str, first: str, last: str, content: str) -> str:
 
 def main() -> int:
     """Write the files that are not current."""
+    if not available_models():
+        # An interrupted installation: tables made now would be empty.
+        raise SystemExit("ros2_cosim is not installed here; run make setup first")
     for path, content in generated().items():
         if not path.exists() or path.read_text(encoding="utf-8") != content:
             path.write_text(content, encoding="utf-8")

@@ -48,6 +48,9 @@ _STRAIGHT = PI / 6.0
 # Street lamps: height, distance along a side, from ends of roads, size of the pole [m].
 _LAMP_HEIGHT, _LAMP_SPACING, _LAMP_MARGIN, _LAMP_POLE = 7.0, 36.0, 9.0, 0.18
 
+# Crosswalks: length along the road, and from the end of a road to the nearer side [m].
+_CROSSWALK_LENGTH, _CROSSWALK_SETBACK = 3.0, 1.0
+
 _LIGHT, _STOP, _YIELD, _MAX_SPEED = "1000001", "206", "205", "274"
 
 
@@ -127,8 +130,8 @@ class _Town:
         self._next_junction = 1000
         self._next_signal = 1
         self._signs: dict[int, list[str]] = {}
-        self._next_lamp = 1
-        self._lamps: dict[int, list[str]] = {}
+        self._next_object = 1
+        self._objects: dict[int, list[str]] = {}
 
     def road(
         self,
@@ -172,10 +175,24 @@ class _Town:
             side = 1 if number % 2 else -1
             lanes = road.kind.left if side > 0 else road.kind.right
             t = side * (lanes * road.kind.lane + _SHOULDER + _SIDEWALK - _LAMP_POLE)
-            self._lamps.setdefault(road.id, []).append(
-                _lamp(self._next_lamp, _LAMP_MARGIN + number * gap, t)
+            self._objects.setdefault(road.id, []).append(
+                _lamp(self._take_object(), _LAMP_MARGIN + number * gap, t)
             )
-            self._next_lamp += 1
+
+    def crosswalks(self, road: _Road) -> None:
+        """Crosswalks before the junctions at both ends, over the whole carriageway."""
+        length = plan_view(road.pieces, road.start).length
+        middle = _CROSSWALK_SETBACK + 0.5 * _CROSSWALK_LENGTH
+        left = road.kind.left * road.kind.lane + _SHOULDER
+        right = 0.0 - (road.kind.right * road.kind.lane + _SHOULDER)
+        for s in (middle, length - middle):
+            self._objects.setdefault(road.id, []).extend(
+                _crosswalk(self._take_object(), s, left, right)
+            )
+
+    def _take_object(self) -> int:
+        self._next_object += 1
+        return self._next_object - 1
 
     def _take_signal(self) -> int:
         self._next_signal += 1
@@ -242,7 +259,7 @@ class _Town:
             speed_kmh=kind.speed_kmh,
             links=links,
             elevation=elevation(_profile(plan.length, *road.heights, road.hill)),
-            objects=self._lamps.get(road.id, ()),
+            objects=self._objects.get(road.id, ()),
             signals=self._signs.get(road.id, ()),
         )
 
@@ -415,6 +432,21 @@ def _lamp(number: int, s: float, t: float) -> str:
     )
 
 
+def _crosswalk(number: int, s: float, left: float, right: float) -> list[str]:
+    """A crosswalk between two edges t [m]; its outline is closed, as those of CARLA's towns."""
+    ahead = 0.5 * _CROSSWALK_LENGTH
+    ring = ((-ahead, right), (ahead, right), (ahead, left), (-ahead, left), (-ahead, right))
+    return [
+        f'      <object id="{number}" name="Crosswalk" type="crosswalk" s="{s!r}" t="0.0" '
+        f'zOffset="0.0" hdg="0.0" orientation="none" length="{_CROSSWALK_LENGTH}" '
+        f'width="{left - right!r}">',
+        "        <outline>",
+        *(f'          <cornerLocal u="{u!r}" v="{v!r}" z="0.0"/>' for u, v in ring),
+        "        </outline>",
+        "      </object>",
+    ]
+
+
 def _reference(number: int) -> list[str]:
     return [
         f'      <signalReference s="0.1" t="0.0" id="{number}" orientation="+">',
@@ -450,6 +482,9 @@ def make_town() -> str:
     for road in town.roads:
         if road.kind.sidewalk:
             town.lamps(road)
+    for road in town.roads:
+        if road.kind.sidewalk:
+            town.crosswalks(road)
     for (column, row), around in sorted(ends.items()):
         if (column, row) == _ROUNDABOUT:
             _roundabout(town, column, row, around)

@@ -52,7 +52,9 @@ from ros2_cosim.interfaces.sensors import (
     form_of,
 )
 from ros2_cosim.interfaces.simulator import (
+    CLASS_STEERING,
     CONTACT_DELAY_TICKS,
+    STEERING,
     Body,
     Contact,
     MapChoice,
@@ -117,6 +119,8 @@ class ClientWorld:
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
         #: Body of each actor that is not ours, None if it is no vehicle.
         self._strangers: dict[int, Body | None] = {}
+        #: Actors of traffic lights; None: not asked for yet.
+        self._lights: list[int] | None = None
         self._first_frame = 0
         self._ticks = 0
         self._reported = 0
@@ -171,6 +175,8 @@ class ClientWorld:
                 )
             if found[0].has_attribute("role_name"):
                 found[0].set_attribute("role_name", role)
+            if found[0].has_attribute(STEERING):
+                found[0].set_attribute(STEERING, CLASS_STEERING)
             actor = world.spawn_actor(found[0], self._transform(pose))
             self._actors.append(actor.id)
             if blueprint.startswith("vehicle."):
@@ -252,6 +258,25 @@ class ClientWorld:
             if (body := self._strangers[number]) is not None
             and (motion := snapshot.motion(number)) is not None
         ]
+
+    def begin_lights(self) -> None:
+        """Reset them: the world has run freely until now."""
+        try:
+            self._world_of_client().reset_all_traffic_lights()
+        except RuntimeError as error:
+            raise self._failure("cannot reset the traffic lights", error) from None
+
+    def lights(self) -> dict[str, int]:
+        """What the lights show in the snapshot of the last tick."""
+        snapshot = self._snapshot
+        assert snapshot is not None
+        if self._lights is None:
+            try:
+                there = self._prepared()[0].actors(snapshot.actors())
+            except WireError as error:
+                raise self._failure("cannot read the actors", error) from None
+            self._lights = [a.id for a in there if a.blueprint == "traffic.traffic_light"]
+        return dict(found for a in self._lights if (found := snapshot.light(a)) is not None)
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
@@ -387,6 +412,7 @@ class ClientWorld:
     def _connect(self) -> None:
         self.close()
         self._ticks = self._reported = 0
+        self._lights = None
         self._arrived.clear()
         try:
             self._witness = socket.create_connection((self._host, self._port), self._timeout_s)

@@ -5,7 +5,8 @@ A variable is named ``port.field``, for instance ``odometry/leader.x``. Static o
 arrays, sent in the Initialization superstate only. What is placed has an input ``count`` beside the
 fields of ``place/NAME``: it is put there when that grows. Collisions come as the latest event and
 the number of events so far. Vehicles that are no participants' are one binary variable
-(``road_users``), where the scenario has a use for them.
+(``road_users``), where the scenario has a use for them. Traffic lights have variables where they
+are looked at.
 
 Parameters: ``map``, ``weather``, ``sample_time`` [s], ``vehicles`` (how many are there),
 ``traffic`` and ``traffic_seed``. The variables of a vehicle that is not there are NaN, and
@@ -19,13 +20,14 @@ from fractions import Fraction
 from math import isnan
 from typing import Any, NamedTuple
 
+from ros2_cosim.carla_bridge.lights import NONE_AHEAD
 from ros2_cosim.carla_bridge.parameters import (
     MAX_SEED,
     MAX_STEP_NS,
     MAX_TRAFFIC,
     SceneParameters,
 )
-from ros2_cosim.carla_bridge.plant import MEASURED, PLACE, TRAFFIC
+from ros2_cosim.carla_bridge.plant import LIGHT, MEASURED, PLACE, RED_LIGHTS, TRAFFIC
 from ros2_cosim.carla_bridge.road_users import MOST_BYTES, packed
 from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
 from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
@@ -46,14 +48,16 @@ from ros2_cosim.interfaces.records import (
     CollisionEvent,
     ControlCommand,
     Odometry,
+    RedLightsPassed,
     StaticObject,
     StaticObjects,
+    TrafficLightAhead,
 )
 from ros2_cosim.interfaces.sensors import Fix, Inertia, SensorForm
 from ros2_cosim.kernel.time import SECOND
 
 _UNITS: Mapping[str, str] = {
-    **dict.fromkeys(("x", "y", "z", "length", "width", "height"), "m"),
+    **dict.fromkeys(("x", "y", "z", "length", "width", "height", "distance"), "m"),
     **dict.fromkeys(("vx", "vy", "vz"), "m/s"),
     **dict.fromkeys(("wx", "wy", "wz"), "rad/s"),
     **dict.fromkeys(("ax", "ay", "az", "acceleration"), "m/s2"),
@@ -68,7 +72,10 @@ _SENSOR_UNITS: Mapping[str, str] = {
 }
 #: Of what comes now and then: how often it has come.
 COUNT = "count"
-_INTEGERS = ("id", "classification", "vehicle", "other")
+_INTEGERS = (
+    *("id", "classification", "vehicle", "other"),
+    *("light", "state", *RedLightsPassed._fields),
+)
 
 
 class Received(NamedTuple):
@@ -187,6 +194,10 @@ class SceneVariables:
             values += (*held, measured.get(port, 0))
         if self._parameters.reports_traffic:
             values.append(packed(outputs[TRAFFIC]))
+        if self._parameters.traffic_lights:
+            for vehicle in self._vehicles:
+                values += outputs.get(LIGHT + vehicle) or NONE_AHEAD
+            values += outputs[RED_LIGHTS]
         return values
 
     def static_values(self, static: StaticObjects) -> list[Any]:
@@ -219,6 +230,11 @@ class SceneVariables:
         if self._parameters.reports_traffic:
             names += [(TRAFFIC, field, Causality.OUTPUT, 0) for field in Received._fields]
             sizes[TRAFFIC] = MOST_BYTES
+        if self._parameters.traffic_lights:
+            for name in self._vehicles:
+                lit = LIGHT + name
+                names += [(lit, f, Causality.OUTPUT, 0) for f in TrafficLightAhead._fields]
+            names += [(RED_LIGHTS, f, Causality.OUTPUT, 0) for f in RedLightsPassed._fields]
         if self._objects:
             names += [
                 ("static_objects", f, Causality.OUTPUT, self._objects) for f in StaticObject._fields

@@ -16,7 +16,7 @@ from ros2_cosim.carla_bridge.dcp_variables import (
 )
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import MEASURED, PLACE, TRAFFIC
+from ros2_cosim.carla_bridge.plant import LIGHT, MEASURED, PLACE, RED_LIGHTS, TRAFFIC
 from ros2_cosim.carla_bridge.road_users import unpacked
 from ros2_cosim.carla_bridge.scene_settings import (
     DcpSettings,
@@ -43,7 +43,9 @@ from ros2_cosim.interfaces.records import (
     CollisionEvent,
     ControlCommand,
     Odometry,
+    RedLightsPassed,
     StaticObjects,
+    TrafficLightAhead,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
@@ -168,6 +170,11 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
             RecordReader(Received, f"{slave}.{TRAFFIC}.*", slaves, TRAFFIC),
             convert=lambda received: unpacked(received.data),
         )
+    if scene.traffic_lights:
+        lights: dict[str, type] = {LIGHT + name: TrafficLightAhead for name in scene.lit}
+        for port, record in {**lights, RED_LIGHTS: RedLightsPassed}.items():
+            reader = RecordReader(record, f"{slave}.{port}.*", slaves, port)
+            outputs[port] = MappedOutput(reader)
     _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
     collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")
     outputs["collision"] = MappedOutput(collision, when=(slave, count.name))

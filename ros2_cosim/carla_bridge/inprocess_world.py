@@ -31,6 +31,8 @@ from ros2_cosim.carla_headless.wire_types import (
 from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.interfaces.sensors import Fix, Inertia, Measurement, Payload
 from ros2_cosim.interfaces.simulator import (
+    CLASS_STEERING,
+    STEERING,
     Body,
     Contact,
     MapChoice,
@@ -114,7 +116,11 @@ class InProcessWorld:
     def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
         """Spawn an actor."""
         try:
-            actor = self.world.spawn(blueprint, _transform(pose), {"role_name": role})
+            attributes = {"role_name": role}
+            known = LIBRARY.get(blueprint)
+            if known is not None and known.class_dynamics is not None:
+                attributes[STEERING] = CLASS_STEERING
+            actor = self.world.spawn(blueprint, _transform(pose), attributes)
         except CallError as error:
             raise ConfigurationError(f"{role}: cannot spawn {blueprint}: {error}") from None
         if actor.blueprint.kind == "vehicle":
@@ -158,6 +164,13 @@ class InProcessWorld:
     def strangers(self) -> list[Stranger]:
         """None: no other client reaches this world."""
         return []
+
+    def begin_lights(self) -> None:
+        """They are there already: no time has passed."""
+
+    def lights(self) -> dict[str, int]:
+        """What the lights of the world show."""
+        return self.world.signals.states()
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""

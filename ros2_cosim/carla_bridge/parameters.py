@@ -151,6 +151,7 @@ class SceneParameters:
     ``traffic`` further vehicles drive in other lanes, placed by the seed ``traffic_seed``.
     ``reports_traffic`` says whether they, and vehicles of other clients, are reported.
     ``route`` names the roads that vehicles take at junctions, which they else pass straight on.
+    ``traffic_lights`` says whether drivers stop at red and lights are reported.
     ``sensors`` measure at multiples of their periods, in state 0 for the first time.
     """
 
@@ -167,6 +168,7 @@ class SceneParameters:
     sensors: tuple[SensorSpec, ...] = ()
     route: tuple[int, ...] = ()
     reports_traffic: bool = False
+    traffic_lights: bool = False
 
     @property
     def present_sensors(self) -> tuple[SensorSpec, ...]:
@@ -178,6 +180,11 @@ class SceneParameters:
     def present(self) -> tuple[VehicleSpec, ...]:
         """The vehicles that are there."""
         return self.vehicles[: self.count]
+
+    @property
+    def lit(self) -> tuple[str, ...]:
+        """The vehicles for which the next traffic light is told."""
+        return tuple(spec.name for spec in self.present) if self.traffic_lights else ()
 
     @property
     def standing(self) -> tuple[ObjectSpec, ...]:

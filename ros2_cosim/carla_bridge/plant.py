@@ -29,6 +29,12 @@ MEASURED: Final = "sensor/"
 TRAFFIC: Final = "traffic"
 """The output with the vehicles of the simulator that are no participants'."""
 
+LIGHT: Final = "light/"
+"""Stands before the name of a vehicle in the output that tells of the next traffic light."""
+
+RED_LIGHTS: Final = "red_lights"
+"""The output that counts the traffic lights that were passed at red."""
+
 PLACE: Final = "place/"
 """Stands before the name of a vehicle or object in the input that puts it elsewhere."""
 
@@ -111,6 +117,11 @@ class SceneRun:
         users = self._scene.road_users()
         if users is not None:
             outputs[TRAFFIC] = users
+        for name, light in self._scene.lights_ahead().items():
+            outputs[LIGHT + name] = light
+        passed = self._scene.red_lights_passed()
+        if passed is not None:
+            outputs[RED_LIGHTS] = passed
         if static:
             outputs["static_objects"] = self._scene.static_objects()
         if self._events:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ros2_cosim.carla_bridge.crossings import Crossings, Reservations
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
+from ros2_cosim.carla_bridge.lights import LightsAhead
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
@@ -40,6 +41,7 @@ from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
+from ros2_cosim.models.light_stop import LightStop
 from ros2_cosim.models.manoeuvres import ManoeuvreRun
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.road.traffic_lights import Light, LightController, LightGroup
@@ -55,6 +57,8 @@ SCENE_STATE = SavedAttributes(
         PlacedObject,
         Traffic,
         Reservations,
+        LightsAhead,
+        LightStop,
         LaneKeeper,
         LeaderDriver,
         ManoeuvreRun,

@@ -13,6 +13,7 @@ from functools import partial
 from math import isfinite
 from typing import Final, NamedTuple
 
+from ros2_cosim.carla_bridge.lights import REACH, LightsAhead
 from ros2_cosim.carla_bridge.observation import (
     VehicleReading,
     carla_pose,
@@ -25,15 +26,17 @@ from ros2_cosim.carla_bridge.observation import (
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle, StaticObstacle
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
-from ros2_cosim.carla_bridge.traffic import Driven, Traffic
+from ros2_cosim.carla_bridge.traffic import Driven, Traffic, lane_ahead
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
     CollisionEvent,
     Odometry,
+    RedLightsPassed,
     RoadUser,
     RoadUsers,
     StaticObject,
     StaticObjects,
+    TrafficLightAhead,
 )
 from ros2_cosim.interfaces.sensors import Measurement
 from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
@@ -41,6 +44,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot, wrap_angle
 from ros2_cosim.models import frames
 from ros2_cosim.models.leader_driver import LongitudinalCommand
+from ros2_cosim.models.light_stop import LightStop
 from ros2_cosim.models.manoeuvres import Room
 from ros2_cosim.models.road import (
     LanePoint,
@@ -111,6 +115,7 @@ class Scene:
         self._rig = SensorRig(simulator, parameters.present_sensors, parameters.step_ns)
         self._measured: Mapping[str, Measurement] = {}
         self._users: RoadUsers | None = None
+        self._lights: LightsAhead | None = None
 
     @property
     def simulator(self) -> Simulator:
@@ -128,6 +133,9 @@ class Scene:
             self._simulator.prepare(parameters.map, parameters.weather, self._step_s)
             network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
             self._network = network.along(parameters.route)
+            if parameters.traffic_lights:
+                self._simulator.begin_lights()
+                self._lights = LightsAhead(self._network)
             self._spawn_vehicles(self._network)
             self._spawn_objects(self._network)
             self._spawn_traffic(self._network)
@@ -191,6 +199,21 @@ class Scene:
         """The vehicles that are no participants', None if the scene does not report them."""
         return self._users
 
+    def lights_ahead(self) -> Mapping[str, TrafficLightAhead]:
+        """The next traffic light of every vehicle; of none if lights are not looked at."""
+        if self._lights is None:
+            return {}
+        return {name: vehicle.light for name, vehicle in self._vehicles.items()}
+
+    def red_lights_passed(self) -> RedLightsPassed | None:
+        """How many stop lines were passed at red so far, None if lights are not looked at."""
+        if self._lights is None:
+            return None
+        counts = {False: 0, True: 0}
+        for number, count in self._lights.passed.items():
+            counts[number >= FIRST_TRAFFIC_ID] += count
+        return RedLightsPassed(counts[False], counts[True])
+
     def take_measurements(self) -> Mapping[str, Measurement]:
         """What the sensors have measured in the current state, of those that have; given once."""
         found, self._measured = self._measured, {}
@@ -251,6 +274,7 @@ class Scene:
         self._measured = {}
         self._users = None
         self._traffic = None
+        self._lights = None
         self._moved.clear()
 
     # Internals ---------------------------------------------------------------------------
@@ -265,8 +289,21 @@ class Scene:
             self._spawn(network, number, spec)
             for number, spec in enumerate(specs, start=FIRST_TRAFFIC_ID)
         ]
-        self._traffic = Traffic(network, vehicles, self._obstacles) if vehicles else None
+        self._traffic = None
+        if self._lights is not None:
+            for vehicle in vehicles:
+                self._let_stop(vehicle, network, self._lights)
+        if vehicles:
+            period = self._control_steps * self._step_s
+            self._traffic = Traffic(network, vehicles, self._obstacles, self._lights, period)
         self._traffic_decides_at = 0
+
+    def _let_stop(self, vehicle: SceneVehicle, network: RoadNetwork, lights: LightsAhead) -> None:
+        """Let a background vehicle start as slow as it must be to stop at the next light."""
+        spec = vehicle.spec
+        way = network.lane_ahead(spec.road, spec.lane, spec.s, REACH)
+        distance = lights.ahead(way, vehicle.body.extent[0]).distance
+        vehicle.start_speed = min(spec.speed, LightStop.speed_before(distance))
 
     def _spawn(self, network: RoadNetwork, number: int, spec: VehicleSpec) -> SceneVehicle:
         start = _place(network, spec.road, spec.lane, spec.s)
@@ -310,13 +347,13 @@ class Scene:
         if self._traffic is not None:
             vehicles += self._traffic.vehicles
         for vehicle in vehicles:
-            throttle, brake = pedals_for(VEHICLES[vehicle.spec.dynamics], 0.0, vehicle.spec.speed)
+            throttle, brake = pedals_for(VEHICLES[vehicle.spec.dynamics], 0.0, vehicle.start_speed)
             self._simulator.control(vehicle.actor, throttle, 0.0, brake)
         for tick in range(1, self._parameters.settle_ticks + 1):
             if tick == self._parameters.settle_ticks:
                 self._rig.attach({n: (v.actor, v.body) for n, v in self._vehicles.items()})
             for vehicle in vehicles:
-                start, velocity = vehicle.start, _along(vehicle.start, vehicle.spec.speed)
+                start, velocity = vehicle.start, _along(vehicle.start, vehicle.start_speed)
                 dx, dy, dz = (self._step_s * part for part in velocity)
                 before = start._replace(x=start.x - dx, y=start.y - dy, z=start.z - dz)
                 self._simulator.place(vehicle.actor, before, velocity)
@@ -332,9 +369,20 @@ class Scene:
                 reading(self._simulator.motion(vehicle.actor), vehicle.body)
                 for vehicle in self._traffic.vehicles
             ]
+        if self._lights is not None:
+            self._see_lights(self._lights)
         if self._parameters.reports_traffic:
             self._users = self._others()
         self._measured = self._rig.measure(self._steps, self._numbers)
+
+    def _see_lights(self, lights: LightsAhead) -> None:
+        assert self._network is not None
+        lights.show(self._simulator.lights())
+        for vehicle in self._vehicles.values():
+            way = lane_ahead(self._network, vehicle, self._place(vehicle), REACH)
+            vehicle.light = lights.ahead(way, vehicle.body.extent[0])
+            driven = max(self._speed_of(vehicle), 0.0) * self._step_s
+            lights.watch(vehicle.number, vehicle.light, driven)
 
     def _others(self) -> RoadUsers:
         """Objects that are moved, background vehicles, and what others have brought."""
@@ -415,18 +463,26 @@ class Scene:
         if change is not None:
             calls = change.duration // (self._control_steps * self._parameters.step_ns)
             vehicle.keeper.change_lane(change.lane, calls)
-        vehicle.demand = driver.follow(odometry.vx, motion.speed, motion.acceleration, gap, slope)
+        wanted, rate = motion.speed, motion.acceleration
+        if self._lights is not None:
+            # After a stop at red the profile is far ahead: the driver gets there as usual.
+            nearest = odometry.vx + driver.max_acceleration
+            wanted, rate = (nearest, 0.0) if wanted > nearest + 1.0 else (wanted, rate)
+        vehicle.demand = driver.follow(odometry.vx, wanted, rate, gap, slope)
         self._restrain(vehicle, max(motion.speed, odometry.vx), slope)
 
     def _restrain(self, vehicle: SceneVehicle, wanted: float, slope: float) -> None:
-        """Let a vehicle with a driver keep its distance to background traffic in its lane."""
-        if self._traffic is None:
-            return
-        driven = self._driven(vehicle)
-        most = self._traffic.restraint(driven, max(wanted, _LEAST_WANTED))
+        """Let a vehicle with a driver keep its distance to background traffic, and stop at red."""
+        found: list[float | None] = []
+        if self._traffic is not None:
+            found.append(self._traffic.restraint(self._driven(vehicle), max(wanted, _LEAST_WANTED)))
+        speed = self._speed_of(vehicle)
+        if self._lights is not None:
+            light = vehicle.light
+            found.append(vehicle.light_stop.most(max(speed, 0.0), light.state, light.distance))
+        most = min((value for value in found if value is not None), default=None)
         if most is not None and most < vehicle.demand.acceleration:
-            dynamics, speed = VEHICLES[vehicle.spec.dynamics], driven[1].vx
-            pedals = pedals_for(dynamics, most, speed, slope)
+            pedals = pedals_for(VEHICLES[vehicle.spec.dynamics], most, speed, slope)
             vehicle.demand = LongitudinalCommand(most, *pedals)
 
     def _driven(self, vehicle: SceneVehicle) -> Driven:

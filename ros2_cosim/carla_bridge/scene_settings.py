@@ -18,7 +18,7 @@ from ros2_cosim.carla_bridge.parameters import (
     VehicleSpec,
     roadblock,
 )
-from ros2_cosim.carla_bridge.plant import TRAFFIC
+from ros2_cosim.carla_bridge.plant import RED_LIGHTS, TRAFFIC
 from ros2_cosim.carla_bridge.sensor_attributes import sensor_attributes
 from ros2_cosim.dcp.wire.transport import is_local
 from ros2_cosim.documents.files import read_bounded
@@ -157,6 +157,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
         sensors=_sensors(scene, context.run_seed),
         route=scene.route,
         reports_traffic=TRAFFIC in context.output_types,
+        traffic_lights=scene.traffic_lights,
     )
     _check_ports(context, found)
     return found
@@ -224,6 +225,11 @@ def _sensors(scene: SceneSettings, seed: int) -> tuple[SensorSpec, ...]:
 def _check_ports(context: ModelContext, parameters: SceneParameters) -> None:
     """A port of a vehicle that is not there would stay silent for ever."""
     absent = {spec.name for spec in parameters.vehicles} - {v.name for v in parameters.present}
+    if RED_LIGHTS in context.output_types and not parameters.traffic_lights:
+        raise ConfigurationError(
+            f"participants.{context.name}.outputs.{RED_LIGHTS}: found an output of a scene without "
+            "lights; allowed with scene.traffic_lights: true"
+        )
     for port in context.output_types:
         if port.partition("/")[2] in absent:
             raise ConfigurationError(

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ros2_cosim.carla_bridge.lights import NONE_AHEAD
 from ros2_cosim.carla_bridge.parameters import VehicleSpec
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.interfaces.simulator import Body, Pose
 from ros2_cosim.models import frames
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver, LongitudinalCommand
+from ros2_cosim.models.light_stop import LightStop
 from ros2_cosim.models.manoeuvres import ManoeuvreRun
 from ros2_cosim.models.road import RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES
@@ -55,7 +57,8 @@ class SceneVehicle:
     """A vehicle of the running scene.
 
     ``steer`` and ``demand`` are what lane keeping and driver decided last; they hold before step
-    ``decides_at``. ``sent`` is the control that the simulator has.
+    ``decides_at``. ``sent`` is the control that the simulator has,
+    ``light`` the traffic light that is next.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class SceneVehicle:
         self.number = number
         self.spec = spec
         self.start = start
+        self.start_speed = spec.speed
         self.actor = 0
         self.body = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         dynamics = VEHICLES[spec.dynamics]
@@ -76,6 +80,8 @@ class SceneVehicle:
         self.driver: LeaderDriver | None = None
         self.manoeuvre: ManoeuvreRun | None = None
         self.travelled = 0.0
+        self.light = NONE_AHEAD
+        self.light_stop = LightStop()
         if spec.driver is not None:
             self.driver = LeaderDriver(
                 dynamics,

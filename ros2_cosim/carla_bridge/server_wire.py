@@ -46,6 +46,7 @@ _FRAME_AT = 8
 _RECORDS_AT = _HEAD.size + _EPISODE.size
 _ID = struct.Struct("<I")
 _MOTION = struct.Struct("<5x15f")  # behind id and state: all numbers of a motion
+_LIGHT = struct.Struct("<65x32s21xB")  # of a traffic light, behind those numbers: signal and state
 _FRAME = struct.Struct("<Q")
 _TIMEOUT = struct.Struct("@ll")
 
@@ -368,16 +369,29 @@ class Snapshot:
 
     def motion(self, actor: int) -> Motion | None:
         """State of an actor, None if it is not there."""
+        at = self._place(actor)
+        if at == 0:
+            return None
+        n = _MOTION.unpack_from(self._data, at)
+        return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:])
+
+    def light(self, actor: int) -> tuple[str, int] | None:
+        """Signal of the map, and state, of an actor that is a traffic light; None: not there."""
+        at = self._place(actor)
+        if at == 0:
+            return None
+        signal, state = _LIGHT.unpack_from(self._data, at)
+        return signal.rstrip(b"\0").decode("utf-8", "replace"), state
+
+    def _place(self, actor: int) -> int:
+        """Where the record of an actor begins, 0 if it is not there."""
         data, at = self._data, self._places.get(actor, 0)
         if at + RECORD_BYTES > len(data) or at == 0 or _ID.unpack_from(data, at)[0] != actor:
             self._places.clear()
             for number, found in enumerate(self.actors()):
                 self._places[found] = _RECORDS_AT + number * RECORD_BYTES
             at = self._places.get(actor, 0)
-            if at == 0:
-                return None
-        n = _MOTION.unpack_from(data, at)
-        return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:])
+        return at
 
 
 def contact_of(message: StreamMessage) -> tuple[int, tuple[float, float, float]]:

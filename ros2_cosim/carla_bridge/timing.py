@@ -69,6 +69,14 @@ class TimedSimulator:
         """Pass on."""
         return self._timed(self._simulator.strangers)
 
+    def begin_lights(self) -> None:
+        """Pass on; not among the steps."""
+        self._simulator.begin_lights()
+
+    def lights(self) -> dict[str, int]:
+        """Pass on; what was read in ``tick`` takes no time worth to be taken."""
+        return self._simulator.lights()
+
     def contacts(self) -> list[Contact]:
         """Pass on."""
         return self._timed(self._simulator.contacts)

@@ -9,9 +9,11 @@ own traffic manager (threads, a clock of its own) could not promise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from ros2_cosim.carla_bridge.crossings import Crossings, Reservations, Way, WayRequest
+from ros2_cosim.carla_bridge.lights import LightsAhead
 from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.exactmath import sqrt
@@ -19,6 +21,7 @@ from ros2_cosim.models.intelligent_driver import DriverStyle, intelligent_driver
 from ros2_cosim.models.leader_driver import LongitudinalCommand
 from ros2_cosim.models.road import OFF_ROAD, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.road.network import LaneStretch
+from ros2_cosim.models.road.traffic_lights import RED
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 LOOK_AHEAD: Final = 200.0
@@ -71,6 +74,13 @@ class _Entry(NamedTuple):
     length: float
 
 
+class _LightAhead(NamedTuple):
+    """A light to stop at: way from the front bumper to its line [m], greatest acceleration."""
+
+    way: float
+    acceleration: float
+
+
 Driven = tuple[SceneVehicle, Odometry, RoadPosition]
 """A vehicle of the scene, its state, and where it is on the road."""
 
@@ -82,6 +92,8 @@ class Traffic:
     :param vehicles: the vehicles, spawned; each drives at the speed of its ``spec``, or slower in
         the same share as the speed limit
     :param obstacles: static objects on the road
+    :param lights: traffic lights that are obeyed, None: they are not looked at
+    :param period: time between two decisions [s]
     """
 
     def __init__(
@@ -89,6 +101,8 @@ class Traffic:
         network: RoadNetwork,
         vehicles: Sequence[SceneVehicle],
         obstacles: Sequence[StaticObstacle],
+        lights: LightsAhead | None = None,
+        period: float = 0.0,
     ) -> None:
         self.vehicles = tuple(vehicles)
         self._network = network
@@ -96,6 +110,8 @@ class Traffic:
         self._crossings = Crossings(network)
         self._reservations = Reservations(self._crossings)
         self._bends: dict[Way, tuple[tuple[float, float], ...]] = {}
+        self._lights = lights
+        self._period = period
         self._shares = [_share_of_limit(network, vehicle) for vehicle in self.vehicles]
         #: What is where, by road and lane, as of the last decision.
         self._places: dict[Way, list[_RoadUser]] = {}
@@ -123,7 +139,11 @@ class Traffic:
             for vehicle, user in zip(self.vehicles, users, strict=True)
         ]
         nearest = [self._next(user, way) for user, way in zip(users, ways, strict=True)]
-        entries = self._pass_junctions(users, ways, nearest, self._needed(others))
+        stops = [
+            self._light_stop(number, *found)
+            for number, found in enumerate(zip(users, ways, strict=True))
+        ]
+        entries = self._pass_junctions(users, ways, nearest, stops, self._needed(others))
         for number, vehicle in enumerate(self.vehicles):
             me, way = users[number], ways[number]
             gap, gap_rate = _gap(me, way, nearest[number], entries[number])
@@ -131,6 +151,9 @@ class Traffic:
             slope = direction * self._network.slope(me.position.road_id, me.position.s)
             wanted = self._wanted(number, me, way)
             acceleration = intelligent_driver(STYLE, max(me.speed, 0.0), wanted, gap, gap_rate)
+            stop = stops[number]
+            if stop is not None:
+                acceleration = min(acceleration, stop.acceleration)
             dynamics = VEHICLES[vehicle.spec.dynamics]
             pedals = pedals_for(dynamics, acceleration, me.speed, slope)
             vehicle.demand = LongitudinalCommand(acceleration, *pedals)
@@ -143,23 +166,25 @@ class Traffic:
         """
         vehicle, odometry, position = driven
         me = _user(vehicle, odometry, position)
-        found = self._next(me, self._way_of(vehicle, position, LOOK_AHEAD), traffic_only=True)
+        way = lane_ahead(self._network, vehicle, position, LOOK_AHEAD)
+        found = self._next(me, way, traffic_only=True)
         if found is None:
             return None
         gap = found.way - found.user.half_length - me.half_length
         speed = max(me.speed, 0.0)
         return intelligent_driver(STYLE, speed, wanted, gap, found.user.speed - me.speed)
 
-    def _way_of(
-        self, vehicle: SceneVehicle, position: RoadPosition, reach: float
-    ) -> tuple[LaneStretch, ...]:
-        """The lane ahead of a vehicle of the scene; nothing where it is in no lane."""
-        lane = vehicle.keeper.lane_id
-        if lane not in self._network.lane_ids(position.road_id, position.s):
-            lane = position.lane_id
-        if lane == OFF_ROAD:
-            return ()
-        return self._network.lane_ahead(position.road_id, lane, position.s, reach)
+    def _light_stop(
+        self, number: int, me: _RoadUser, way: Sequence[LaneStretch]
+    ) -> _LightAhead | None:
+        """The light at which a vehicle has to stop, if there is one."""
+        if self._lights is None:
+            return None
+        vehicle, speed = self.vehicles[number], max(me.speed, 0.0)
+        light = self._lights.ahead(way, me.half_length)
+        self._lights.watch(vehicle.number, light, speed * self._period)
+        most = vehicle.light_stop.most(speed, light.state, light.distance)
+        return None if most is None else _LightAhead(light.distance, most)
 
     def _next(
         self, me: _RoadUser, way: Sequence[LaneStretch], *, traffic_only: bool = False
@@ -185,6 +210,7 @@ class Traffic:
         users: Sequence[_RoadUser],
         ways: Sequence[Sequence[LaneStretch]],
         nearest: Sequence[_Ahead | None],
+        stops: Sequence[_LightAhead | None],
         priority: Mapping[Way, int],
     ) -> list[_Entry | None]:
         """Give and take the ways through junctions.
@@ -195,6 +221,9 @@ class Traffic:
         entries: list[list[_Entry]] = []
         for number, (me, way) in enumerate(zip(users, ways, strict=True)):
             found = self._entries(number, me, way)
+            stop = stops[number]
+            if stop is not None:  # what lies behind the light is asked for when it is green
+                found = [entry for entry in found if entry.way < stop.way]
             entries.append(found)
             kept = [entry.request.way for entry in found]
             if self._driven_on(way[0]) > me.half_length + 1.0:
@@ -240,12 +269,22 @@ class Traffic:
         needed: dict[Way, int] = {}
         for vehicle, odometry, position in others:
             reach = _KEPT_FREE * max(odometry.vx, 0.0) + _KEPT_ROOM
-            way = self._way_of(vehicle, position, reach)
+            way = lane_ahead(self._network, vehicle, position, reach)
+            red = self._red_ahead(vehicle, way)
             for stretch in way:
+                if stretch.way > red:
+                    break
                 junction = self._crossings.junction(stretch.road_id)
                 if junction is not None:
                     needed[stretch.road_id, stretch.lane_id] = junction
         return needed
+
+    def _red_ahead(self, vehicle: SceneVehicle, way: Sequence[LaneStretch]) -> float:
+        """Way from the centre of a vehicle of the scene to the next line, if it is at red [m]."""
+        if self._lights is None:
+            return inf
+        light = self._lights.ahead(way, vehicle.body.extent[0])
+        return light.distance if light.state == RED else inf
 
     def _wanted(self, number: int, me: _RoadUser, way: Sequence[LaneStretch]) -> float:
         """Speed on a free road [m/s]: within the limits, and such that bends can be driven."""
@@ -286,6 +325,18 @@ class Traffic:
                 if curvature * _NO_BEND * _NO_BEND > _SIDEWAYS:
                     bends.append((s, sqrt(_SIDEWAYS / curvature)))
         return bends
+
+
+def lane_ahead(
+    network: RoadNetwork, vehicle: SceneVehicle, position: RoadPosition, reach: float
+) -> tuple[LaneStretch, ...]:
+    """The lane ahead of a vehicle of the scene, ``reach`` [m] far; nothing where it is in none."""
+    lane = vehicle.keeper.lane_id
+    if lane not in network.lane_ids(position.road_id, position.s):
+        lane = position.lane_id
+    if lane == OFF_ROAD:
+        return ()
+    return network.lane_ahead(position.road_id, lane, position.s, reach)
 
 
 def _asks(me: _RoadUser, entry: _Entry, ahead: _Ahead | None) -> bool:

@@ -15,7 +15,7 @@ from ros2_cosim.carla_bridge.dcp_world import (
 )
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC, ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.plant import LIGHT, MEASURED, RED_LIGHTS, TRAFFIC, ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.saved_scene import SCENE_STATE
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
@@ -56,7 +56,9 @@ from ros2_cosim.models.message_types import (
     ACCELERATION,
     COLLISION,
     CONTROL,
+    LIGHT_AHEAD,
     ODOMETRY,
+    RED_LIGHTS_PASSED,
     ROAD_USERS,
     STATIC_OBJECTS,
 )
@@ -91,7 +93,8 @@ class CarlaWorld(Model):
     that velocity, at the begin of the step that follows.
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
     ``static_objects`` at the first one, ``collision`` for each contact that begins, ``traffic`` at
-    each activation: background traffic and vehicles of other clients of the simulator. Of each
+    each activation: background traffic and vehicles of other clients of the simulator. With
+    ``scene.traffic_lights`` also ``light/<vehicle>`` and ``red_lights``. Of each
     sensor of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
     ``points/<sensor>``, ``scan/<sensor>``, or ``image/<sensor>`` and ``camera_info/<sensor>``.
 
@@ -111,6 +114,19 @@ class CarlaWorld(Model):
         Port("acceleration/{vehicle}", ACCELERATION, description="of each vehicle that is there"),
         Port("static_objects", STATIC_OBJECTS, schedule="once"),
         Port("collision", COLLISION, schedule="sparse"),
+        Port(
+            "light/{lit}",
+            LIGHT_AHEAD,
+            required=False,
+            description="of each vehicle that is there, the next traffic light; with "
+            "scene.traffic_lights",
+        ),
+        Port(
+            RED_LIGHTS,
+            RED_LIGHTS_PASSED,
+            required=False,
+            description="lights passed at red so far; with scene.traffic_lights",
+        ),
         Port(TRAFFIC, ROAD_USERS, required=False, description="vehicles that are no participants'"),
         Port("fix/{fix}", NAV_SAT_FIX, required=False, description="of each GNSS"),
         Port("imu/{imu}", IMU, required=False, description="of each IMU"),
@@ -141,6 +157,7 @@ class CarlaWorld(Model):
         return {
             **carried,
             "vehicle": present,
+            "lit": scene.lit,
             "commanded": commanded_vehicles(scene),
             "placed": scene.placed,
             "absent": [
@@ -211,6 +228,11 @@ class CarlaWorld(Model):
                     f"scene.sensors: found {', '.join(s.name for s in scene.sensors)}; simulator "
                     f"{context.simulator['kind']} has no sensors, allowed are headless and carla"
                 )
+            if scene.traffic_lights and not named.kind.has_lights:
+                raise ConfigurationError(
+                    f"scene.traffic_lights: found true; simulator {context.simulator['kind']} does "
+                    "not tell of the map's traffic lights, allowed are headless and carla"
+                )
         elif context.shape == "inproc" or context.simulator.get("kind") == "headless":
             check_blueprints(scene, scene_sizes(context))
         if context.shape != "inproc":
@@ -219,6 +241,9 @@ class CarlaWorld(Model):
     def __init__(self, context: ModelContext, parameters: WorldParameters) -> None:
         scene = _scene(context, parameters)
         self._messages = _sensor_messages(context, scene)
+        told = [f"{LIGHT}{name}" for name in scene.lit] + [RED_LIGHTS] * scene.traffic_lights
+        #: What the scene tells and the scenario has no port for.
+        self._unheard = [port for port in told if port not in context.output_types]
         self._plant: _Plant
         elsewhere = context.shape != "inproc" or find_simulator(context.simulator) is not None
         if elsewhere:
@@ -240,7 +265,9 @@ class CarlaWorld(Model):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
-        outputs = self._plant.activate(step)
+        outputs = dict(self._plant.activate(step))
+        for port in self._unheard:
+            outputs.pop(port, None)
         if not self._messages:
             return outputs
         sent = {}

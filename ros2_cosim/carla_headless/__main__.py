@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     WorldPage = Callable[[Server, int], AbstractContextManager[str]]
 
+_logger = logging.getLogger(__name__)
+
 
 def _print_ready(text: str) -> None:
     print(text, flush=True)
@@ -36,9 +38,12 @@ def make_command(
     on_error: Callable[[str], None] = _print_error,
     page: WorldPage | None = None,
     topics: Open | None = None,
+    look_ahead: bool = False,
 ) -> Callable[..., None]:
     """The command as a function for typer.
 
+    :param look_ahead: what cameras and rays see of a map is made before the server is ready, not
+        when the first client looks
     :param page: shows the world of the server at a port of the loopback address while its block
         runs, and gives its address; None: there is no page
     :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
@@ -52,10 +57,18 @@ def make_command(
             typer.Option(
                 "--map",
                 metavar="FILE.xodr",
-                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps). "
-                "Without it: the maps of this package, the town first.",
+                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps), "
+                "or a directory of maps. Without it: the maps of this package, the town first.",
             ),
         ] = None,
+        town_names: Annotated[
+            bool,
+            typer.Option(
+                "--town-names",
+                help="Offer the first map also by the names of CARLA's towns of which there is no "
+                "file, for programs that load one of them.",
+            ),
+        ] = False,
         host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
         port: Annotated[
             int,
@@ -115,15 +128,21 @@ def make_command(
             )
             raise typer.Exit(1)
         try:
-            server = Server(MapLibrary(maps or own_maps()), host, port, seed=seed, rate_hz=rate)
+            library = MapLibrary(maps or own_maps(), town_names=town_names)
+            server = Server(library, host, port, seed=seed, rate_hz=rate)
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None
+        if library.stood_in_for:
+            others = ", ".join(library.stood_in_for)
+            _logger.warning("%s is also offered as %s", library.first(), others)
         server.simulation.ros.open = topics
         try:
             with ExitStack() as stack:
                 stack.callback(server.simulation.ros.close)
                 stack.enter_context(server.stopping_on_signals())
+                if look_ahead:
+                    server.simulation.look_ahead()
                 shown = None
                 if view is not None and page is not None:
                     shown = stack.enter_context(page(server, view))

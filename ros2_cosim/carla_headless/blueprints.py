@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from ros2_cosim.carla_headless.wire_types import (
     BoundingBox,
     Vector,
 )
+from ros2_cosim.interfaces.simulator import CLASS_STEERING, STEERING
 from ros2_cosim.models.vehicle.parameters import VehicleParameters
 
 # Attribute types of the protocol.
@@ -70,6 +72,13 @@ class Blueprint:
     semantic_tag: int = 0
     dynamics: VehicleParameters | None = None
     hull_width: float = 0.0
+    class_dynamics: VehicleParameters | None = None
+    """With the steering of the vehicle's class, where scenarios drive it so; see ``STEERING``."""
+
+    def driven(self, chosen: Mapping[str, str]) -> VehicleParameters | None:
+        """Dynamics of a vehicle with the given attribute values."""
+        of_class = chosen.get(STEERING) == CLASS_STEERING
+        return self.class_dynamics if of_class and self.class_dynamics else self.dynamics
 
     @property
     def hull(self) -> Vector:
@@ -192,6 +201,10 @@ def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
         Attribute("ros_name", STRING, name, modifiable=True),
         _role("autopilot"),
     ]
+    if not entry.mass:
+        attributes.append(
+            Attribute(STEERING, STRING, "carla", ("carla", CLASS_STEERING), modifiable=True)
+        )
     if entry.colors:
         attributes.append(Attribute("color", COLOR, entry.colors[0], entry.colors, modifiable=True))
     if entry.drivers:
@@ -207,6 +220,7 @@ def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
         _SEMANTIC_TAGS[entry.base_type],
         entry.dynamics(),
         entry.hull,
+        None if entry.mass else entry.class_dynamics(),
     )
 
 

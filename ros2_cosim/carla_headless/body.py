@@ -92,9 +92,20 @@ class VehicleBody:
     A step is ``begin_step``, ``step``, possibly ``push``, ``end_step``.
     """
 
-    def __init__(self, blueprint: Blueprint, network: RoadNetwork, pose: Transform) -> None:
-        """Place a vehicle at rest on the road below ``pose``."""
-        self.parameters: VehicleParameters = blueprint.dynamics or SEDAN
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        network: RoadNetwork,
+        pose: Transform,
+        dynamics: VehicleParameters | None = None,
+    ) -> None:
+        """Place a vehicle at rest on the road below ``pose``.
+
+        :param dynamics: of the vehicle, until a client sets others; those of the blueprint, if None
+        """
+        #: What the vehicle has unless a client sets others.
+        self.usual: VehicleParameters = dynamics or blueprint.dynamics or SEDAN
+        self.parameters: VehicleParameters = self.usual
         self.mass = self.parameters.mass
         self._network = network
         self._hull = blueprint.hull

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.installed import share_file
@@ -26,6 +28,15 @@ def full_name(name: str) -> str:
 _LAYERED = "_Opt"
 
 
+_SUFFIX: Final = ".xodr"
+
+#: The towns that come with CARLA, by the names that programs load them by.
+CARLA_TOWNS: Final = (
+    *(f"Town{number:02}" for number in range(1, 8)),
+    "Town10HD",
+)
+
+
 def own_maps() -> list[Path]:
     """The files of the maps that come with this package.
 
@@ -37,23 +48,37 @@ def own_maps() -> list[Path]:
 class MapLibrary:
     """OpenDRIVE texts by map name (the stem of the file)."""
 
-    def __init__(self, paths: list[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], *, town_names: bool = False) -> None:
         """Read the files.
 
-        :raises ConfigurationError: if a file cannot be read or two have the same name
+        :param paths: files, and directories of which each ``*.xodr`` is a map; a file that is named
+            twice counts once
+        :param town_names: the first map has the names of those of CARLA's towns, too, that no file
+            has
+        :raises ConfigurationError: if a file cannot be read, two have the same name, or a directory
+            has no map
         """
         self._texts: dict[str, str] = {}
-        for path in paths:
-            if path.stem in self._texts:
-                raise ConfigurationError(f"two maps are called '{path.stem}' (second: {path})")
+        seen: dict[str, Path] = {}
+        for path in (file for given in paths for file in _files(given)):
+            name, place = path.stem, path.resolve()
+            if seen.get(name) == place:
+                continue
+            if name in seen:
+                raise ConfigurationError(f"two maps are called '{name}' (second: {path})")
+            seen[name] = place
             try:
-                self._texts[path.stem] = read_bounded(path, MAX_BYTES).decode("utf-8")
+                self._texts[name] = read_bounded(path, MAX_BYTES).decode("utf-8")
             except OSError as error:
                 raise ConfigurationError(f"map {path}: {cause_of(error)}") from None
             except UnicodeDecodeError as error:
                 raise ConfigurationError(f"map {path}: cannot be read ({error})") from None
         if not self._texts:
             raise ConfigurationError("the server needs at least one map")
+        #: CARLA's towns that are the first map by another name.
+        self.stood_in_for: tuple[str, ...] = ()
+        if town_names:
+            self.stood_in_for = tuple(name for name in CARLA_TOWNS if name not in self._texts)
 
     def first(self) -> str:
         """Name of the map to start with."""
@@ -61,7 +86,9 @@ class MapLibrary:
 
     def listed(self) -> list[str]:
         """All names as ``get_available_maps`` gives them."""
-        return [_LISTED_PREFIX + name for name in sorted(self._texts)]
+        layered = [name + _LAYERED for name in self.stood_in_for]
+        names = [*self._texts, *self.stood_in_for, *layered]
+        return [_LISTED_PREFIX + name for name in sorted(names)]
 
     def find(self, name: str) -> tuple[str, str]:
         """Short name and OpenDRIVE text of a map given by any of its names.
@@ -73,8 +100,27 @@ class MapLibrary:
         """
         short = name.rsplit("/", 1)[-1]
         known = short if short in self._texts else short.removesuffix(_LAYERED)
+        if known in self.stood_in_for:
+            known = self.first()
         if known not in self._texts:
+            hint = "; CARLA's towns: --map with their files, or --town-names"
             raise ConfigurationError(
-                f"map '{name}' not found; available maps: " + ", ".join(self.listed())
+                f"map '{name}' not found; available maps: "
+                + ", ".join(self.listed())
+                + (hint if known in CARLA_TOWNS else "")
             )
         return short, self._texts[known]
+
+
+def _files(given: Path) -> list[Path]:
+    """The maps that a path stands for.
+
+    :raises ConfigurationError: a directory without maps
+    """
+    try:
+        found = sorted(given.glob(f"*{_SUFFIX}")) if given.is_dir() else [given]
+    except OSError as error:
+        raise ConfigurationError(f"map {given}: {cause_of(error)}") from None
+    if not found:
+        raise ConfigurationError(f"map {given}: found a directory without {_SUFFIX} files")
+    return found

@@ -208,7 +208,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
 def restore_physics(vehicle: VehicleActor) -> None:
     """Let a vehicle go on with the physics of its blueprint: what clients have set is forgotten."""
     body = vehicle.body
-    body.equip(vehicle.blueprint.dynamics or body.own_parameters)
+    body.equip(body.usual)
     body.gearbox = None
     body.steering_curve = ()
     body.wheel_damping = body.wheel_stiffness = 0.0
@@ -259,7 +259,7 @@ def _engine(
 
 def _on_usual_tyres(vehicle: VehicleActor, changed: VehicleParameters) -> VehicleParameters:
     """Parameters with the friction and the rolling resistance of the vehicle's class."""
-    usual = vehicle.blueprint.dynamics or changed
+    usual = vehicle.body.usual
     return replace(changed, friction=usual.friction, rolling_resistance=usual.rolling_resistance)
 
 

@@ -27,6 +27,11 @@ from ros2_cosim.sockets.endpoints import Listener, TcpConnection
 from ros2_cosim.sockets.reactor import Reactor
 
 _STUCK_CHECK_NS = 1_000_000_000
+#: What a client is given to read a frame before it hears what depends on that frame.
+_READING_NS = 20_000_000
+# Calls that may have to wait, and the place of the parent among the arguments of the last one.
+_TICKING = ("tick_cue", "apply_batch")
+_MOUNTING, _PARENT = "spawn_actor_with_parent", 2
 _logger = logging.getLogger(__name__)
 
 
@@ -50,10 +55,10 @@ class _RpcClient:
         self.proceed()
 
     def proceed(self) -> None:
-        """Answer waiting requests, until a tick has to wait for slow stream readers."""
+        """Answer waiting requests, until one has to wait: see ``Server.must_wait``."""
         while self._pending and self.connection.open:
             request = self._pending[0]
-            if request.method in ("tick_cue", "apply_batch") and self._server.must_wait():
+            if self._server.must_wait(request):
                 self._server.waiting[self] = None
                 self.connection.pause_reading(True)
                 return
@@ -185,9 +190,23 @@ class Server:
         self._reserved.close()
         self._reactor.close()
 
-    def must_wait(self) -> bool:
-        """True while a tick would be missed by a client or run ahead of one."""
-        return self.simulation.settings.synchronous_mode and self._streams.must_wait()
+    def must_wait(self, request: RpcRequest) -> bool:
+        """Whether a request has to wait.
+
+        A tick does while it would be missed by a client or run ahead of one. In asynchronous mode
+        what is mounted on an actor comes after a frame with that actor, as in CARLA, which works on
+        calls between frames: the client starts a walker's controller where the newest frame shows
+        the walker, and breaks down where that is nowhere.
+        """
+        synchronous = self.simulation.settings.synchronous_mode
+        if request.method in _TICKING:
+            return synchronous and self._streams.must_wait()
+        if request.method != _MOUNTING or len(request.arguments) <= _PARENT:
+            return False
+        parent = request.arguments[_PARENT]
+        return (
+            not synchronous and isinstance(parent, int) and self.simulation.world.is_unseen(parent)
+        )
 
     def forget(self, client: _RpcClient) -> None:
         """Remove a closed connection."""
@@ -226,6 +245,7 @@ class Server:
         self._reactor.call_later(_STUCK_CHECK_NS, self._check_streams)
 
     def _start_free_run(self) -> None:
+        self._schedule_relief()
         if not (self._free_running or self.simulation.settings.synchronous_mode):
             self._free_running = True
             self._due_ns = monotonic_ns()
@@ -237,6 +257,8 @@ class Server:
         self._free_running = not simulation.settings.synchronous_mode
         if self._free_running:
             simulation.tick()
+            if self.waiting:
+                self._reactor.call_later(_READING_NS, self._relief)
             step_ns = round(simulation.world.step_s * 1e9)
             self._due_ns = max(self._due_ns + step_ns, monotonic_ns() - step_ns)
             self._reactor.call_at(self._due_ns, self._free_run)

@@ -161,6 +161,10 @@ class Signals:
         for group in self.groups:
             group.step(step_ns)
 
+    def states(self) -> dict[str, int]:
+        """Signal of the map -> what its light shows."""
+        return {actor.signal.id: actor.light.state for actor in self._by_light.values()}
+
     def light_at(self, place: RoadPosition) -> LightActor | None:
         """The light that a vehicle waits for at a place, None if there is none."""
         for low, high, actor in self._before.get((place.road_id, place.lane_id), ()):

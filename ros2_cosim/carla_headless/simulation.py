@@ -111,10 +111,21 @@ class Simulation:
         self._staged_opendrive = ""
         self._map_changed = True
         self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
+        self._looks_ahead = False
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
         self.world = World(text, step_s)
         self._tell_notes()
+
+    def look_ahead(self) -> None:
+        """Make now, and with each map, what cameras and rays see of it, and the walkers' mesh.
+
+        It takes longest of all that a client may wait for: up to half a second, and a multiple of
+        that on a busy machine, where many of CARLA's programs give up after two.
+        """
+        self._looks_ahead = True
+        self.sensors.scene(self.world)
+        self.navigation()
 
     def navigation(self) -> tuple[str, bytes] | None:
         """Name and content of the map's file for walkers; None where it has no sidewalk.
@@ -324,6 +335,8 @@ class Simulation:
             self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
         self.world.lamps.follow_sun(self.weather.sun_altitude_angle)
         self._tell_notes()
+        if self._looks_ahead:
+            self.look_ahead()
         if reset_settings:
             self.apply_settings(EpisodeSettings())
 

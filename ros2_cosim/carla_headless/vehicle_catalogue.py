@@ -93,7 +93,13 @@ class VehicleEntry(NamedTuple):
         return 2 if self.base_type in ("motorcycle", "bicycle") else 4
 
     def dynamics(self) -> VehicleParameters:
-        """The class's dynamics with the size and mass of the vehicle."""
+        """The class's dynamics with the size and mass of the vehicle, and CARLA's steering."""
+        return replace(
+            self.class_dynamics(), max_steer_angle=_STEER_RANGE, max_steer_rate=_STEER_RATE
+        )
+
+    def class_dynamics(self) -> VehicleParameters:
+        """The same with the steering of the class, which is that of a real car."""
         base = _CLASSES[self.base_type]
         length = 2.0 * self.extent.x
         sized = replace(
@@ -117,8 +123,6 @@ class VehicleEntry(NamedTuple):
             max_drive_force=base.max_drive_force * heavier,
             engine_braking_force=base.engine_braking_force * heavier,
             max_brake_force=base.max_brake_force * heavier,
-            max_steer_angle=_STEER_RANGE,
-            max_steer_rate=_STEER_RATE,
         )
 
 
@@ -142,8 +146,8 @@ def _entry(
     )  # fmt: skip
 
 
-# The entries of mass 0 (SEDAN's and VAN's own, with their steering range) drive in the platoon's
-# scenarios, whose results are kept.
+# The entries of mass 0 (SEDAN's and VAN's own) drive in scenarios, there with the class's steering:
+# results of scenarios are kept.
 VEHICLES: Final = (
     _entry("audi.a2", "car", 1, (1.853, 0.894, 0.775), 1000.0, _PAINTS),
     _entry("audi.etron", "car", 1, (2.428, 1.016, 0.825), 2490.0,

@@ -89,6 +89,8 @@ class World:
         self.frame = 0
         self.episode = 0
         self._next_id = 1
+        #: The first id that no frame has shown.
+        self._unseen_from = 1
         self.load(opendrive)
 
     def load(self, opendrive: str) -> None:
@@ -434,6 +436,10 @@ class World:
 
     # Time --------------------------------------------------------------------------------
 
+    def is_unseen(self, actor_id: int) -> bool:
+        """Whether an actor is so new that no frame has shown it."""
+        return actor_id >= self._unseen_from and actor_id in self.actors
+
     def tick(self) -> int:
         """Advance by one step; returns the number of the new frame."""
         if self._triggers:
@@ -445,6 +451,7 @@ class World:
         for _ in range(parts):
             self._move(moving, self.step_s / parts)
         self.frame += 1
+        self._unseen_from = self._next_id
         step_ns = int(self.step_s * _NS + 0.5)
         self._elapsed_ns += step_ns
         self.signals.step(step_ns)
@@ -537,7 +544,7 @@ class World:
         if blueprint.kind == "vehicle":
             if parent:
                 raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
-            body = VehicleBody(blueprint, self.network, pose)
+            body = VehicleBody(blueprint, self.network, pose, blueprint.driven(attributes))
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle

@@ -6,18 +6,23 @@ What they need of ROS is imported when they are called.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ros2_cosim.cli.console import visiting
+from ros2_cosim.documents.plain_data import parse_value
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.options import read_time
+
+if TYPE_CHECKING:
+    from ros2_cosim.run.control import WhichRun
 
 _UNSIGNED = 2**32
 
@@ -38,19 +43,37 @@ Word = Literal[
     "abort",
     "reset",
     "require",
+    "change",
+    "changes",
 ]
 
 
-def make_request(word: str, values: Sequence[str], by: str | None, reason: str) -> Request:
+def make_request(
+    word: str, values: Sequence[str], by: str | None, reason: str, at: str | None = None
+) -> Request:
     """The request that a command line asks for.
 
-    :param values: count of steps or instants, time to run to, or rate; names of participants
+    :param values: count of steps or instants, time to run to, or rate; names of participants; what
+        is changed, and to what
     :param by: length of a step
+    :param at: from when on a change holds
     :raises ConfigurationError: the words are no request
     """
     command = Command[word.upper()]
     if by is not None and command is not Command.STEP:
         raise ConfigurationError(f"control {word}: --by is for steps only")
+    if at is not None and command is not Command.CHANGE:
+        raise ConfigurationError(f"control {word}: --at is for changes only")
+    if command is Command.CHANGE:
+        path, equals, text = values[0].partition("=") if len(values) == 1 else ("", "", "")
+        if not (path and equals):
+            found = " ".join(values)
+            raise ConfigurationError(
+                f"control change: found '{found}'; needed is PATH=VALUE, 'cosim control changes' "
+                "lists the paths"
+            )
+        change = Request(command, reason=reason, path=path, value=_as_json(text))
+        return change if at is None else change._replace(time_ns=read_time("control --at", at))
     if command is Command.REQUIRE:
         if not values:
             raise ConfigurationError("control require: needs the names of participants")
@@ -78,6 +101,28 @@ def make_request(word: str, values: Sequence[str], by: str | None, reason: str) 
     return request
 
 
+def _as_json(text: str) -> str:
+    """A value as a scenario has it, in JSON.
+
+    :raises ConfigurationError: it is none
+    """
+    try:
+        return json.dumps(parse_value(text, "control change"), allow_nan=False)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"control change: found {text!r}: {error}") from None
+
+
+def _tell_changes(which: WhichRun, *, as_json: bool) -> None:
+    """Print what may be changed in a run under way, as it is now."""
+    from ros2_cosim.run.control import changeable_now, find_run
+
+    found = changeable_now(find_run(which, _tell))
+    if as_json:
+        print(json.dumps([each._asdict() for each in found], indent=1))
+    for each in () if as_json else found:
+        print(f"{each.path}: {json.dumps(each.value)}")
+
+
 def add_control_commands(app: typer.Typer) -> None:
     """Add the commands to ``cosim``."""
 
@@ -88,12 +133,19 @@ def add_control_commands(app: typer.Typer) -> None:
             list[str] | None,
             typer.Argument(
                 help="step, instant: a count; until: a time; rate: a number or max; require: the "
-                "participants."
+                "participants; change: PATH=VALUE."
             ),
         ] = None,
         by: Annotated[
             str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
         ] = None,
+        at: Annotated[
+            str | None,
+            typer.Option(help="Simulated time from which on a change holds (as soon as it can)."),
+        ] = None,
+        as_json: Annotated[
+            bool, typer.Option("--json", help="Answer as one JSON document.")
+        ] = False,
         reason: Annotated[
             str, typer.Option(help="The reason; part of the end reason of the run.")
         ] = "",
@@ -104,16 +156,19 @@ def add_control_commands(app: typer.Typer) -> None:
             float, typer.Option(help="Wall seconds to wait until the run answers; 0: no limit.")
         ] = 0.0,
     ) -> None:
-        """Pause, step, pace or end a run under way; returns when that is done."""
+        """Pause, step, pace, change or end a run under way; returns when that is done."""
         with visiting() as visit:
-            request = make_request(word, value or (), by, reason)
             from ros2_cosim.run.control import WhichRun, ask
 
             which = WhichRun(domain, namespace, out)
+            if word == "changes":
+                _tell_changes(which, as_json=as_json)
+                return
+            request = make_request(word, value or (), by, reason, at)
             answer = ask(visit, request, which, timeout, _tell)
             if not answer.success:
                 raise RunError(f"control {word}: {answer.message}")
-            print(answer.message)
+            print(json.dumps(answer._asdict()) if as_json else answer.message)
 
     @app.command()
     def monitor(

@@ -431,7 +431,9 @@ def _sensor_topics() -> SensorTopics:
     return NativeSensors()
 
 
-app.command("carla-headless")(make_headless_command(page=_world_page, topics=_sensor_topics))
+app.command("carla-headless")(
+    make_headless_command(page=_world_page, topics=_sensor_topics, look_ahead=True)
+)
 
 
 def _describe_world(scenario: Path) -> SlaveDescription:

@@ -62,6 +62,7 @@ class NamedSimulator(ABC):
     Options: ClassVar[type[Any] | None] = None
     repeatable: ClassVar[Repeatability] = Repeatability.EVERYWHERE
     has_sensors: ClassVar[bool] = False
+    has_lights: ClassVar[bool] = False
 
     @classmethod
     def check(cls, context: SimulatorContext, options: Any, vehicles: Mapping[str, str]) -> None:
@@ -107,6 +108,13 @@ class NamedSimulator(ABC):
     def strangers(self) -> list[Stranger]:
         """Vehicles that were not spawned through this interface; a simulator may have none."""
         return []
+
+    def begin_lights(self) -> None:  # noqa: B027 - most have none
+        """Set the traffic lights to the begin of their phases; of one with ``has_lights``."""
+
+    def lights(self) -> dict[str, int]:
+        """Signal of the map -> what its traffic light shows; of a simulator with ``has_lights``."""
+        return {}
 
     @abstractmethod
     def contacts(self) -> list[Contact]:

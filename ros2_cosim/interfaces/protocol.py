@@ -48,17 +48,30 @@ class Completion(NamedTuple):
     ports: tuple[PortPromise, ...]
 
 
+class RunChange(NamedTuple):
+    """What becomes different from ``at_ns`` on, by hand (ros2_cosim/msg/RunChange).
+
+    ``path`` is one of the section ``changes`` of a scenario, ``value`` is JSON.
+    """
+
+    at_ns: int
+    path: str
+    value: str
+
+
 class Horizon(NamedTuple):
     """How far participants may run (ros2_cosim/msg/Horizon); the run ends at ``end_ns``.
 
     ``presences`` (ros2_cosim/msg/Presence) are those that the scenario does not fix: of
     participants that entered when they were ready, and of those that left earlier than declared.
+    ``changes`` are all that have been made by hand: each comes before a horizon beyond its time.
     """
 
     run_id: str
     time_ns: int
     end_ns: int
     presences: tuple[Presence, ...] = ()
+    changes: tuple[RunChange, ...] = ()
 
 
 class ParticipantState(NamedTuple):

@@ -155,6 +155,27 @@ class RoadUsers(NamedTuple):
     users: tuple[RoadUser, ...]
 
 
+class TrafficLightAhead(NamedTuple):
+    """The next traffic light on the way of a vehicle (ros2_cosim/msg/TrafficLightAhead).
+
+    ``light`` is its number from 1 in the order of the map, ``state`` what it shows: 0 red,
+    1 yellow, 2 green, 3 off, 4 unknown; ``distance`` [m] is that from the front bumper to the stop
+    line.
+    Without a light ahead: 0, 4 and infinite.
+    """
+
+    light: int
+    state: int
+    distance: float
+
+
+class RedLightsPassed(NamedTuple):
+    """Stop lines passed at red since the run began (ros2_cosim/msg/RedLightsPassed)."""
+
+    vehicles: int
+    traffic: int
+
+
 class CollisionEvent(NamedTuple):
     """A contact reported by the simulator (ros2_cosim/msg/CollisionEvent); impulse in N s."""
 
@@ -191,4 +212,5 @@ CONTROLLER_MODES: Final = (
     "fallback",
     "emergency",
     "hold",
+    "light",
 )

@@ -138,6 +138,11 @@ class SceneSettings(Section):
         description="OpenDRIVE roads, one after the other and without those inside junctions: "
         "there vehicles turn so; default: straight on",
     )
+    traffic_lights: Flag = Field(
+        default=False,
+        description="whether the simulator's drivers and background traffic stop at red, and "
+        "the world tells of its traffic lights; default: they are not looked at",
+    )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
     conditions: Annotated[ConditionSettings, BeforeValidator(_none_is_empty)] = Field(
         ConditionSettings(), description="rain, fog and sun, instead of those of the preset"

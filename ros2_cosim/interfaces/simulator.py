@@ -18,6 +18,11 @@ CONTACT_DELAY_TICKS: Final = 3
 SETTLE_TICKS: Final = 100
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
 
+#: Attribute of some vehicles of the headless server: scenarios drive them with the steering of
+#: their class, which is that of a real car; what CARLA's clients spawn has CARLA's.
+STEERING: Final = "steering"
+CLASS_STEERING: Final = "class"
+
 WEATHER_PRESETS = tuple(
     f"{sky}{time}"
     for sky in ("Clear", "Cloudy", "Wet", "WetCloudy", "SoftRain", "MidRainy", "HardRain")
@@ -145,6 +150,18 @@ class Simulator(Protocol):
         """Vehicles that were not spawned through this interface, by ascending id.
 
         As of the last tick; one that has just appeared may be missing for a tick.
+        """
+
+    def begin_lights(self) -> None:
+        """Set the traffic lights of the map to the begin of their phases, which ticks count.
+
+        Called before the first tick, if the scene looks at lights.
+        """
+
+    def lights(self) -> dict[str, int]:
+        """Signal of the map -> what its traffic light shows after the last tick.
+
+        Red, yellow, green, off and unknown are 0 to 4.
         """
 
     def contacts(self) -> list[Contact]:

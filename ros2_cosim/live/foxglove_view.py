@@ -20,9 +20,9 @@ from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.live.address import Address
-from ros2_cosim.live.drawing import drawing_of
 from ros2_cosim.live.history import TopicHistory
 from ros2_cosim.record.bag import describe_types
+from ros2_cosim.record.drawing import drawing_of
 from ros2_cosim.scenario.schema import Scenario
 
 #: The option that asks for it, in messages.

@@ -50,10 +50,12 @@ from ros2_cosim.models.controllers.safety import (
     StandstillHold,
 )
 from ros2_cosim.models.controllers.tracking import AccelerationTracker, PedalMap
+from ros2_cosim.models.light_stop import LightStop
 from ros2_cosim.models.message_types import (
     ACCELERATION,
     CONTROL,
     CONTROLLER_STATUS,
+    LIGHT_AHEAD,
     OBJECTS,
     ODOMETRY,
     V2V,
@@ -152,7 +154,8 @@ class CaccController(Model):
     """The controller of one vehicle, to be triggered by each sample on ``objects``.
 
     Inputs: ``objects`` (ObjectList, the trigger); latched ``odometry`` and ``acceleration`` of
-    the own vehicle, ``v2v_leader`` and ``v2v_predecessor`` (V2VMessage; either may be missing).
+    the own vehicle, ``v2v_leader`` and ``v2v_predecessor`` (V2VMessage; either may be missing),
+    and ``light`` (TrafficLightAhead): it stops at red, whatever the law demands.
     Outputs at every activation: ``control`` (ControlCommand), and ``status`` (ControllerStatus) if
     the scenario has that port. Steering is left to the lane
     keeping on the simulator's side: ``steer`` is 0.
@@ -170,7 +173,7 @@ class CaccController(Model):
     the acceleration that V2V no longer tells is estimated from the object's speed.
 
     ``mode`` tells what drove last: ``law``, ``fallback``, ``estimate``, ``cruise``, ``emergency``,
-    ``hold``, or ``waiting`` (no odometry yet, pedals released).
+    ``hold``, ``light``, or ``waiting`` (no odometry yet, pedals released).
 
     :param law: drives instead of the law that the parameters name
     :param fallback: drives instead of the fall-back law that they name
@@ -200,6 +203,7 @@ class CaccController(Model):
         Port("acceleration", ACCELERATION, description="of the own vehicle"),
         Port("v2v_leader", V2V, required=False),
         Port("v2v_predecessor", V2V, required=False),
+        Port("light", LIGHT_AHEAD, required=False, description="the next light, to stop at if red"),
     )
     output_ports = (
         Port("control", CONTROL),
@@ -273,6 +277,7 @@ class CaccController(Model):
             self._singer = None if self._needs_leader else SingerEstimator(parameters.estimator)
         self._hold = StandstillHold()
         self._watch = CutInWatch()
+        self._light_stop = LightStop()
         self._hold_brake = min(1.0, parameters.hold_brake)
         self._hold_rate = parameters.hold_rate
         self._brake = 0.0
@@ -357,6 +362,7 @@ class CaccController(Model):
         target = self._object_ahead(objects.value)
         demand = self._demand(latest, now, dt, speed, measured, objects.value, target)
         demand = self._beside(demand, now, speed, objects.value)
+        demand = self._at_light(demand, speed, latest.get("light"))
         if self.mode == "hold":
             self._previous_command = 0.0
             self._brake = self._holding_brake(dt)
@@ -467,6 +473,16 @@ class CaccController(Model):
                 self.mode, demand = "emergency", forced
         return demand
 
+    def _at_light(self, demand: float, speed: float, sample: Sample | None) -> float:
+        """The demand with what the next traffic light leaves of it."""
+        if sample is None:
+            return demand
+        light = sample.value
+        most = self._light_stop.most(max(speed, 0.0), light.state, light.distance)
+        if most is not None and most < demand and self.mode != "hold":
+            self.mode, demand = "light", most
+        return demand
+
     def _peers(
         self, latest: Mapping[str, Sample | None], now: int, ahead: int
     ) -> tuple[Peer | None, Peer | None]:
@@ -511,6 +527,13 @@ def _pedals(parameters: ControllerParameters, base_directory: Path) -> tuple[Ped
 
 
 _STATE = SavedAttributes(
-    parts=(AccelerationTracker, BrakingEstimator, CutInWatch, SingerEstimator, StandstillHold),
+    parts=(
+        AccelerationTracker,
+        BrakingEstimator,
+        CutInWatch,
+        LightStop,
+        SingerEstimator,
+        StandstillHold,
+    ),
     constants=(AdaptedLaw, Section),
 )

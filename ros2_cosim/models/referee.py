@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Section
-from ros2_cosim.interfaces.records import PlatoonStatus, StaticObjects
+from ros2_cosim.interfaces.records import PlatoonStatus, RedLightsPassed, StaticObjects
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
@@ -19,7 +19,13 @@ from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, seen_ahead
-from ros2_cosim.models.message_types import COLLISION, ODOMETRY, STATIC_OBJECTS, STATUS
+from ros2_cosim.models.message_types import (
+    COLLISION,
+    ODOMETRY,
+    RED_LIGHTS_PASSED,
+    STATIC_OBJECTS,
+    STATUS,
+)
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 
@@ -90,6 +96,7 @@ class PlatoonReferee(Model):
         Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
         Port("static_objects", STATIC_OBJECTS, required=False),
         Port("collision", COLLISION, required=False),
+        Port("red_lights", RED_LIGHTS_PASSED, required=False, description="none may be passed"),
     )
     output_ports = (Port("status", STATUS),)
     other_ports = False
@@ -141,6 +148,8 @@ class PlatoonReferee(Model):
         self._min_ttc = inf
         self._peaks = [0.0] * len(platoon)
         self._before: tuple[int, tuple[float, ...]] | None = None
+        self._sees_lights = "red_lights" in context.input_types
+        self._red_lights = RedLightsPassed(0, 0)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look once."""
@@ -167,6 +176,9 @@ class PlatoonReferee(Model):
             self._obstacle = self._nearest_ahead(boxes[0], static.value)
             self._obstacle_chosen = True
         collision = latest.get("collision")
+        red_lights = latest.get("red_lights")
+        if red_lights is not None:
+            self._red_lights = red_lights.value
         self._status = PlatoonStatus(
             obstacle_gap=self._gap(boxes[0], self._obstacle),
             collisions=0 if collision is None else collision.seq + 1,
@@ -275,6 +287,9 @@ class PlatoonReferee(Model):
         if self._expect_standstill:
             stood_s = None if self._stood_at is None else self._stood_at / 1e9
             verdicts.append(_verdict("stands_still_by_s", stood_s, self._time_limit / 1e9, stood))
+        if self._sees_lights:
+            passed = self._red_lights.vehicles + self._red_lights.traffic
+            verdicts.append(_verdict("red_lights_passed", passed, 0, passed == 0))
         growth = max((b - a for a, b in pairwise(self._peaks)), default=0.0)
         worst = max(self._peaks[1:], default=0.0)
         if self._min_ttc_limit is not None:

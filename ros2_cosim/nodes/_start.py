@@ -45,6 +45,7 @@ from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.transport import lane_address
+from ros2_cosim.scenario.changes import settings_of, take_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
@@ -245,8 +246,8 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
     arrivals = session.parameter("arrivals", "")
     return partial(
         realtime_run,
-        parse_rate(session.parameter("rate", "max")),
-        hard=session.parameter("hard", "false") == "true",
+        parse_rate(str(session.parameter("rate", "max"))),
+        hard=session.parameter("hard", False),
         arrivals=Path(arrivals) if arrivals else None,
         floating=floating,
     )
@@ -301,6 +302,7 @@ def participant_node(
         ),
         started.session.timer,
         spans,
+        lambda changes: take_changes(model, settings_of(changes)),
     )
 
 
@@ -325,7 +327,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = renewed(kept.pop(), name, make) if kept else make()
-        model = with_adapters(scenario, name, model, realtime)
+        model = with_adapters(scenario, name, model, realtime, by_hand=True)
         with profiled(started, [name]) as spans:
             again = participant_node(started, name, model, spans).run()
         if again:

@@ -13,6 +13,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.expected_readers import RECORDER
+from ros2_cosim.scenario.changes import ChangesByHand, messages_of
 
 
 def main() -> int:
@@ -43,9 +44,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
     control = RunControl(
         step_ns=scenario.clock_step,
         scale=TimeScale(realtime.pacer.rate if realtime.pacer else None),
-        paused=controls[-1].reset_paused
-        if controls
-        else session.parameter("paused", "false") == "true",
+        paused=controls[-1].reset_paused if controls else session.parameter("paused", False),
         can_reset=True,
     )
     passing = [n for n, s in specs.items() if s.is_late or s.leave_ns < FOREVER]
@@ -55,7 +54,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         control.required = controls[-1].required
     # Those before refer to all of their runs.
     controls[:] = [control]
-    repeat = int(session.parameter("repeat", "1"))
+    repeat = session.parameter("repeat", 1)
     settings = ClockSettings(
         started.run_id(),
         startup_s=scenario.startup_s,
@@ -75,6 +74,11 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         starter=starter,
         timer=session.timer,
     )
+    control.on_change = ChangesByHand(
+        scenario,
+        lambda: control.granted,
+        lambda changes: node.change(messages_of(changes)),
+    ).take
     BridgeServices.offer(session.node, bridge_objects(scenario))
     with profiled(started, (), works=True):
         return node.run()

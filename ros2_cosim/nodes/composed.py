@@ -3,7 +3,9 @@
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
@@ -29,6 +31,8 @@ from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.inputs import read_unsynchronised
+from ros2_cosim.scenario.changes import ChangesByHand, take_changes, write_changes
+from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 #: So long [s of wall time] it waits at a time while a handler completes asynchronously.
@@ -66,12 +70,12 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
     control = _control(started, pacer, former)
     created = time.perf_counter_ns()
     sink = with_viewers(
-        open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
+        open_sink(output, scenario, graph, session.parameter("bag", True)),
         *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
     models: dict[str, Model] = {}
     again = False
-    repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
+    repeats = session.repetition + 1 < session.parameter("repeat", 1)
     lifecycles: RosLifecycle | None = None
     try:
         node = ComposedNode(
@@ -128,6 +132,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
                 on_waiting=progress,
                 on_pacing=None if chronicle is None else chronicle.paces,
             )
+            control.on_change = _by_hand(scenario, models, control, run, output).take
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
             lifecycles.stop(run.end_reason)
@@ -165,7 +170,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
 def _control(started: Started, pacer: Pacer, former: Kept | None) -> RunControl:
     """Run control, as the run before has left it."""
     session = started.session
-    paused = session.parameter("paused", "false") == "true"
+    paused = session.parameter("paused", False)
     control = RunControl(
         step_ns=started.scenario.clock_step,
         scale=pacer,
@@ -193,10 +198,27 @@ def _make_models(
     for name in started.graph.order:
         make = partial(bare_model, scenario, name, "composed")
         model = renewed(former.models[name], name, make) if former else make()
-        models[name] = with_adapters(scenario, name, model, realtime)
+        models[name] = with_adapters(scenario, name, model, realtime, by_hand=True)
         obstacle = cannot_begin_anew(model)
         if obstacle and not control.no_reset:
             control.no_reset = f"participant '{name}': {obstacle}"
+
+
+def _by_hand(
+    scenario: Scenario,
+    models: Mapping[str, Model],
+    control: RunControl,
+    run: SequentialRun,
+    output: Path,
+) -> ChangesByHand:
+    """What takes changes by hand: they are handed to the models, and recorded."""
+
+    def make(changes: Sequence[ChangeSettings]) -> None:
+        for model in models.values():
+            take_changes(model, changes)
+        write_changes(output, changes)
+
+    return ChangesByHand(scenario, lambda: max(control.granted, run.begun), make)
 
 
 def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -> None:

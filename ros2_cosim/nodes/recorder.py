@@ -11,6 +11,7 @@ from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
+from ros2_cosim.scenario.changes import settings_of, write_changes
 from ros2_cosim.scenario.hosting import processes_of
 
 
@@ -23,7 +24,7 @@ def _record(started: Started) -> bool:
     session, scenario, graph, _ = started
     output = started.output()
     sink = with_viewers(
-        open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
+        open_sink(output, scenario, graph, session.parameter("bag", True)),
         *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
     try:
@@ -36,6 +37,7 @@ def _record(started: Started) -> bool:
             helpers=json.loads(session.parameter("reporters", "{}")),
             run_id=started.run_id(),
             timer=session.timer,
+            on_changes=lambda changes: write_changes(output, settings_of(changes)),
         )
         with profiled(started, (), works=True), settled_memory():
             recorder.record()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to a run: pause, resume, step, run until, rate, stop, abort, reset, require.
+"""Requests to a run: pause, resume, step, run until, rate, stop, abort, reset, require, change.
 
 Pure logic beside the clock's. :class:`RunControl` is the :class:`RunState` of a run that takes
 requests, refuses those that make no sense, and answers each when it is done.
@@ -31,15 +31,17 @@ class Command(IntEnum):
     RESET = 8
     INSTANT = 9
     REQUIRE = 10
+    CHANGE = 11
 
 
 class Request(NamedTuple):
     """One request.
 
     ``steps`` counts steps or instants (0 is 1); ``time_ns`` is the length of a step (0: the step
-    of the clock) or the time to run to; ``rate`` a real-time factor, 0: as fast as possible. A
-    reset begins anew paused if the run is paused, or with any ``steps``. ``participants`` are those
-    that the run is to require.
+    of the clock), the time to run to, or that from which on a change holds (0: soon); ``rate`` a
+    real-time factor, 0: as fast as possible. A reset begins anew paused if the run is paused, or
+    with any ``steps``. ``participants`` are those that the run is to require; ``path`` is what is
+    changed, ``value`` to what, as JSON.
     """
 
     command: Command
@@ -48,6 +50,8 @@ class Request(NamedTuple):
     rate: float = 0.0
     reason: str = ""
     participants: tuple[str, ...] = ()
+    path: str = ""
+    value: str = ""
 
 
 class Answer(NamedTuple):
@@ -87,6 +91,9 @@ class RunControl(RunState):
         self.required: tuple[str, ...] = ()
         #: Makes them the required ones; raises a ConfigurationError that says why not.
         self.on_require: Callable[[tuple[str, ...]], None] = lambda names: None
+        #: Makes a change of a path to a value (JSON) from a time [ns] on, and tells of it; raises a
+        #: ConfigurationError that says why not.
+        self.on_change: Callable[[str, str, int], str] = _change_nothing
         self._step = step_ns
         self._can_reset = can_reset
         #: Why the run cannot begin anew, where that is known.
@@ -126,6 +133,9 @@ class RunControl(RunState):
             return
         if request.command is Command.REQUIRE:
             reply(self._require(request.participants))
+            return
+        if request.command is Command.CHANGE:
+            reply(self._change(request))
             return
         if request.command is Command.RATE:
             self.set_rate(request.rate or None, now)
@@ -186,6 +196,12 @@ class RunControl(RunState):
         self.required = names
         return Answer(True, f"required: {', '.join(names)}")
 
+    def _change(self, request: Request) -> Answer:
+        try:
+            return Answer(True, self.on_change(request.path, request.value, request.time_ns))
+        except ConfigurationError as error:
+            return Answer(False, str(error))
+
     def _refusal(self, request: Request, time: int) -> str | None:
         command = request.command
         if self.is_over or self.stop_reason is not None or self.abort_reason is not None:
@@ -239,6 +255,10 @@ class RunControl(RunState):
         pending, self._pending = self._pending, []
         for reply in pending:
             reply(answer)
+
+
+def _change_nothing(path: str, value: str, time_ns: int) -> str:
+    raise ConfigurationError(f"change: found '{path}'; this run takes no changes as requests")
 
 
 def _rate(rate: float | None) -> str:

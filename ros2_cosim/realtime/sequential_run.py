@@ -59,6 +59,8 @@ class SequentialRun:
         self.end = duration_ns
         #: Every activation before this time [ns] is complete.
         self.reached = 0
+        #: Activations before this time [ns] may have taken place.
+        self.begun = 0
         #: Wall time [ns] that the participants took.
         self.wall_ns = 0
         #: No activation takes place before this time [ns] any more.
@@ -101,6 +103,7 @@ class SequentialRun:
         until = min(self.reached + self._slice, self.end, control.limit)
         if until <= self.reached:
             return False
+        self.begun = until
         self._run(until)
         while self._is_suspended():
             self._let_pass()

@@ -21,6 +21,7 @@ from ros2_cosim.record.bag_metadata import METADATA_FILE, mcap_path
 from ros2_cosim.record.comparison import Comparison, Difference, in_order
 from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
+from ros2_cosim.scenario.changes import with_recorded_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 
@@ -99,7 +100,7 @@ def find_recording(path: Path) -> RunRecording:
     return RunRecording(
         path,
         path / BAG,
-        load_scenario(scenario) if scenario.is_file() else None,
+        with_recorded_changes(load_scenario(scenario), path) if scenario.is_file() else None,
         load_activations(path / ACTIVATIONS_FILE),
     )
 

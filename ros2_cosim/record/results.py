@@ -15,12 +15,15 @@ import ros2_cosim
 from ros2_cosim.compiled import is_compiled
 from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.kernel.errors import StorageError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.record.bag import BagForm, BagWriter
 from ros2_cosim.record.bag_metadata import BagTopic, Qos
+from ros2_cosim.record.drawing import drawing_of
+from ros2_cosim.record.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.record.summary import (
     BranchOrigin,
@@ -72,9 +75,15 @@ class RunFacts:
     branch: BranchOrigin | None = None
 
 
-def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
-    """Create the bag of a run with the data topics that its scenario wants in it."""
-    topics, left_out = [], set()
+def open_bag(
+    output: Path, scenario: Scenario, graph: Graph, derived: Sequence[BagTopic] = ()
+) -> BagWriter:
+    """Create the bag of a run with the data topics that its scenario wants in it.
+
+    :param derived: further topics, which no participant sends
+    """
+    topics = [topic for topic in derived if scenario.bag.has(topic.name)]
+    left_out = {topic.name for topic in derived if topic not in topics}
     for name in scenario.participants:
         for port, settings in scenario.outputs_of(name).items():
             latched = graph.output(name, port).schedule == "once"
@@ -109,9 +118,17 @@ class NoBag:
         """Nothing to close."""
 
 
-def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> BagWriter | NoBag:
+def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> Sink:
     """The bag of a run, or its substitute where none is wanted."""
-    return open_bag(output, scenario, graph) if record else NoBag()
+    if not record:
+        return NoBag()
+    period = scenario.bag.scene
+    if period is None:
+        return open_bag(output, scenario, graph)
+    drawing = drawing_of(scenario)
+    own = (o.topic for name in scenario.participants for o in scenario.outputs_of(name).values())
+    topics = derived_topics(drawing, own)
+    return DrawnBag(open_bag(output, scenario, graph, topics), drawing, topics, period)
 
 
 def write_results(

@@ -18,6 +18,7 @@ from ros2_cosim.interfaces.protocol import (
     ForeignMessageError,
     ParticipantReport,
     ParticipantState,
+    RunChange,
 )
 from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.coordinator import Coordinator
@@ -189,6 +190,13 @@ class ClockNode:
             state=lambda: self._system.state,
             timer=timer,
         )
+
+    def change(self, changes: tuple[RunChange, ...]) -> None:
+        """Let the participants know what has been changed by hand.
+
+        :param changes: all so far, each from a time on that has not been granted yet
+        """
+        self._time.change(changes)
 
     def run(self) -> bool:
         """Run from the first connection to the shut-down.

@@ -75,7 +75,8 @@ class ControlServices:
             return
         names = tuple(asked.participants)
         numbers = asked.steps, asked.time_ns, asked.rate
-        self.ask(Request(command, *numbers, asked.reason, names), reply)
+        change = asked.path, asked.value
+        self.ask(Request(command, *numbers, asked.reason, names, *change), reply)
 
     def _trigger(self, command: Command) -> Callable[[Any, Any, Callable[[], None]], None]:
         def handle(asked: Any, response: Any, send: Callable[[], None]) -> None:
@@ -86,6 +87,13 @@ class ControlServices:
             self.ask(Request(command), reply)
 
         return handle
+
+
+def as_message(request: Request) -> Any:
+    """A request for ``/cosim/control``, as ``ros2_cosim/srv/ControlRun`` has it."""
+    from ros2_cosim.srv import ControlRun
+
+    return ControlRun.Request(**request._replace(command=int(request.command))._asdict())  # type: ignore[arg-type]
 
 
 def describe_end(time: int, reason: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from ros2_cosim.interfaces.memory import settled_memory
-from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
+from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise, RunChange
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.spans import REPORT, SEND, Activations, Spans
 from ros2_cosim.interfaces.wiring import Wiring
@@ -86,6 +86,7 @@ class ParticipantNode:
     :param settings: how it takes part
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     :param spans: take what the time is spent on; None: nothing does
+    :param on_changes: takes all that has been changed in the run by hand, before it can be due
     """
 
     def __init__(
@@ -97,8 +98,10 @@ class ParticipantNode:
         settings: NodeSettings,
         timer: Callable[[], int],
         spans: Spans | None = None,
+        on_changes: Callable[[tuple[RunChange, ...]], object] = lambda changes: None,
     ) -> None:
         graph = wiring.graph
+        self._on_changes = on_changes
         self._activations = None if spans is None else Activations(spans, name)
         self._session = session
         self._name = name
@@ -411,6 +414,8 @@ class ParticipantNode:
     def _on_horizon(self, horizon: Horizon) -> None:
         check_run(horizon, self._run_id)
         self._granted = max(self._granted, horizon.time_ns)
+        if horizon.changes:
+            self._on_changes(horizon.changes)
         self._membership.update(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:
             if presence.participant == self._name:

@@ -14,6 +14,7 @@ from ros2_cosim.interfaces.protocol import (
     ForeignMessageError,
     Horizon,
     ParticipantReport,
+    RunChange,
 )
 from ros2_cosim.interfaces.reporting import details_of
 from ros2_cosim.interfaces.sink import Sink
@@ -49,6 +50,7 @@ class RecorderNode:
     :param helpers: participant -> process that reports beside it
     :param run_id: names this run in messages of the clock; empty: any run
     :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
+    :param on_changes: takes all that has been changed by hand so far, when there is more of it
     """
 
     def __init__(
@@ -62,8 +64,11 @@ class RecorderNode:
         helpers: Mapping[str, str] | None = None,
         run_id: str = "",
         timer: Callable[[], int],
+        on_changes: Callable[[tuple[RunChange, ...]], None] = lambda changes: None,
     ) -> None:
         graph = wiring.graph
+        self._on_changes = on_changes
+        self._changes = 0
         self._session = session
         self._sink = sink
         self._counts = CausalityCounts()
@@ -209,6 +214,9 @@ class RecorderNode:
 
     def _on_horizon(self, horizon: Horizon) -> None:
         check_run(horizon, self._run_id)
+        if len(horizon.changes) > self._changes:
+            self._changes = len(horizon.changes)
+            self._on_changes(horizon.changes)
         self._on_times(horizon.time_ns, horizon.end_ns, horizon.presences)
 
     def _on_times(self, time_ns: int, end_ns: int, presences: Sequence[Presence] = ()) -> None:

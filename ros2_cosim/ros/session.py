@@ -17,7 +17,6 @@ from typing import Any, Literal, ParamSpec
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.timer import Timer
 
@@ -30,7 +29,7 @@ from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane_interface import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
-from ros2_cosim.ros.node_parameters import DESCRIPTIONS, Told, descriptor
+from ros2_cosim.ros.node_parameters import DESCRIPTIONS, Told, declare
 from ros2_cosim.ros.receipts import Receipts, by_numbers
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
@@ -182,12 +181,12 @@ class Session:
         """Declare a ROS parameter and give its value (``--ros-args -p name:=value``).
 
         It cannot be changed later: all of a process depends on it from its start.
+
+        :raises ConfigurationError: the value has another type than ``default``, or is out of range
         """
         if self.node.has_parameter(name):
             return self.node.get_parameter(name).value
-        told = DESCRIPTIONS.get(name, Told(""))
-        value: Parameter = self.node.declare_parameter(name, default, descriptor(told))
-        return value.value
+        return declare(self.node, name, default, DESCRIPTIONS.get(name, Told("")))
 
     def writer(
         self, topic: str, type_name: str, qos: QoSProfile, short: ShortForm | None = None

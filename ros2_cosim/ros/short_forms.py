@@ -25,5 +25,7 @@ def short_completion(completion: Completion) -> tuple[int, int] | None:
 
 
 def short_horizon(horizon: Horizon) -> tuple[int, int] | None:
-    """Time and end of the run, while the presence of all participants is as declared."""
-    return None if horizon.presences else (horizon.time_ns, horizon.end_ns)
+    """Time and end of the run, while all participants are present and set as declared."""
+    if horizon.presences or horizon.changes:
+        return None
+    return horizon.time_ns, horizon.end_ns

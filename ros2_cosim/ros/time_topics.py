@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.protocol import ForeignMessageError, Horizon
+from ros2_cosim.interfaces.protocol import ForeignMessageError, Horizon, RunChange
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER, NEVER
@@ -78,6 +78,7 @@ class TimeTopics:
         self._membership = membership
         self._run_id = run_id
         self._timer = timer
+        self._changes: tuple[RunChange, ...] = ()
         #: The largest horizon that was published [ns].
         self.horizon = NEVER
         self._end = NEVER
@@ -102,6 +103,17 @@ class TimeTopics:
     def report(self) -> None:
         """Report the time, and whether the run stands because that was asked for."""
         self._on_progress(max(self._shown, 0), self._control.resting)
+
+    def change(self, changes: tuple[RunChange, ...]) -> None:
+        """Publish what has been changed by hand, with the horizon as it is.
+
+        Each participant has it before a horizon beyond the time from which on it holds.
+
+        :param changes: all so far, each from a time on that has not been granted yet
+        """
+        self._changes = changes
+        if self.horizon != NEVER:
+            self.publish_horizon()
 
     def move_horizon(self) -> None:
         """Let all go as far as the run permits now, if that is worth a message."""
@@ -131,4 +143,5 @@ class TimeTopics:
         """Publish the horizon as it is, with the presence of participants."""
         coordinator = self._coordinator
         end = coordinator.end if coordinator.end_is_final else FOREVER
-        self._writer.send(Horizon(self._run_id, self.horizon, end, self._membership.presences))
+        presences = self._membership.presences
+        self._writer.send(Horizon(self._run_id, self.horizon, end, presences, self._changes))

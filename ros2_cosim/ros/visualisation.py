@@ -30,7 +30,7 @@ from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
-from ros2_cosim.ros.node_parameters import DRAWING, descriptor
+from ros2_cosim.ros.node_parameters import DRAWING, declare
 from ros2_cosim.ros.qos_overrides import make_publisher
 from ros2_cosim.ros.road_markers import Roads, road_markers
 from ros2_cosim.ros.scene_picture import (
@@ -121,9 +121,9 @@ class Visualisation:
         unknown = sorted(set(self._sensors) - set(self._vehicles))
         if unknown:
             raise _wrong("sensors", unknown, f"are {self._vehicles}")
-        fov = self._positive("sensor_fov_deg", 30.0)
-        self._cone = Cone(math.radians(fov), self._positive("sensor_range_m", 120.0))
-        rate = self._positive("rate", 25.0)
+        fov = self._number("sensor_fov_deg", 30.0)
+        self._cone = Cone(math.radians(fov), self._number("sensor_range_m", 120.0))
+        rate = self._number("rate", 25.0)
         road_file = self._text("road_file", "")
 
         self._stamp = 0
@@ -223,9 +223,12 @@ class Visualisation:
         self._node.create_subscription(message_class(type_name), name, guarded, qos, raw=True)
 
     def _parameter(self, name: str, default: Any) -> Any:
-        # Any type is let in, so that 10 passes for 10.0 and errors are ours. All is read once.
-        told = descriptor(DRAWING[name], dynamic_typing=True)
-        return self._node.declare_parameter(name, default, told).value
+        # All is read once.
+        told = DRAWING[name]._replace(any_type=True)
+        try:
+            return declare(self._node, name, default, told)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"visualisation: {error}") from None
 
     def _text(self, name: str, default: str) -> str:
         value = self._parameter(name, default)
@@ -239,10 +242,10 @@ class Visualisation:
             raise _wrong(name, value, "is a list of names")
         return [item for item in value if item]
 
-    def _positive(self, name: str, default: float) -> float:
+    def _number(self, name: str, default: float) -> float:
         value = self._parameter(name, default)
         if not _is_positive(value):
-            raise _wrong(name, value, "is a number above 0")
+            raise _wrong(name, value, f"is {DRAWING[name].allowed}")
         return float(value)
 
     def _sizes(self, name: str, default: float) -> list[float]:

@@ -142,8 +142,13 @@ class PreparedRun:
 
     def notes(self) -> list[str]:
         """What was asked for that this run does not do, or is hardly meant, in lines."""
-        reason = undrawable(self.scenario) if self.options.visualise else ""
-        return [*doubts(self.scenario), *([f"visualise: {reason}"] if reason else [])]
+        reason = undrawable(self.scenario)
+        wanted = {
+            "visualise": self.options.visualise,
+            "bag.scene": _has_scene(self.scenario, self.options),
+        }
+        undrawn = [f"{key}: {reason}" for key, is_wanted in wanted.items() if is_wanted and reason]
+        return [*doubts(self.scenario), *undrawn]
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""
@@ -356,7 +361,8 @@ def bring_up(
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
-        if (options.visualise or options.foxglove) and not undrawable(scenario):
+        seen = options.visualise or options.foxglove or _has_scene(scenario, options)
+        if seen and not undrawable(scenario):
             vehicles = drawn_vehicles(scenario)
             write_views(options.output, scenario, vehicles, options.namespace)
         if plan:
@@ -368,3 +374,7 @@ def bring_up(
         if place is not None:
             place.announce(scenario.name, options.output, settings, secret)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)
+
+
+def _has_scene(scenario: Scenario, options: RunOptions) -> bool:
+    return options.record and scenario.bag.scene is not None

@@ -16,6 +16,9 @@ from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.run.dds import dds_settings
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
 from ros2_cosim.run.output_directory import repetitions, shown
+from ros2_cosim.scenario.changes import Changeable, changeable, changed, recorded_changes
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import load_scenario
 
 if TYPE_CHECKING:
     from ros2_cosim.ros.session import Session
@@ -75,6 +78,20 @@ def find_run(which: WhichRun, told: Callable[[str], None] = lambda text: None) -
     return runs[0]
 
 
+def current_output(run: ActiveRun) -> Path:
+    """Where a run under way writes: its output directory, or that of the time it goes on anew."""
+    return [run.output, *repetitions(run.output)][-1]
+
+
+def changeable_now(run: ActiveRun) -> list[Changeable]:
+    """What may be changed in a run under way, with the values of the last changes by hand."""
+    output = current_output(run)
+    scenario = load_scenario(output / RESOLVED_SCENARIO)
+    for change in recorded_changes(output):
+        scenario = changed(scenario, change.set, change.to)
+    return list(changeable(scenario))
+
+
 class Visit:
     """A command's visit to a run: its ROS session.
 
@@ -127,7 +144,7 @@ def ask(
     """
     run = find_run(which, told)
     session = visit.join(run, "control")
-    from ros2_cosim.ros.control_services import CONTROL
+    from ros2_cosim.ros.control_services import CONTROL, as_message
     from ros2_cosim.srv import ControlRun
 
     client = session.node.create_client(ControlRun, inside(session.node, CONTROL))
@@ -135,16 +152,8 @@ def ask(
     while not client.service_is_ready():
         _check(run, began, FIND_S, "found no clock")
         session.wait(_POLL_S)
-    asked = ControlRun.Request(
-        command=int(request.command),
-        steps=request.steps,
-        time_ns=request.time_ns,
-        rate=request.rate,
-        reason=request.reason,
-        participants=request.participants,
-    )
     begun = repetitions(run.output)
-    answer = client.call_async(asked)
+    answer = client.call_async(as_message(request))
     began = time.monotonic()
     while not answer.done():
         if request.command in _ENDING and run not in active_runs():

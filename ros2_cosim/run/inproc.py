@@ -54,6 +54,7 @@ from ros2_cosim.run.results import note_profile, write_report
 from ros2_cosim.scenario.changes import (
     apply,
     changed,
+    take_changes,
     target_of,
     write_changes,
 )
@@ -271,14 +272,7 @@ class InprocRun:
             raise ConfigurationError(
                 "set: found a change in a run with checkpoints; allowed is one without"
             )
-        now = changed(scenario, path, to)
-        name = target_of(now, path)
-        if any(target_of(now, each.set) == name for each in now.changes):
-            raise ConfigurationError(
-                f"set: found '{path}'; the scenario declares changes of '{name}', allowed are "
-                "those of other participants"
-            )
-        return now
+        return changed(scenario, path, to)
 
     def change(self, path: str, to: Any) -> int:
         """Change a parameter, or switch a fault; it is recorded, so that a replay does it, too.
@@ -288,11 +282,12 @@ class InprocRun:
         :raises ConfigurationError: it may not be changed, or not to that
         """
         now = self.changed(self._now, path, to)
-        name = target_of(now, path)
         at = self._loop.reached
-        apply(now, path, self._behaviours[name])
-        self._now = now
         self._changed.append(ChangeSettings(at=at, set=path, to=to))
+        model = self._behaviours[target_of(now, path)]
+        if not take_changes(model, self._changed):
+            apply(now, path, model)
+        self._now = now
         return at
 
     def inbox(self, participant: str, port: str) -> Inbox:

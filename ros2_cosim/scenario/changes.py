@@ -8,7 +8,7 @@ repeated by a scenario that declares them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,9 +16,11 @@ from ros2_cosim.documents.files import read_bounded, write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.faults.faulty import Faulty
+from ros2_cosim.interfaces.protocol import RunChange
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Wrapper
 from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 
@@ -27,6 +29,8 @@ CHANGES_FILE: Final = "changes.json"
 
 #: More changes are made by no hand.
 MAX_CHANGES: Final = 10_000
+#: Each of those by hand travels with each horizon of the rest of the run.
+MAX_BY_HAND: Final = 1000
 _MAX_BYTES: Final = 10_000_000
 
 
@@ -40,12 +44,22 @@ class Changeable(NamedTuple):
 def changeable(scenario: Scenario) -> Iterator[Changeable]:
     """All that may be changed during a run."""
     for name in scenario.participants:
-        declaration = declare(scenario, name)
-        for key in declaration.traits.changeable:
-            value = declaration.parameters.model_dump(mode="json")[key]
-            yield Changeable(f"participants.{name}.parameters.{key}", value)
+        yield from _parameters(scenario, name)
     for fault, settings in scenario.faults.items():
         yield Changeable(f"faults.{fault}.active", settings.active)
+
+
+def _parameters(scenario: Scenario, name: str) -> Iterator[Changeable]:
+    declaration = declare(scenario, name)
+    for key in declaration.traits.changeable:
+        value = declaration.parameters.model_dump(mode="json")[key]
+        yield Changeable(f"participants.{name}.parameters.{key}", value)
+
+
+def lets_change(scenario: Scenario, name: str) -> bool:
+    """Whether anything of a participant may be changed during a run."""
+    faults = (settings.port.partition(".")[0] for settings in scenario.faults.values())
+    return name in faults or any(_parameters(scenario, name))
 
 
 def changed(scenario: Scenario, path: str, to: Any, where: str = "set") -> Scenario:
@@ -110,18 +124,51 @@ class _Due(NamedTuple):
     scenario: Scenario
 
 
-class Changing(Wrapper):
-    """A model that is changed at declared times.
+def _in_order(changes: Iterable[ChangeSettings]) -> list[ChangeSettings]:
+    """Changes in order of time; those of one time as they were made, declared ones before."""
+    return sorted(changes, key=lambda change: change.at)
 
-    :param scenario: as it is at the start
-    :param due: its changes, in order of time
+
+def _due(scenario: Scenario, name: str, changes: Iterable[ChangeSettings]) -> list[_Due]:
+    """What becomes different for a participant, with the scenario as it is by then.
+
+    :raises ConfigurationError: something may not be changed, or not to that
+    """
+    due, now = [], scenario
+    for change in _in_order(changes):
+        if target_of(scenario, change.set) == name:
+            now = changed(now, change.set, change.to)
+            due.append(_Due(change.at, change.set, now))
+    return due
+
+
+class Changing(Wrapper):
+    """A model that is changed at given times.
+
+    :param scenario: as it is at the start, with its declared changes
+    :param name: the participant
+    :raises ConfigurationError: something may not be changed, or not to that
     """
 
-    def __init__(self, inner: Model, scenario: Scenario, due: Sequence[_Due]) -> None:
+    def __init__(self, inner: Model, scenario: Scenario, name: str) -> None:
         super().__init__(inner)
         self._scenario = scenario
-        self._due = due
+        self._name = name
+        self._due = _due(scenario, name, scenario.changes)
+        #: How many of those have been made.
         self._done = 0
+        #: How many changes by hand have been taken.
+        self._taken = 0
+
+    def take(self, changes: Sequence[ChangeSettings]) -> None:
+        """Take what is changed by hand.
+
+        :param changes: all of the run so far, in the order in which they were made; new ones hold
+            from a time on that the participant has not reached
+        """
+        new, self._taken = changes[self._taken :], len(changes)
+        if any(target_of(self._scenario, change.set) == self._name for change in new):
+            self._due = _due(self._scenario, self._name, (*self._scenario.changes, *changes))
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Activate the model, changed as it is to be by then."""
@@ -170,17 +217,31 @@ class Changing(Wrapper):
         apply(due.scenario, due.path, self._inner)
 
 
-def with_changes(scenario: Scenario, name: str, model: Model) -> Model:
-    """Put the declared changes of a participant around its model; the model itself without any.
+def with_changes(scenario: Scenario, name: str, model: Model, *, by_hand: bool = False) -> Model:
+    """Put what changes a participant around its model; the model itself where nothing does.
 
+    :param by_hand: whether more may be changed than the scenario declares
     :raises ConfigurationError: something may not be changed, or not to that
     """
-    due, now = [], scenario
-    for change in check_changes(scenario):
-        if target_of(scenario, change.set) == name:
-            now = changed(now, change.set, change.to)
-            due.append(_Due(change.at, change.set, now))
-    return Changing(model, scenario, due) if due else model
+    changes = check_changes(scenario)
+    if by_hand:
+        changing = lets_change(scenario, name)
+    else:
+        changing = any(target_of(scenario, change.set) == name for change in changes)
+    return Changing(model, scenario, name) if changing else model
+
+
+def take_changes(model: Model, changes: Sequence[ChangeSettings]) -> bool:
+    """Let a participant's model take what is changed by hand, if it is about that participant.
+
+    :param model: with all that stands around it
+    :param changes: all of the run so far, see :meth:`Changing.take`
+    :returns: whether it is one that changes at given times
+    """
+    if not isinstance(model, Changing):
+        return False
+    model.take(changes)
+    return True
 
 
 def check_changes(scenario: Scenario) -> list[ChangeSettings]:
@@ -194,7 +255,76 @@ def check_changes(scenario: Scenario) -> list[ChangeSettings]:
         )
     for number, change in enumerate(scenario.changes):
         changed(scenario, change.set, change.to, f"changes.{number}.set")
-    return sorted(scenario.changes, key=lambda change: change.at)
+    return _in_order(scenario.changes)
+
+
+class ChangesByHand:
+    """Takes what is to be changed in a run whose participants are elsewhere, or busy.
+
+    :param scenario: the run's
+    :param earliest: gives the simulated time [ns] before which participants may have been activated
+    :param make: takes all changes so far, in the order in which they were made, after each one
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        earliest: Callable[[], int],
+        make: Callable[[Sequence[ChangeSettings]], None],
+    ) -> None:
+        self._scenario = scenario
+        self._earliest = earliest
+        self._make = make
+        self._made: list[ChangeSettings] = []
+
+    def take(self, path: str, value: str, at_ns: int) -> str:
+        """Make a change.
+
+        :param path: ``participants.NAME.parameters.KEY``, or ``faults.NAME.active``
+        :param value: the new value, as JSON
+        :param at_ns: from when on it holds [ns of simulated time]; 0: as soon as it can
+        :returns: what becomes different and when, in one line
+        :raises ConfigurationError: it may not be changed, not to that, or not then
+        """
+        scenario = self._scenario
+        try:
+            to = json_value(value)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"value: found {value[:100]!r}; allowed is JSON: {error}"
+            ) from None
+        earliest = max(self._earliest(), 0)
+        if at_ns and at_ns < earliest:
+            raise ConfigurationError(
+                f"at: found {format_ns(at_ns)}; participants may have passed that, allowed is a "
+                f"time from {format_ns(earliest)} on"
+            )
+        at = max(at_ns, earliest)
+        if at >= scenario.duration:
+            raise ConfigurationError(
+                f"at: found {format_ns(at)}; the run ends at {format_ns(scenario.duration)}"
+            )
+        if len(self._made) >= MAX_BY_HAND:
+            raise ConfigurationError(f"found more than {MAX_BY_HAND} changes of one run by hand")
+        # One that declared changes, or those for later, make impossible is refused as well.
+        changed(scenario, path, to)
+        made = [*self._made, ChangeSettings(at=at, set=path, to=to)]
+        _due(scenario, target_of(scenario, path), (*scenario.changes, *made))
+        self._made = made
+        self._make(made)
+        return f"{path}: {json.dumps(to)} from {format_ns(at)} on"
+
+
+def messages_of(changes: Iterable[ChangeSettings]) -> tuple[RunChange, ...]:
+    """Changes as they are sent."""
+    return tuple(RunChange(each.at, each.set, json.dumps(each.to)) for each in changes)
+
+
+def settings_of(messages: Iterable[RunChange]) -> list[ChangeSettings]:
+    """Changes that have been received."""
+    return [
+        ChangeSettings(at=each.at_ns, set=each.path, to=json_value(each.value)) for each in messages
+    ]
 
 
 class _Record(Section):
@@ -208,17 +338,27 @@ def write_changes(directory: Path, changes: Sequence[ChangeSettings]) -> None:
     write_atomically(directory / CHANGES_FILE, json.dumps(content, indent=1) + "\n")
 
 
-def with_recorded_changes(scenario: Scenario, directory: Path) -> Scenario:
-    """The scenario with what a user has changed during a run, if anything.
+def recorded_changes(directory: Path) -> tuple[ChangeSettings, ...]:
+    """What a user has changed during a run, in the order in which it was made.
 
     :raises ConfigurationError: the record cannot be read
     """
     path = directory / CHANGES_FILE
     if not path.exists():
-        return scenario
+        return ()
     try:
         data = json_value(read_bounded(path, _MAX_BYTES).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from None
-    found = read_section(_Record, data, origin=str(path)).changes
-    return scenario.model_copy(update={"changes": (*scenario.changes, *found)})
+    return read_section(_Record, data, origin=str(path)).changes
+
+
+def with_recorded_changes(scenario: Scenario, directory: Path) -> Scenario:
+    """The scenario with what a user has changed during a run, if anything.
+
+    :raises ConfigurationError: the record cannot be read
+    """
+    found = recorded_changes(directory)
+    return (
+        scenario.model_copy(update={"changes": (*scenario.changes, *found)}) if found else scenario
+    )

@@ -139,14 +139,14 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     """
     _check_by_hand(scenario, options)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
-    common = {"scenario_file": scenario_file}
+    common: dict[str, Any] = {"scenario_file": scenario_file}
     if options.profile:
         common["profile"] = str(options.output / SPANS_DIRECTORY)
-    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    rate: dict[str, Any] = {"rate": "max" if options.rate is None else options.rate}
     if options.paused:
-        rate["paused"] = "true"
+        rate["paused"] = True
     if options.repeat > 1:
-        rate["repeat"] = str(options.repeat)
+        rate["repeat"] = options.repeat
     realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator
@@ -176,9 +176,9 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             for process in _participants(scenario, {**common, **realtime})
             if process.name not in options.by_hand
         ]
-    record = {
+    record: dict[str, Any] = {
         "output": str(options.output),
-        "bag": str(options.record).lower(),
+        "bag": options.record,
         "repeatable_scope": repeatability_of(declared).value,
     }
     if options.foxglove:
@@ -325,13 +325,13 @@ def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
     }
 
 
-def _realtime_parameters(options: RunOptions) -> dict[str, str]:
+def _realtime_parameters(options: RunOptions) -> dict[str, Any]:
     """What participants have to know of the wall clock: nothing, in an ordinary run."""
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     if options.rate is not None:
-        found["rate"] = repr(options.rate)
+        found["rate"] = options.rate
         if options.hard:
-            found["hard"] = "true"
+            found["hard"] = True
     if options.arrivals is not None:
         found["arrivals"] = str(options.arrivals)
     return found

@@ -171,6 +171,12 @@ class PlatoonTemplate(Section):
         description="parameters of the model sumo_traffic: SUMO's vehicles around the platoon, "
         "which the object sensors see, instead of traffic; period is its step, 50ms by default",
     )
+    lights: bool = Field(
+        default=False,
+        strict=True,
+        description="whether leader, followers and background traffic stop at red traffic lights, "
+        "as scene.traffic_lights; verdict red_lights_passed",
+    )
     driver: _Mapping = Field(
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
     )
@@ -186,6 +192,11 @@ class PlatoonTemplate(Section):
     def _one_traffic(self) -> Self:
         if self.sumo is not None and self.traffic is not None:
             raise ValueError("found traffic and sumo; allowed is one of them")
+        if self.sumo is not None and self.lights:
+            raise ValueError(
+                "found lights and sumo, whose vehicles have lights of their own; allowed is lights "
+                "with traffic"
+            )
         return self
 
 
@@ -209,6 +220,8 @@ def with_platoon(data: dict[str, Any], origin: str) -> dict[str, Any]:
         "scene": {"vehicles": _vehicles(template, platoon, others), "platoon": platoon},
         "participants": _participants(template, platoon, others),
     }
+    if template.lights:
+        base["scene"]["traffic_lights"] = True
     return merged(base, rest)
 
 
@@ -272,6 +285,7 @@ def _participants(
             **seen,
             "static_objects": "world.static_objects",
             "collision": "world.collision",
+            **({"red_lights": "world.red_lights"} if template.lights else {}),
         },
         "outputs": {"status": _output("PlatoonStatus", "/platoon_status")},
     }
@@ -295,6 +309,12 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
     if template.traffic is not None:
         outputs["traffic"] = _output("RoadUsers", "/traffic")
         parameters.setdefault("traffic", template.traffic)
+    if template.lights:
+        for name in platoon:
+            outputs[f"light/{name}"] = _output(
+                "TrafficLightAhead", f"/{name}/traffic_light", frame_id=base_link(name)
+            )
+        outputs["red_lights"] = _output("RedLightsPassed", "/red_lights")
     return {
         "model": template.world.model,
         "period": template.world.period,
@@ -380,6 +400,8 @@ def _controller(
         "odometry": f"world.odometry/{name}",
         "acceleration": f"world.acceleration/{name}",
     }
+    if template.lights:
+        inputs["light"] = f"world.light/{name}"
     for sender in (sender for sender, receiver in links if receiver == name):
         # A predecessor that is the leader is heard as the leader.
         port = "v2v_leader" if sender == LEADER else "v2v_predecessor"

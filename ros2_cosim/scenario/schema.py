@@ -272,6 +272,7 @@ class ExternalSettings(Section):
 #: would outweigh the messages.
 MIN_SPLIT_BYTES = 65_536
 MIN_SPLIT_NS = 100_000_000
+MIN_SCENE_NS = 1_000_000
 
 
 class SplitSettings(Section):
@@ -294,6 +295,11 @@ class BagSettings(Section):
 
     topics: tuple[str, ...] = Field(default=("*",), description="patterns of those that it has")
     exclude: tuple[str, ...] = Field(default=(), description="patterns of those that it has not")
+    scene: PositiveDuration | None = Field(
+        default=None,
+        ge=MIN_SCENE_NS,
+        description="it has /clock, /tf and markers, too, at multiples of this simulated time",
+    )
     split: SplitSettings = Field(default=SplitSettings(), description="several files")
     compression: Literal["none", "zstd", "lz4"] = Field(
         default="none", description="of the chunks of its files"

@@ -40,7 +40,7 @@ def wanted_factor(session: Session) -> float:
 
     :raises ConfigurationError: it is no number above 0
     """
-    factor = parse_rate(session.parameter("factor", "1.0"))
+    factor = parse_rate(str(session.parameter("factor", 1.0)))
     if factor is None:
         raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
     return factor

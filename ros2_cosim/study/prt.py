@@ -143,7 +143,7 @@ def make_free_plan(scenario: Scenario, output: Path, factor: float, watched: str
     """List the processes of a run without synchronisation, the clock last."""
     common = {
         "scenario_file": str(output / RESOLVED_SCENARIO),
-        "factor": repr(factor),
+        "factor": factor,
         "watched": watched,
     }
     plan = [

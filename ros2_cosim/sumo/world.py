@@ -44,9 +44,11 @@ from ros2_cosim.models.vehicle.pedals import (
     max_drive_force,
 )
 from ros2_cosim.sumo.installation import check_installation, convert_network, load_library
+from ros2_cosim.sumo.lights import SumoLights
 from ros2_cosim.sumo.network import LanePlace, SumoNetwork
 from ros2_cosim.sumo.settings import DrivenVehicle, SumoOptions
 
+_NS: Final = 1e9
 _DEGREE: Final = 3.141592653589793 / 180.0
 #: SUMO's vehicle type for what only takes commands, and for an object that stands.
 _COMMANDED: Final = "commanded"
@@ -94,6 +96,7 @@ class SumoWorld(NamedSimulator):
 
     Options = SumoOptions
     repeatable = Repeatability.SAME_MACHINE
+    has_lights = True
     _one = Lock()
 
     @classmethod
@@ -130,6 +133,7 @@ class SumoWorld(NamedSimulator):
         self._opendrive = ""
         self._step = 0.0
         self._network: SumoNetwork | None = None
+        self._lights: SumoLights | None = None
         self._actors: dict[int, _Actor] = {}
         self._names: dict[str, int] = {}
         #: Number of each vehicle of SUMO's own.
@@ -191,6 +195,16 @@ class SumoWorld(NamedSimulator):
         self._actors, self._names, self._rows, self._felt = {}, {}, [], []
         self._placed = self._own_there = False
         self._ticks = 0
+        self._lights = None
+
+    def begin_lights(self) -> None:
+        """Let SUMO's junctions show the lights of the map."""
+        roads = RoadNetwork.from_xodr(self._opendrive, "map of the scene")
+        self._lights = SumoLights(self._library, roads)
+
+    def lights(self) -> dict[str, int]:
+        """What the lights show."""
+        return {} if self._lights is None else self._lights.states()
 
     def opendrive(self) -> str:
         """OpenDRIVE text of the map."""
@@ -273,6 +287,8 @@ class SumoWorld(NamedSimulator):
     def tick(self) -> None:
         """Advance SUMO by one step, or begin where vehicles have been placed."""
         self._ticks += 1
+        if self._lights is not None:
+            self._lights.step(int(self._step * _NS + 0.5))
         began = self._placed
         if not began:
             self._add_own_vehicles()

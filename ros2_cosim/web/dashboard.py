@@ -7,10 +7,12 @@ run, and calls the service of the clock for the buttons of the page. It is no pa
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.namespaces import inside
@@ -22,17 +24,20 @@ from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.control import Visit, WhichRun, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
+from ros2_cosim.scenario.changes import changeable, changed, recorded_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.vds.controllable import (
     ENDED,
     PAUSED,
     RUNNING,
+    Controllable,
     ControlStatus,
     checked_steps,
 )
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.vds.data_port.view import ChangeTarget
 from ros2_cosim.web.records_view import Footprint, RecordsView
 from ros2_cosim.web.road_lines import road_lines, sectors
 from ros2_cosim.web.server_world import server_world
@@ -94,6 +99,10 @@ class RequestQueue:
         """Ask for another real-time factor."""
         self.requests.put(Request(Command.RATE, rate=checked_rate(rate) or 0.0))
 
+    def change(self, path: str, to: Any) -> None:
+        """Ask for another value of a parameter, or for a fault to act or not."""
+        self.requests.put(Request(Command.CHANGE, path=path, value=json.dumps(to)))
+
 
 class RequestedControl(RequestQueue):
     """A ``Controllable`` that queues its requests; another object sends them to the run."""
@@ -147,6 +156,44 @@ def footprints(scenario: Scenario) -> dict[str, Footprint]:
     return {name: Footprint(number, *_USUAL) for number, name in enumerate(names, 1)}
 
 
+class RequestedChanges:
+    """What a page changes in a run of other processes, by requests.
+
+    :param scenario: the run's
+    :param output: its output directory, which tells what others have changed, too
+    :param control: takes the requests
+    """
+
+    def __init__(self, scenario: Scenario, output: Path, control: RequestQueue) -> None:
+        self._output = output
+        self._control = control
+        self._lock = threading.Lock()
+        self._wanted = scenario
+        self._known = 0
+
+    def values(self) -> list[dict[str, Any]]:
+        """``path`` and ``value`` of all that may be changed, as they have been asked for."""
+        with self._lock:
+            self._learn()
+            return [each._asdict() for each in changeable(self._wanted)]
+
+    def request(self, path: str, to: Any) -> None:
+        """Ask for another value.
+
+        :raises ConfigurationError: it may not be changed, or not to that
+        """
+        with self._lock:
+            self._learn()
+            self._wanted = changed(self._wanted, path, to)
+            self._control.change(path, to)
+
+    def _learn(self) -> None:
+        made = recorded_changes(self._output)
+        for each in made[self._known :]:
+            self._wanted = changed(self._wanted, each.set, each.to)
+        self._known = len(made)
+
+
 class ShownPort(NamedTuple):
     """An output port that the picture is made of, and the vehicle that it tells of."""
 
@@ -188,6 +235,37 @@ def shown_ports(scenario: Scenario) -> list[ShownPort]:
     return found
 
 
+def page_of(
+    scenario: Scenario,
+    control: Controllable,
+    view: RecordsView,
+    world: WithWorld | None,
+    changes: ChangeTarget,
+    *,
+    number: int = 0,
+    starts: bool = False,
+) -> DataPortApi:
+    """What answers the page of a run.
+
+    :param view: the picture that is made of the messages
+    :param world: the same with what the run's server shows; None: it has none
+    :param number: tells the page this run from those before it
+    :param starts: whether the page starts runs
+    """
+    return DataPortApi(
+        scenario.name,
+        control,
+        world or view,
+        lines=road_lines(scenario),
+        sectors=sectors(scenario),
+        history=view.history,
+        number=number,
+        starts=starts,
+        camera=world.camera if world is not None else lambda number: None,
+        changes=changes,
+    )
+
+
 def tell_now(line: str) -> None:
     """Print a line without delay."""
     print(line, flush=True)
@@ -217,15 +295,7 @@ def show(
     view, control = RecordsView(footprints(scenario)), RequestedControl()
     server = server_world(scenario)
     world = None if server is None else WithWorld(view, server.picture, server.camera)
-    api = DataPortApi(
-        scenario.name,
-        control,
-        world or view,
-        lines=road_lines(scenario),
-        sectors=sectors(scenario),
-        history=view.history,
-        camera=world.camera if world is not None else lambda number: None,
-    )
+    api = page_of(scenario, control, view, world, RequestedChanges(scenario, run.output, control))
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
     requester = _Requester(session, control, tell)
@@ -265,7 +335,6 @@ class _Requester:
         from ros2_cosim.ros.control_services import CONTROL
         from ros2_cosim.srv import ControlRun
 
-        self._kind = ControlRun
         self._client = session.node.create_client(ControlRun, inside(session.node, CONTROL))
         self._control = control
         self._tell = tell
@@ -273,11 +342,11 @@ class _Requester:
 
     def go_on(self) -> None:
         """Send new requests, and report refusals among the answers that have come."""
+        from ros2_cosim.ros.control_services import as_message
+
         for request in self._control.waiting() if self._client.service_is_ready() else ():
-            message = self._kind.Request(
-                command=int(request.command), steps=request.steps, rate=request.rate
-            )
-            self._open.append((request.command.name.lower(), self._client.call_async(message)))
+            answer = self._client.call_async(as_message(request))
+            self._open.append((request.command.name.lower(), answer))
         waiting = []
         for word, answer in self._open:
             if not answer.done():

@@ -30,9 +30,8 @@ from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
-from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, shown_ports
+from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, page_of, shown_ports
 from ros2_cosim.web.records_view import RecordsView
-from ros2_cosim.web.road_lines import road_lines, sectors
 from ros2_cosim.web.world_view import WithWorld
 
 #: While a run stands, its world is looked at so often [s].
@@ -176,18 +175,7 @@ def drive(
     with run:
         onlooker = onlooker_of(run)
         world = None if onlooker is None else WithWorld.here(view, onlooker)
-        api = DataPortApi(
-            scenario.name,
-            control,
-            world or view,
-            lines=road_lines(scenario),
-            sectors=sectors(scenario),
-            history=view.history,
-            number=number,
-            starts=starts,
-            camera=world.camera if world is not None else lambda number: None,
-            changes=changes,
-        )
+        api = page_of(scenario, control, view, world, changes, number=number, starts=starts)
         show(api, control)
         request = Request(Command.PAUSE if paused else Command.RESUME)
         try:

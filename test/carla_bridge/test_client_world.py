@@ -36,8 +36,10 @@ from ros2_cosim.kernel.errors import (
     ConfigurationError,
     ConnectionFailedError,
 )
+from ros2_cosim.models.road.traffic_lights import GREEN, RED, YELLOW
 from ros2_cosim.scenario.declaration import declare
 
+ROOT = Path(__file__).parents[2]
 Server = tuple["subprocess.Popen[str]", int]
 
 
@@ -46,6 +48,24 @@ def test_the_same_bits_as_in_process(server: Server) -> None:
     expected = record(InProcessWorld(), platoon(), 900)
     assert "CollisionEvent" in "".join(expected)
     assert record(ClientWorld(port=server[1]), platoon(), 900) == expected
+
+
+def test_the_lights_are_those_of_the_world_in_process(server: Server) -> None:
+    """From the begin of their phases, however long the server has run freely before."""
+    text = (ROOT / "config" / "town.xodr").read_text(encoding="utf-8")
+    shown = []
+    for world in (InProcessWorld(), ClientWorld(port=server[1]), ClientWorld(port=server[1])):
+        world.prepare(MapChoice(opendrive=text), "ClearNoon", 0.1)
+        world.begin_lights()
+        found = []
+        for _ in range(200):
+            world.tick()
+            found.append(world.lights())
+        world.close()
+        shown.append(found)
+    assert shown[0] == shown[1] == shown[2]
+    assert len(shown[0][0]) > 8
+    assert {state for lights in shown[0] for state in lights.values()} == {RED, YELLOW, GREEN}
 
 
 def test_a_server_can_be_used_again(server: Server) -> None:

@@ -210,3 +210,29 @@ def test_the_file_of_the_mesh_is_named_by_its_content(client: Any) -> None:
     assert client.get_required_files("TM", False) == []
     with pytest.raises(RuntimeError, match="walkers' mesh of its map only"):
         client.request_file("Carla/Maps/Nav/other.bin")
+
+
+def test_a_controller_starts_where_its_walker_is_without_a_tick_between(client: Any) -> None:
+    """In asynchronous mode: the client takes the walker's place from its newest frame."""
+    world = client.get_world()
+    before = world.get_settings()
+    asynchronous = world.get_settings()
+    asynchronous.synchronous_mode, asynchronous.fixed_delta_seconds = False, 0.2
+    world.apply_settings(asynchronous)
+    library = world.get_blueprint_library()
+    try:
+        for number in range(1, 5):
+            place = carla.Transform(world.get_random_location_from_navigation())
+            walker = world.spawn_actor(library.find(f"walker.pedestrian.{number:04d}"), place)
+            mind = world.spawn_actor(
+                library.find("controller.ai.walker"), carla.Transform(), walker
+            )
+            assert world.get_snapshot().has_actor(walker.id)
+            assert walker.get_location().distance(place.location) < 2.0
+            mind.start()
+            mind.go_to_location(world.get_random_location_from_navigation())
+            mind.stop()
+            mind.destroy()
+            walker.destroy()
+    finally:
+        world.apply_settings(before)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
-from support.headless_process import TOWN
+from support.headless_process import HIGHWAY, TOWN
 
 from ros2_cosim.carla_headless.debug_shapes import MOST_SHAPES
 from ros2_cosim.carla_headless.maps import MapLibrary
@@ -158,3 +159,17 @@ def test_wheels_are_not_turned_by_nonsense(simulation: Simulation) -> None:
     for name in ("set_wheel_steer_direction", "set_wheel_pitch_angle"):
         assert "expected an angle within 1e+06 deg" in _call(simulation, name, car, 0, 1e30)
         assert "expected an integer in 0..3" in _call(simulation, name, car, 4, 1.0)
+
+
+def test_what_is_seen_of_a_map_is_made_before_a_client_waits_for_it() -> None:
+    found = Simulation(MapLibrary([TOWN, HIGHWAY]), 0, lambda *_: None, lambda _: True)
+    found.look_ahead()
+    for name in ("", "highway"):
+        if name:
+            found.load_map(name, False)
+        made, walkers = found.sensors.scene(found.world).map, found.navigation()
+        found.look_ahead()
+        # Kept, not made again: a client's first picture takes no longer than the next one.
+        assert found.sensors.scene(found.world).map is made and found.navigation() is walkers
+    lazy = Simulation(MapLibrary([HIGHWAY]), 0, lambda *_: None, lambda _: True)
+    assert np.array_equal(lazy.sensors.scene(lazy.world).map.points, made.points)

@@ -49,7 +49,10 @@ def test_port_in_use_is_one_clear_line() -> None:
     ("arguments", "expected"),
     [
         (("--port", "0", "--map", "missing.xodr"), "map missing.xodr: No such file or directory"),
-        (("--port", "0", "--map", str(HIGHWAY), "--map", str(HIGHWAY)), "two maps are called"),
+        (
+            ("--port", "0", "--map", str(Path(__file__).parent)),
+            "found a directory without .xodr files",
+        ),
         (("--port", "0", "--host", "203.0.113.1", "--map", str(HIGHWAY)), "cannot listen at"),
     ],
 )
@@ -184,3 +187,23 @@ def test_rate_and_seed_have_limits(option: tuple[str, str]) -> None:
     result = _run("--port", "0", *option)
     assert result.returncode == 2
     assert f"Invalid value for '{option[0]}'" in result.stderr
+
+
+def test_programs_that_load_one_of_carlas_towns_find_it(tmp_path: Path) -> None:
+    (tmp_path / "Town07.xodr").write_text(
+        HIGHWAY.with_name("circuit.xodr").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    process, port = start_server("--map", str(tmp_path), "--town-names")
+    try:
+        client = carla.Client("127.0.0.1", port)
+        client.set_timeout(60.0)
+        highway = client.get_world().get_map().to_opendrive()
+        assert "/Game/Carla/Maps/Town03_Opt" in client.get_available_maps()
+        stand_in = client.load_world("Town03").get_map()
+        assert stand_in.name == "Carla/Maps/Town03" and stand_in.to_opendrive() == highway
+        own = client.load_world("Town07_Opt").get_map()
+        assert own.name == "Carla/Maps/Town07_Opt" and own.to_opendrive() != highway
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=60)
+    assert "highway is also offered as Town01, Town02" in messages and "Town07" not in messages

@@ -136,8 +136,8 @@ def test_values_reach_the_scenario(values):
     assert scenario.participants["cacc2"].parameters["law"] == "path_cacc"
     processes = {process.name: process for process in request.plan}
     assert "simulator" not in processes and "visualisation" in processes
-    assert processes["clock"].parameters["rate"] == "2.5"
-    assert processes["recorder"].parameters["bag"] == "false"
+    assert processes["clock"].parameters["rate"] == 2.5
+    assert processes["recorder"].parameters["bag"] is False
 
 
 @pytest.mark.parametrize(

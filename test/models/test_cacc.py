@@ -18,6 +18,7 @@ from ros2_cosim.interfaces.records import (
     DetectedObject,
     ObjectList,
     Odometry,
+    TrafficLightAhead,
     V2VMessage,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
@@ -74,6 +75,7 @@ def step(
     speed: float = 20.0,
     leader: Sample | None = None,
     predecessor: Sample | None = None,
+    light: tuple[int, float] | None = None,
 ) -> Step:
     odometry = Odometry(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
     return Step(
@@ -85,6 +87,7 @@ def step(
             "acceleration": Sample(time, 0, Acceleration(0.0, 0.0, 0.0)),
             "v2v_leader": leader,
             "v2v_predecessor": predecessor,
+            "light": light and Sample(time, 0, TrafficLightAhead(1, *light)),
         },
     )
 
@@ -332,3 +335,29 @@ def test_the_room_within_the_margin_is_not_nothing() -> None:
     assert soft.demand(0.8, 0.3, 5.0, 0.0, 8.0) is None
     for gap in (5.0, 20.0):
         assert hard.demand(gap, -9.0, 20.0, 3.0, 8.0) == soft.demand(gap, -9.0, 20.0, 3.0, 8.0)
+
+
+@pytest.mark.parametrize("things", [[], [thing(1, 40.0)]], ids=["alone", "behind another"])
+def test_a_red_light_stops_it_whatever_the_law_demands(things: list[DetectedObject]) -> None:
+    """It holds at red, and goes on at green."""
+    model = behaviour(Probe(2.0), set_speed=12.0)
+    speed, way, time = 12.0, 60.0, 0
+    modes = set()
+    while time < 20_000 * MS:
+        red = (0, way) if time < 15_000 * MS else (2, way)
+        demand = drive(model, time, things, speed=speed, light=red).acceleration
+        modes.add(model.mode)
+        way -= speed * 0.04
+        speed = max(0.0, speed + demand * 0.04)
+        time += 40 * MS
+        if red[0] == 0:
+            assert way > 0.0
+            stood = way, speed
+    assert "light" in modes
+    assert stood[0] == pytest.approx(1.0, abs=0.5) and stood[1] == 0.0
+    assert speed > 1.0
+
+
+def test_a_green_light_changes_nothing() -> None:
+    free = drive(behaviour(Probe()), 0, [thing(1, 40.0)])
+    assert drive(behaviour(Probe()), 0, [thing(1, 40.0)], light=(2, 5.0)) == free

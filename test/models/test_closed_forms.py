@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from support.closed_forms import braking_way, time_to, top_speed
 
+from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import (
     SEDAN,
     TRUCK,
     VAN,
     ActuatorCommand,
+    RoadVehicle,
     Vehicle,
     VehicleParameters,
     pedals_for,
@@ -96,6 +98,45 @@ def test_a_steady_turn_has_the_steering_of_its_understeer(
     lateral = car.vx * car.yaw_rate
     expected = car.vx * car.vx * angle / (base + gradient * car.vx * car.vx)
     assert lateral == pytest.approx(expected, rel=0.02)
+
+
+def banked_circle(radius: float, bank: float) -> RoadNetwork:
+    """A turn to the left, most of a circle, with a superelevation [rad]; one lane 8 m wide."""
+    length = 6.0 * radius
+    text = f"""<OpenDRIVE><header/><road name="r" length="{length}" id="1" junction="-1">
+<planView><geometry s="0" x="0" y="0" hdg="0" length="{length}"><arc curvature="{1.0 / radius}"/>
+</geometry></planView>
+<lateralProfile><superelevation s="0" a="{bank}" b="0" c="0" d="0"/></lateralProfile>
+<lanes><laneSection s="0"><center><lane id="0" type="none"/></center>
+<right><lane id="-1" type="driving"><width sOffset="0" a="8" b="0" c="0" d="0"/></lane></right>
+</laneSection></lanes></road></OpenDRIVE>"""
+    return RoadNetwork.from_xodr(text, "circle")
+
+
+@ALL
+@pytest.mark.parametrize("bank", [-0.15, -0.05, 0.0, 0.08])
+def test_a_steady_turn_on_a_banked_road(p: VehicleParameters, bank: float) -> None:
+    """delta = L / R + (1 / Cf - 1 / Cr) F / N: force across the vehicle and load of the tyres.
+
+    F / m = v^2 / R + g sin b and N / m = g cos b - v^2 / R sin b in a turn to the left, where
+    b > 0 lifts the left side: the road falls to the outside. At b = -0.15 and 1.5 m/s^2 the bank
+    does all of it, and the steering is that of the geometry alone.
+    """
+    radius, lateral = 150.0, 1.5
+    speed = math.sqrt(lateral * radius)
+    base = p.front_axle + p.rear_axle
+    force = lateral + GRAVITY * math.sin(bank)
+    load = GRAVITY * math.cos(bank) - lateral * math.sin(bank)
+    angle = base / radius + (1.0 / p.front_stiffness - 1.0 / p.rear_stiffness) * force / load
+    car = RoadVehicle.on_lane(banked_circle(radius, bank), p, 1, -1, 5.0, speed)
+    vehicle = car.vehicle
+    for _ in range(2000):
+        throttle, brake = pedals_for(p, speed - vehicle.vx, vehicle.vx)
+        car.step(STEP, ActuatorCommand(throttle, brake, angle / p.max_steer_angle))
+    assert vehicle.vx / vehicle.yaw_rate == pytest.approx(radius, rel=2e-3)
+    assert car.roll == pytest.approx(bank, abs=1e-3)
+    across = vehicle.vx * vehicle.yaw_rate + GRAVITY * math.sin(bank)
+    assert sum(vehicle.wheel_forces()) / p.mass == pytest.approx(across, abs=0.05)
 
 
 @ALL

@@ -14,6 +14,7 @@ from ros2_cosim.interfaces.records import (
     CollisionEvent,
     Odometry,
     PlatoonStatus,
+    RedLightsPassed,
     StaticObject,
     StaticObjects,
 )
@@ -188,3 +189,21 @@ def test_time_to_collision_and_braking_peaks_are_judged() -> None:
         "no_collision": True, "min_gap_m": True, "min_ttc_s": True, "max_deceleration": True,
         "max_peak_growth": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("passed_at_red", "good"), [((0, 0), True), ((1, 0), False), ((0, 2), False)]
+)
+def test_lights_passed_at_red_fail_the_run(passed_at_red: tuple[int, int], good: bool) -> None:
+    context = {
+        "scene": scene_of(VEHICLES, platoon=PLATOON),
+        "input_types": {"red_lights": "ros2_cosim/msg/RedLightsPassed"},
+    }
+    model = made(PlatoonReferee, {}, name="referee", context=context, boxes=LaneBoxes(ROAD))
+    latest = {
+        "odometry/leader": Sample(0, 0, odometry(100.0, 5.0)),
+        "odometry/follower1": Sample(0, 0, odometry(80.0, 5.0)),
+        "red_lights": Sample(0, 0, RedLightsPassed(*passed_at_red)),
+    }
+    model.activate(Step(0, {}, latest))
+    assert passed(model)["red_lights_passed"] is good

@@ -31,7 +31,7 @@ from ros2_cosim.sockets.switchboard import LANE  # noqa: E402
 
 _LIMIT_S = 60
 _REPEAT_S = 2.0
-_STRING = 4
+_BOOL, _STRING = 1, 4
 
 
 class Tool:
@@ -92,6 +92,7 @@ def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None
         # Those of a shared process have parameters of their own, too.
         nodes = {name for process in planned for name in (process.node, *process.hosts)}
         clocks: list[Clock] = []
+        types: dict[str, int] = {}
         for name in sorted(nodes):
             listed = tool.ask(
                 ListParameters, f"/{name}/list_parameters", ListParameters.Request()
@@ -107,6 +108,7 @@ def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None
             constraints = {d.name: d.additional_constraints for d in own}
             assert constraints["scenario_file"] == "a file"
             assert constraints.get("paused", "true or false") == "true or false"
+            types.update({d.name: d.type for d in own})
             other = Parameter(
                 name="scenario_file", value=ParameterValue(type=_STRING, string_value="other")
             )
@@ -116,6 +118,7 @@ def test_nodes_of_a_paused_run_answer_the_tools_of_ros(paused: Launched) -> None
                 SetParameters.Request(parameters=[other]),
             ).results[0]
             assert not answer.successful and "read-only" in answer.reason
+        assert (types["paused"], types["bag"], types["scenario_file"]) == (_BOOL, _BOOL, _STRING)
         tool.until(
             lambda: {
                 i.node_name for i in tool.node.get_publishers_info_by_topic("/rosout")

@@ -215,9 +215,10 @@ def test_a_signal_ends_a_busy_visualisation_without_a_word(
 @pytest.mark.parametrize(
     ("parameter", "complaint"),
     [
-        ("rate:=0.0", "rate: found 0.0; allowed is a number above 0"),
+        ("rate:=0.0", "rate: found 0.0; allowed is a number from 0.01 to 10000"),
+        ("sensor_fov_deg:=361", "sensor_fov_deg: found 361; allowed is a number from 0.1 to 360"),
         ("lengths:=[4.0, 4.0]", "lengths: found [4.0, 4.0]; allowed is one number above 0, or 3"),
-        ("rate:=fast", "rate: found 'fast'; allowed is a number above 0"),
+        ("rate:=fast", "rate: found 'fast'; allowed is a number from 0.01 to 10000"),
         ("sensors:=[unknown]", "sensors: found ['unknown']; allowed are"),
         ("vehicles:=[a, a]", "allowed are names that differ"),
         ("road_file:=/nowhere.xodr", "/nowhere.xodr: cannot be read"),

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +15,14 @@ from typing import Any
 
 import pytest
 from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_environment
+from support.controlled_run import Controlled
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.replay import prepare_replay
+from ros2_cosim.scenario.changes import recorded_changes
 from ros2_cosim.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
@@ -58,6 +62,14 @@ class Page:
         with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
             found: dict[str, Any] = json.load(answer)
         return found
+
+    def changes(self, request: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What may be changed, with its value; after a request to change something."""
+        data = None if request is None else json.dumps(request).encode()
+        kind = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{self.url}api/changes", data, kind)
+        with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
+            return {each["path"]: each["value"] for each in json.load(answer)["changes"]}
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first picture that meets a condition."""
@@ -105,6 +117,42 @@ def test_the_platoon_is_shown_and_controlled(shape: str, tmp_path: Path) -> None
         assert left_processes(environment) == []
     summary = json.loads((output / "summary.json").read_text(encoding="utf-8"))
     assert summary["trace_sha256"] == reference
+
+
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_a_page_changes_a_parameter_and_a_replay_does_it_too(shape: str, tmp_path: Path) -> None:
+    path, output = "participants.cacc1.parameters.time_gap", tmp_path / "out"
+    arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=5s")
+    with user_environment(tmp_path / "log") as environment:
+        with Running(environment, *arguments) as running:
+            page = Page(environment)
+            page.until(lambda p: p["run"]["state"] == "paused")
+            assert page.changes()[path] == 0.6
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                page.changes({"set": path, "to": -1})
+            assert "allowed is a number above 0" in json.load(refused.value)["error"]
+            # Another user of the run.
+            run = Controlled(environment, running)
+            other = "participants.cacc2.parameters.time_gap"
+            assert run.control("change", f"{other}=0.8") == f"{other}: 0.8 from 0s on"
+            page.ask({"action": "step", "count": 20})
+            page.until(lambda p: p["run"]["time_s"] >= 1.0 and p["run"]["state"] == "paused")
+            assert page.changes({"set": path, "to": 1.5})[path] == 1.5
+            assert page.changes()[other] == 0.8
+            deadline = time.monotonic() + HANG_S
+            while len(recorded_changes(output)) < 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            run.end("resume")
+            result = running.result()
+        assert result.code == 3, result
+        page.process.communicate(timeout=HANG_S)
+        assert left_processes(environment) == []
+    made = json.loads((output / "changes.json").read_text())["changes"]
+    assert [(each["set"], each["to"]) for each in made] == [(other, 0.8), (path, 1.5)]
+    assert (made[0]["at"], made[1]["at"]) == (0, 1_000_000_000)
+    scenario, _, former = prepare_replay(output)
+    assert run_inproc(scenario, tmp_path / "again").trace_sha256 == former.trace_sha256
 
 
 def test_without_a_run_there_is_one_line(tmp_path: Path) -> None:

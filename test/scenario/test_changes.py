@@ -4,21 +4,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Step
+from ros2_cosim.models.car_following import DrivingParameters
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.replay import prepare_replay
+from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
+from ros2_cosim.scenario.changes import (
+    MAX_BY_HAND,
+    ChangesByHand,
+    messages_of,
+    settings_of,
+    take_changes,
+    with_changes,
+)
 from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.scenario.schema import ChangeSettings, load_scenario
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CAR_FOLLOWING = CONFIG / "car_following.yaml"
@@ -35,10 +51,15 @@ def run(out: Path, *overrides: str, shape: str = "inproc") -> Summary:
     return run_request(RunRequest(CAR_FOLLOWING, set=set_, shape=shape, out=out, record=False))
 
 
-def changed_by_hand(out: Path, *changes: tuple[int, str, Any]) -> Summary:
+def changed_by_hand(
+    out: Path,
+    *changes: tuple[int, str, Any],
+    overrides: tuple[str, ...] = (),
+    record: bool = False,
+) -> Summary:
     """A run in which a user changes something at simulated times [s]."""
-    overrides = ("duration=5s", f"faults={FAULT}")
-    request = RunRequest(CAR_FOLLOWING, set=overrides, shape="inproc", out=out, record=False)
+    set_ = ("duration=5s", f"faults={FAULT}", *overrides)
+    request = RunRequest(CAR_FOLLOWING, set=set_, shape="inproc", out=out, record=record)
     with bring_up(request) as prepared, InprocRun(prepared) as driven:
         for time_s, path, to in changes:
             driven.request(Request(Command.UNTIL, time_ns=time_s * SECOND))
@@ -108,3 +129,128 @@ def test_a_declared_change_acts_the_same_in_processes(tmp_path: Path, ros_domain
     }
     assert len(traces) == 1
     assert run(tmp_path / "none").trace_sha256 not in traces
+
+
+def test_recorded_inputs_replayed_into_what_was_changed_by_hand_differ_nowhere(
+    tmp_path: Path,
+) -> None:
+    """The changes are part of what a run is repeated from."""
+    changes = ((1, GAIN, 0.5), (2, "faults.front.active", True))
+    changed_by_hand(tmp_path / "run", *changes, record=True)
+    assert replay_into(tmp_path / "run", ["driving"]).equal
+    (tmp_path / "run" / "changes.json").unlink()
+    assert not replay_into(tmp_path / "run", ["driving"]).equal
+
+
+def test_a_change_by_hand_beside_declared_ones_is_repeated(tmp_path: Path) -> None:
+    """Those of one time: the declared one first."""
+    declared = f"changes=[{{at: 3s, set: {GAIN}, to: 0.9}}, {{at: 2s, set: {GAIN}, to: 0.7}}]"
+    by_hand = ((1, GAIN, 0.5), (2, GAIN, 0.6))
+    first = changed_by_hand(tmp_path / "first", *by_hand, overrides=(declared,))
+    again = run_request(
+        RunRequest(prepare_replay(tmp_path / "first")[0], out=tmp_path / "again", shape="inproc")
+    )
+    every = [(3, 0.9), (2, 0.7), (1, 0.5), (2, 0.6)]
+    listed = ", ".join(f"{{at: {at}s, set: {GAIN}, to: {to}}}" for at, to in every)
+    alone = run(tmp_path / "alone", f"faults={FAULT}", f"changes=[{listed}]")
+    assert first.trace_sha256 == again.trace_sha256 == alone.trace_sha256
+    without = run(tmp_path / "without", f"faults={FAULT}", declared)
+    assert without.trace_sha256 != first.trace_sha256
+
+
+class Run:
+    """What a run hands to :class:`ChangesByHand`, and what it gets of it."""
+
+    def __init__(self) -> None:
+        self.earliest = 0
+        self.made: list[ChangeSettings] = []
+        scenario = load_scenario(CAR_FOLLOWING, ["duration=5s", f"faults={FAULT}"])
+        self.by_hand = ChangesByHand(scenario, lambda: self.earliest, self.take)
+
+    def take(self, changes: Sequence[ChangeSettings]) -> None:
+        assert settings_of(messages_of(changes)) == list(changes)
+        self.made = list(changes)
+
+
+def test_a_change_holds_from_a_time_on_that_nobody_has_reached() -> None:
+    run = Run()
+    run.earliest = 2 * SECOND
+    assert run.by_hand.take(GAIN, "0.5", 0) == f"{GAIN}: 0.5 from 2s on"
+    assert run.by_hand.take("faults.front.active", "true", 3 * SECOND).endswith("true from 3s on")
+    assert [(each.at, each.to) for each in run.made] == [(2 * SECOND, 0.5), (3 * SECOND, True)]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "at", "said"),
+    [
+        (GAIN, "0.5", SECOND, "at: found 1s; participants may have passed that, allowed is a time"),
+        (GAIN, "0.5", 5 * SECOND, "at: found 5s; the run ends at 5s"),
+        (GAIN, "half", 0, "value: found 'half'; allowed is JSON"),
+        (GAIN, '"half"', 0, "gain: found 'half'"),
+        (GAIN, "[" * 100_000, 0, r"value: found '\[\[\["),
+        ("", "1", 0, "set: found ''; allowed during a run are participants.driving"),
+        ("faults.front.active", "1", 0, "found 1; allowed is true or false"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(path: str, value: str, at: int, said: str) -> None:
+    run = Run()
+    run.earliest = 2 * SECOND
+    with pytest.raises(ConfigurationError, match=said):
+        run.by_hand.take(path, value, at)
+    assert run.made == []
+
+
+def test_changes_by_hand_are_limited() -> None:
+    """Each travels with each horizon of the rest of the run."""
+    run = Run()
+    run.by_hand._made = [ChangeSettings(at=0, set=GAIN, to=1.0)] * MAX_BY_HAND
+    with pytest.raises(ConfigurationError, match=f"more than {MAX_BY_HAND} changes"):
+        run.by_hand.take(GAIN, "0.5", 0)
+
+
+class Noting(Model):
+    """Takes note of the values that it has."""
+
+    def __init__(self, parameters: DrivingParameters) -> None:
+        self.gain = parameters.gain
+
+    def change_parameters(self, parameters: DrivingParameters) -> None:
+        self.gain = parameters.gain
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        return {}
+
+
+times = st.integers(0, 20)
+
+
+@given(
+    declared=st.lists(st.tuples(times, st.floats(0.1, 1.0)), max_size=4),
+    by_hand=st.lists(st.tuples(times, times, st.floats(0.1, 1.0)), max_size=6),
+)
+def test_changes_act_as_if_they_had_been_declared(
+    declared: list[tuple[int, float]], by_hand: list[tuple[int, int, float]]
+) -> None:
+    """Whenever each of them is made, for whatever time that has not been reached."""
+    scenario = load_scenario(CAR_FOLLOWING, ["duration=5s"])
+    settings = DrivingParameters.model_validate(scenario.participants["driving"].parameters)
+    before = tuple(ChangeSettings(at=at, set=GAIN, to=to) for at, to in declared)
+    scenario = scenario.model_copy(update={"changes": before})
+    inner = Noting(settings)
+    changing = with_changes(scenario, "driving", inner, by_hand=True)
+    made: list[ChangeSettings] = []
+    seen = []
+    waiting = sorted(by_hand, key=lambda each: each[0])
+    for now in range(21):
+        while waiting and waiting[0][0] <= now:
+            _, later, to = waiting.pop(0)
+            made.append(ChangeSettings(at=now + later, set=GAIN, to=to))
+            assert take_changes(changing, made)
+        changing.activate(Step(now, {}, {}))
+        seen.append(inner.gain)
+    whole = scenario.model_copy(update={"changes": (*before, *made)})
+    twin = Noting(settings)
+    model = with_changes(whole, "driving", twin)
+    for now, gain in enumerate(seen):
+        model.activate(Step(now, {}, {}))
+        assert twin.gain == gain

@@ -245,7 +245,7 @@ def test_plan_has_all_participants_and_the_clock_last() -> None:
     scenario = load_scenario(share_file(SCENARIO))
     plan = make_free_plan(scenario, Path("out"), 0.5, "/ego/odometry")
     assert [process.name for process in plan] == [*scenario.participants, "clock"]
-    assert {process.parameters["factor"] for process in plan} == {"0.5"}
+    assert {process.parameters["factor"] for process in plan} == {0.5}
 
 
 def test_record_is_read_back(study: Study, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.documents import extras
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose
@@ -24,6 +25,7 @@ from ros2_cosim.models.vehicle.pedals import max_acceleration, max_deceleration,
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.declaration import declare
+from ros2_cosim.scenario.library import library_file
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sumo import installation
 from ros2_cosim.sumo.settings import DrivenVehicle, SumoOptions
@@ -239,6 +241,33 @@ def test_what_sumo_refuses_is_one_sentence_and_leaves_it_free(tmp_path: Path) ->
     again = sumo_world()
     again.prepare(HIGHWAY, "ClearNoon", STEP)
     again.close()
+
+
+@needs_sumo
+def test_all_obey_the_lights_of_the_map(tmp_path: Path) -> None:
+    """The same phases as in the headless world; SUMO's own vehicles stop at them, too."""
+    changes = ["simulator.kind=sumo", "simulator.options={vehicles: 20}", "platoon.traffic=0"]
+    scenario = load_scenario(library_file("town"), [*changes, "duration=30s"])
+    summary = run_inproc(scenario, tmp_path, record=False)
+    assert {v.name: v.passed for v in summary.verdicts}["red_lights_passed"]
+    world = sumo_world(vehicles=20)
+    text = (Path(library_file("town")).parents[1] / "town.xodr").read_text(encoding="utf-8")
+    headless = InProcessWorld()
+    for each in (world, headless):
+        each.prepare(MapChoice(opendrive=text), "ClearNoon", 0.1)
+        each.begin_lights()
+    waited = False
+    for _ in range(400):
+        world.tick()
+        headless.tick()
+        assert world.lights() == headless.lights()
+        assert world.strangers()
+        for stranger in world._strangers:
+            ahead = world._library.vehicle.getNextTLS(stranger)
+            still = world._library.vehicle.getSpeed(stranger) < 0.1
+            waited |= bool(ahead) and ahead[0][3] == "r" and ahead[0][2] < 3.0 and still
+    assert waited
+    world.close()
 
 
 @needs_sumo

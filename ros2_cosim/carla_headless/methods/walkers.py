@@ -50,9 +50,8 @@ def _set_bones(simulation: Simulation, actor: int, bones: dict[str, Transform]) 
 
 @_method("blend_pose", NONE, u32, real)
 def _blend(simulation: Simulation, actor: int, share: float) -> None:
-    if not 0.0 <= share <= 1.0:
-        raise CallError(f"walker {actor}: blend {share:g} must be from 0 to 1")
-    simulation.world.require_walker(actor).skeleton.blend = share
+    # Limited, not refused: CARLA's own example draw_skeleton.py swings from -1 to 1.
+    simulation.world.require_walker(actor).skeleton.blend = min(1.0, max(0.0, share))
 
 
 @_method("get_pose_from_animation", NONE, u32)

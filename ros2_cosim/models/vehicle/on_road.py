@@ -15,10 +15,21 @@ class RoadVehicle:
     """A vehicle, its road position and its attitude.
 
     ``z`` [m], ``roll`` and ``pitch`` [rad, fixed axes: positive pitch is nose down] follow
-    from the road under the reference point.
+    from the road under the reference point. Gravity pulls along the slope in the vehicle's
+    direction, and across by the bank of the road (superelevation).
     """
 
-    __slots__ = ("_settled_at", "_slope", "network", "pitch", "position", "roll", "vehicle", "z")
+    __slots__ = (
+        "_bank",
+        "_settled_at",
+        "_slope",
+        "network",
+        "pitch",
+        "position",
+        "roll",
+        "vehicle",
+        "z",
+    )
 
     def __init__(self, network: RoadNetwork, vehicle: Vehicle, z: float | None = None) -> None:
         """Lie down on the road below the vehicle.
@@ -29,7 +40,7 @@ class RoadVehicle:
         self.vehicle = vehicle
         self.position = network.project(vehicle.x, vehicle.y, z=z)
         self.z = network.pose(self.position.road_id, self.position.s, self.position.t)[2]
-        self.pitch = self.roll = self._slope = 0.0
+        self.pitch = self.roll = self._slope = self._bank = 0.0
         self.settle()
 
     @classmethod
@@ -57,7 +68,7 @@ class RoadVehicle:
     def step(self, dt: float, control: ActuatorCommand) -> None:
         """Move by ``dt`` seconds; see ``Vehicle.step``."""
         vehicle = self.vehicle
-        vehicle.step(dt, control, self._slope)
+        vehicle.step(dt, control, self._slope, self._bank)
         if (vehicle.x, vehicle.y, vehicle.yaw) != self._settled_at:
             self.settle()
 
@@ -70,10 +81,12 @@ class RoadVehicle:
         self.position = position
         self.z, slope, cross = network.roads[position.road_id].surface(position.s, position.t)
         if slope == 0.0 and cross == 0.0:
-            self.pitch = self.roll = self._slope = 0.0
+            self.pitch = self.roll = self._slope = self._bank = 0.0
             return
         s, c = sincos(vehicle.yaw - position.heading)
         self._slope = slope * c + cross * s
+        # What a hill adds across a vehicle that does not head along the road is left to the tyres.
+        self._bank = cross * c
         self.pitch = 0.0 - atan(self._slope)
         self.roll = 0.0 - atan(slope * s - cross * c)
 

@@ -8,7 +8,7 @@ from there to each vehicle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class NoDrawing:
     """The drawing of a scenario that has no vehicles to draw."""
 
     topics: Mapping[str, str] = {}
+    wanted: Collection[str] = ()
     latched: frozenset[str] = frozenset()
 
     def take(self, topic: str, data: bytes) -> None:
@@ -60,6 +61,7 @@ class Drawing(NoDrawing):
     """Draws a run from its messages.
 
     :ivar topics: topic -> type of what is drawn; not the transforms, where the run sends its own
+    :ivar wanted: topics of the run that it is made of
     :ivar latched: those that hold until they are replaced
     :param scenario: has vehicles to draw
     """
@@ -90,18 +92,18 @@ class Drawing(NoDrawing):
             for topic, reader in self._picture.readers().items()
             if own.get(topic) == type_name(reader.record)
         }
+        self.wanted = self._takers.keys()
         transforms = {} if TRANSFORM_TOPIC in own else {TRANSFORM_TOPIC: TRANSFORMS}
         shown = (ROAD_TOPIC, OBSTACLE_TOPIC, SCENE_TOPIC)
         self.topics = {**dict.fromkeys(shown, MARKERS), **transforms}
-        self._fresh = False
+        #: The newest message of each topic since the last time: only that is seen.
+        self._newest: dict[str, bytes] = {}
         self._objects: object = None
 
     def take(self, topic: str, data: bytes) -> None:
         """Take a message of the run; those that are not drawn are ignored."""
-        taker = self._takers.get(topic)
-        if taker is not None:
-            taker(data)
-            self._fresh = True
+        if topic in self._takers:
+            self._newest[topic] = data
 
     def begin(self) -> Iterator[tuple[str, bytes]]:
         """(topic, message) of the road.
@@ -114,9 +116,11 @@ class Drawing(NoDrawing):
 
     def draw(self, stamp_ns: int) -> Iterator[tuple[str, bytes]]:
         """(topic, message) of what has changed since the last time."""
-        if not self._fresh:
+        if not self._newest:
             return
-        self._fresh = False
+        for topic, data in self._newest.items():
+            self._takers[topic](data)
+        self._newest.clear()
         if self._picture.objects is not self._objects:
             self._objects = self._picture.objects
             yield OBSTACLE_TOPIC, self._message(self._picture.obstacles(), stamp_ns)
