@@ -85,7 +85,7 @@ def load_module(place: str, directory: Path | None = None) -> ModuleType:
         return importlib.import_module(place)
     except ConfigurationError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(
             f"loading {place} failed: {type(error).__name__}: {error}{line_of(error)}"
         ) from error
@@ -142,7 +142,7 @@ def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, 
         found: Any = importlib.import_module(module_name)
         for part in attribute.split("."):
             found = inspect.getattr_static(found, part)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(
             f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
             f"{line_of(error)}"

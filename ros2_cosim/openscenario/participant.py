@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
 from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
@@ -17,7 +18,14 @@ from ros2_cosim.models.scene import scene_road
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.motion import Actor
 from ros2_cosim.openscenario.stage import Cast, Stage
-from ros2_cosim.openscenario.story import Action, Condition, Storyboard, Trajectory
+from ros2_cosim.openscenario.story import (
+    Action,
+    Condition,
+    Storyboard,
+    Trajectory,
+    ValueChange,
+    ValueOf,
+)
 from ros2_cosim.openscenario.traffic import Traffic
 from ros2_cosim.openscenario.walkers import Walker
 
@@ -71,6 +79,12 @@ class StoryboardPlayer(Model):
             if name not in parameters.boxes:
                 raise ConfigurationError(f"{context.where}.boxes.{name}: missing")
             _lane(scene, name, context)
+        for place, value in _values(parameters, context.where):
+            if value not in parameters.values:
+                raise ConfigurationError(
+                    f"{place}.of: found '{value}'; {context.where}.values has "
+                    f"{', '.join(parameters.values) or 'none'}"
+                )
         scene_road(context)
 
     def __init__(self, context: ModelContext, parameters: Storyboard) -> None:
@@ -185,6 +199,18 @@ def _named(storyboard: Storyboard) -> list[str]:
     for action in actions:
         names += _of_action(action)
     return list(dict.fromkeys(names))
+
+
+def _values(part: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Where parameters and variables are changed or asked for, and their names."""
+    if isinstance(part, ValueChange | ValueOf):
+        yield place, part.of
+    elif isinstance(part, Section):
+        for key, value in part:
+            yield from _values(value, f"{place}.{key}")
+    elif isinstance(part, tuple):
+        for number, value in enumerate(part):
+            yield from _values(value, f"{place}.{number}")
 
 
 def _of_condition(condition: Condition) -> list[str]:

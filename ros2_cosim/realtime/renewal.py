@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.errors import CosimError, ParticipantError
+from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.model import BeginsAnew, Model, Wrapper
 
 
@@ -24,7 +25,7 @@ def renewed(model: Model, name: str, make: Callable[[], Model]) -> Model:
 
     :param model: that of the run before, with what stands around it
     :param make: makes the model
-    :raises ParticipantError: it can be neither
+    :raises ParticipantError: it can be neither, or its reset failed
     """
     obstacle = cannot_begin_anew(model)
     if obstacle:
@@ -33,7 +34,15 @@ def renewed(model: Model, name: str, make: Callable[[], Model]) -> Model:
         model = model.release()
     if model.begins_anew is BeginsAnew.MADE_AGAIN:
         return make()
-    model.reset()
+    try:
+        model.reset()
+    except CosimError:
+        raise
+    except Exception as error:
+        raise ParticipantError(
+            f"participant '{name}' cannot begin anew: its method reset failed: "
+            f"{type(error).__name__}: {error}{line_of(error)}"
+        ) from error
     if model.stop_reason is not None:
         model.stop_reason = None
     return model

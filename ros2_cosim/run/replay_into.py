@@ -8,7 +8,7 @@ activated by the scheduler of a run: what they read, and when, is what they woul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from ros2_cosim.kernel.graph import Connection, Graph, Latency, OutputPort, Part
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Host, Sample, Step
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import MessageObserver, SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.kernel.unsynchronised import received_port
@@ -32,14 +32,19 @@ from ros2_cosim.record.bag import BagWriter
 from ros2_cosim.record.bag_metadata import BagTopic
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import find_recording
-from ros2_cosim.record.comparison import PlacedMessage, Rules, in_order
+from ros2_cosim.record.comparison import Rules, in_order
 from ros2_cosim.record.comparison_report import RunComparison, compare_recordings
+from ros2_cosim.record.report import REPORT_FILE
 from ros2_cosim.record.results import BAG, open_bag
 from ros2_cosim.record.summary import SUMMARY_FILE, read_summary
 from ros2_cosim.ros.topics import edge
+from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.recording_player import RecordingFeed, with_recording
+from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
@@ -104,19 +109,47 @@ def replay_into(
         source = _source(bag, scenario, output)
         changed = adjusted(source.scenario, controllers=controllers)
         _check_participants(changed, into)
-        check_scenario(changed, "ros" if to_topics else "inproc")
+        names = tuple(dict.fromkeys(into))
+        in_processes = not to_topics and any(
+            "inproc" not in declare(changed, name).traits.shapes for name in names
+        )
+        check_scenario(changed, "ros" if to_topics or in_processes else "inproc")
         save_scenario(changed, output / RESOLVED_SCENARIO)
-        replay = _Replay(source, changed, tuple(dict.fromkeys(into)), output)
-        if to_topics:
-            replay.run_on_topics()
-        else:
-            replay.run()
-        own = {port.topic for name in into for port in changed.outputs_of(name).values()}
-        names = topic_types(find_recording(source.directory).bag).keys() | own
-        others = sorted(names - own)
-        known = topic_types(output / BAG).keys() | names
-        found = compare_recordings(source.directory, output, Rules(set(others) & known))
-        return replace(found, notes=(*source.notes, *found.notes))
+        if not in_processes:
+            replay = _Replay(source, changed, names, output)
+            if to_topics:
+                replay.run_on_topics()
+            else:
+                replay.run()
+    if in_processes:
+        # The run holds the directory itself.
+        _run_in_processes(source, changed, names, output)
+    return _compared(source, changed, names, output)
+
+
+def _run_in_processes(
+    source: Source, scenario: Scenario, into: Sequence[str], output: Path
+) -> None:
+    """Replay to participants that need processes of their own, as foreign nodes do."""
+    bag = find_recording(source.directory).bag
+    played = with_recording(scenario, bag, into, source.end_ns)
+    run_request(RunRequest(played, shape="ros", out=output), clear=False)
+    # What it leaves is a recording of the scenario that was recorded, as any replay.
+    save_scenario(scenario, output / RESOLVED_SCENARIO)
+    for name in (SUMMARY_FILE, REPORT_FILE):
+        (output / name).unlink(missing_ok=True)
+
+
+def _compared(
+    source: Source, scenario: Scenario, into: Sequence[str], output: Path
+) -> RunComparison:
+    """Compare what the participants have sent with what is recorded."""
+    own = {port.topic for name in into for port in scenario.outputs_of(name).values()}
+    names = topic_types(find_recording(source.directory).bag).keys() | own
+    others = sorted(names - own)
+    known = topic_types(output / BAG).keys() | names
+    found = compare_recordings(source.directory, output, Rules(set(others) & known))
+    return replace(found, notes=(*source.notes, *found.notes))
 
 
 def _check_participants(scenario: Scenario, into: Sequence[str]) -> None:
@@ -221,39 +254,6 @@ def _in_stamps(bag: Path, scenario: Scenario, target: Path) -> tuple[Path, tuple
             "their reception, from the first message of the bag on"
         )
     return target, tuple(notes)
-
-
-class RecordingFeed(Model):
-    """Sends recorded messages at their stamps, on a port for each topic.
-
-    :param messages: in the order of their stamps
-    :param codecs: topic -> codec of the port
-    """
-
-    sets_stop_reason = False
-
-    def __init__(self, messages: Iterator[PlacedMessage], codecs: Mapping[str, WireCodec]) -> None:
-        self._messages = messages
-        self._codecs = codecs
-        self._send: Any = None
-        self._next = next(messages, None)
-
-    @property
-    def first_ns(self) -> int:
-        """Stamp of the first message [ns]."""
-        return FOREVER if self._next is None else self._next.stamp
-
-    def attach(self, host: Host) -> None:
-        """Send by the host: a port may have several messages with one stamp."""
-        self._send = host.send
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Send what has this stamp."""
-        while self._next is not None and self._next.stamp == step.time:
-            self._send(self._next.topic, self._codecs[self._next.topic].value(self._next.data))
-            self._next = next(self._messages, None)
-        self.next_time = self.first_ns
-        return {}
 
 
 class _Replay:

@@ -89,7 +89,8 @@ class ParticipantDeclaration:
             return as_model(self.model.factory(self.context), where)
         except CosimError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            # Code of a user that ends the process would end those that it shares it with, too.
             raise ConfigurationError(
                 f"{where} cannot be made: {type(error).__name__}: {error}{line_of(error)}"
             ) from error

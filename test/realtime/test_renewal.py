@@ -53,6 +53,19 @@ def test_a_model_that_cannot_is_named_and_nothing_is_done_to_it() -> None:
     assert model.calls == []
 
 
+class Broken(Open):
+    def reset(self) -> None:
+        raise ValueError("no way back")
+
+
+def test_a_reset_that_fails_is_said_with_its_line() -> None:
+    with pytest.raises(ParticipantError) as raised:
+        renewed(Wrapper(Broken()), "p", Plain)
+    assert str(raised.value).startswith(
+        "participant 'p' cannot begin anew: its method reset failed: ValueError: no way back ("
+    )
+
+
 def test_the_thread_of_a_slow_part_ends_and_its_model_stays_open() -> None:
     def threads() -> set[str]:
         return {t.name for t in threading.enumerate() if t.name.startswith("slow part")}

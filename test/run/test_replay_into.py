@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -12,15 +13,19 @@ from pathlib import Path
 import pytest
 import yaml
 from rosbags.rosbag2 import StoragePlugin, Writer
+from support import gate_scenarios
+from support.isolation import drop_dds_settings
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.bag_reader import read_bag, topic_types
+from ros2_cosim.record.causes import find_recording
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
+from ros2_cosim.scenario.schema import make_scenario
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CONTROL = "/follower1/control"
@@ -264,3 +269,44 @@ def test_a_node_that_runs_gets_its_inputs_as_topics(tmp_path, ros_domain, nothin
         assert (counts["a"], counts["b"]) == (10, 10)
         # Nothing is nothing, also twice.
         assert counts["different"] == (9 if code else 0)
+
+
+@pytest.mark.parametrize("make", [gate_scenarios.relay, gate_scenarios.fold])
+def test_a_foreign_node_gets_what_was_recorded_in_exact_order(
+    make, tmp_path, ros_domain, nothing_left, monkeypatch
+):
+    """It answers as the model in its place, at its own pace; a changed one differs first where
+    it computes something else."""
+    drop_dds_settings(monkeypatch)
+    places = [gate_scenarios.ROOT, gate_scenarios.ROOT / "test", os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(place) for place in places if place))
+    name = make.__name__
+    model = {"model": f"support.gate_models:{name.capitalize()}"}
+    recorded = make_scenario(make(model), name)
+    run_request(RunRequest(recorded, shape="inproc", out=tmp_path / "run"))
+    slow = {"slowest": 0.002} if name == "relay" else {}
+    file = tmp_path / "node.yaml"
+    file.write_text(yaml.safe_dump(make(ros_parameters=slow)))
+    assert replay_into(tmp_path / "run", [name], tmp_path / "again", scenario=file).equal
+    # What it leaves is a recording as others.
+    assert find_recording(tmp_path / "again").scenario is not None
+    assert read_all(tmp_path / "again") == read_all(tmp_path / "run")
+    changed = tmp_path / f"{name}_node.py"
+    source = (gate_scenarios.NODES / changed.name).read_text()
+    assert source.count("* 0.75") == 1
+    changed.write_text(source.replace("* 0.75", "* 0.5"))
+    data = make()
+    data["participants"][name]["parameters"]["script"] = str(changed)
+    monkeypatch.setenv("PYTHONPATH", f"{gate_scenarios.NODES}:{os.environ['PYTHONPATH']}")
+    file.write_text(yaml.safe_dump(data))
+    found = replay_into(tmp_path / "run", [name], scenario=file)
+    topic = "/sum" if name == "relay" else "/state"
+    assert {each: count.different > 0 for each, count in found.messages.topics.items()} == {
+        topic: True
+    }
+    # The first message adds to nothing.
+    assert found.messages.first.number == (1 if name == "relay" else 0)
+
+
+def read_all(run):
+    return [(m.topic, m.stamp, m.data) for m in read_bag(run / "bag")]

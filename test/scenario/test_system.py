@@ -187,6 +187,24 @@ def test_a_fault_in_a_constructor_is_shown_as_what_it_is_with_its_line() -> None
     assert f"({__file__}, line {line})" in text
 
 
+class Leaving:
+    """A model whose constructor ends the process."""
+
+    def __init__(self, context: ModelContext) -> None:
+        raise SystemExit(3)
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Send nothing."""
+        return {}
+
+
+def test_a_constructor_does_not_end_the_process() -> None:
+    """It may be that of other models, or of a page that starts runs."""
+    scenario = system(a={"model": f"{__name__}:Leaving"})
+    with pytest.raises(ConfigurationError, match="cannot be made: SystemExit: 3 "):
+        build_model(scenario, "a", "inproc")
+
+
 class Misspelt:
     """A model whose handler nothing would call."""
 

@@ -25,7 +25,7 @@ from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun, run_inproc
 from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.web import driven_run
+from ros2_cosim.web import dashboard
 from ros2_cosim.web.driven_run import run_shown
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -213,7 +213,7 @@ def test_a_road_that_cannot_be_drawn_leaves_no_run_behind(
 
     close = InprocRun.__exit__
     monkeypatch.setattr(InprocRun, "__exit__", leave)
-    monkeypatch.setattr(driven_run, "road_lines", broken)
+    monkeypatch.setattr(dashboard, "road_lines", broken)
     request = RunRequest(
         load_scenario(CONFIG / "platoon.yaml"), shape="inproc", out=tmp_path / "out"
     )
