@@ -65,7 +65,7 @@ class Relay(Model):
         (sample,) = step.latest.values()
         assert sample is not None
         value: PlatoonStatus = sample.value
-        return {self._output: value._replace(obstacle_gap=value.obstacle_gap * self._gain)}
+        return {self._output: PlatoonStatus(value.obstacle_gap * self._gain, *value[1:])}
 
 
 class Idle(Model):

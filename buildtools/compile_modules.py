@@ -36,8 +36,9 @@ GROUP = LIBRARY_MODULE.removesuffix("__mypyc")
 #: have its names replaced from outside, and defines no base class of users' classes.
 HOT = {
     "kernel": (
-        "channel coordinator engine exactmath exactmath_slow latched normal_quantile participant "
-        "runtime sample sequential time time_advance trace unsynchronised"
+        "channel coordinator engine exactmath exactmath_slow latched lifecycle membership "
+        "normal_quantile participant participant_lifecycle runtime sample sequential time "
+        "time_advance trace unsynchronised"
     ),
     "interfaces": "cdr cdr_parts raw simulator",
     "models": (
@@ -52,7 +53,11 @@ HOT = {
     "study": "free_running",  # a subclass of the runtime
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
     # What every step of a run in several processes passes through.
-    "ros": "blocking courses lane participant_node progress short_forms",
+    "ros": (
+        "blocking clock_node courses inputs lane outputs participant_node progress receipts "
+        "recorder_node short_forms state_topics time_topics writers"
+    ),
+    "realtime": "pacing run_control run_state",
     "sockets": "framing",
 }
 
@@ -61,7 +66,7 @@ OPTIMISATION = "-O2"
 #: Of rooms whose time is rather that of calls into Python and its libraries: the same within 2 %,
 #: compiled in 60 % of the time.
 LIGHT = "-O1"
-LIGHT_ROOMS = frozenset({"carla_bridge", "carla_headless", "study"})
+LIGHT_ROOMS = frozenset({"carla_bridge", "carla_headless", "realtime", "ros", "study"})
 FLAGS = "-fPIC -g0 -DNDEBUG -ffp-contract=off -fno-fast-math -fwrapv -fvisibility=hidden -w"
 
 #: Types of the last three do not matter to hot modules, and to analyse them takes three times as

@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 SLOW_PLACES = (
     "bench",
     "carla_bridge/test_client_world.py",
+    "carla_bridge/test_lights.py",
     "carla_bridge/test_town_traffic.py",
     "carla_bridge/test_traffic.py",
     "carla_bridge/test_world_behind_dcp.py",

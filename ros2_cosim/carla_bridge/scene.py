@@ -473,17 +473,22 @@ class Scene:
 
     def _restrain(self, vehicle: SceneVehicle, wanted: float, slope: float) -> None:
         """Let a vehicle with a driver keep its distance to background traffic, and stop at red."""
-        found: list[float | None] = []
+        speed, dynamics = self._speed_of(vehicle), VEHICLES[vehicle.spec.dynamics]
         if self._traffic is not None:
-            found.append(self._traffic.restraint(self._driven(vehicle), max(wanted, _LEAST_WANTED)))
-        speed = self._speed_of(vehicle)
+            most = self._traffic.restraint(self._driven(vehicle), max(wanted, _LEAST_WANTED))
+            if most is not None and most < vehicle.demand.acceleration:
+                vehicle.demand = LongitudinalCommand(
+                    most, *pedals_for(dynamics, most, speed, slope)
+                )
         if self._lights is not None:
             light = vehicle.light
-            found.append(vehicle.light_stop.most(max(speed, 0.0), light.state, light.distance))
-        most = min((value for value in found if value is not None), default=None)
-        if most is not None and most < vehicle.demand.acceleration:
-            pedals = pedals_for(VEHICLES[vehicle.spec.dynamics], most, speed, slope)
-            vehicle.demand = LongitudinalCommand(most, *pedals)
+            most = vehicle.light_stop.most(max(speed, 0.0), light.state, light.distance)
+            if most is not None and most < vehicle.demand.acceleration:
+                vehicle.demand = LongitudinalCommand(
+                    most, *pedals_for(dynamics, most, speed, slope)
+                )
+                if vehicle.driver is not None:
+                    vehicle.driver.held_back(most)
 
     def _driven(self, vehicle: SceneVehicle) -> Driven:
         return vehicle, self._readings[vehicle.spec.name].odometry, self._place(vehicle)

@@ -241,6 +241,8 @@ class FmuLaw(FileLaw):
         found = []
         for name, variable in there.items():
             place = f"{where}.inputs.{name}"
+            if name not in self.inputs and variable.data_type in SIZED:
+                continue  # a text or bytes: it stays as the FMU starts with it
             if name in self.inputs:
                 source = parse_source(self.inputs[name], "field", place)
             else:

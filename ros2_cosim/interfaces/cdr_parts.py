@@ -363,7 +363,7 @@ class NumberPieces:
         key = 0
         for piece in self._pieces:
             if isinstance(piece, Run):
-                flat.extend(values[piece.start : piece.stop])
+                flat += values[piece.start : piece.stop]
                 continue
             elements = values[piece.index]
             count = len(elements)
@@ -371,7 +371,10 @@ class NumberPieces:
                 return None
             key = key * (_CHUNK + 1) + count
             flat.append(count)
-            flat.extend(elements)
+            if type(elements) is tuple:
+                flat += elements  # faster where it is compiled; an array would be added to it
+            else:
+                flat.extend(elements)
         packer = self._packers.get(key)
         if packer is None:
             if len(self._packers) >= _STRUCTS:

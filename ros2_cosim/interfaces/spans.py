@@ -40,8 +40,9 @@ KINDS = (
     "sent",
     "record",
     "simulator",
+    "turn",
 )
-READ, COMPUTE, SERIALISE, SEND, REPORT, WAIT, RECEIVE, WORK, SENT, RECORD, SIMULATOR = range(
+READ, COMPUTE, SERIALISE, SEND, REPORT, WAIT, RECEIVE, WORK, SENT, RECORD, SIMULATOR, TURN = range(
     len(KINDS)
 )
 
@@ -80,12 +81,21 @@ class Spans:
         self._rows = array("q")
         self._names: dict[str, int] = {"": 0}
         self._last_end: int | None = None
+        #: End of the last span [ns].
+        self._noted_to: int | None = None
 
     def add(self, kind: int, name: str, begin: int, end: int, time: int = 0) -> None:
         """Add a span, which ends after all before."""
         if len(self._rows) < MOST_ROWS * _ROW:
             number = self._names.setdefault(name, len(self._names))
             self._rows.extend((kind, number, begin, end, time))
+        self._noted_to = end
+
+    def turn(self, name: str) -> None:
+        """It is the turn of a participant, or of none of the thread's: that has been found out."""
+        now = self.clock()
+        if self._noted_to is not None:
+            self.add(TURN, name, self._noted_to, now)
 
     def spun(self, began: int, slept: int, woke: int, ended: int) -> None:
         """Take what a wait consisted of: sending, sleeping, receiving [ns]."""

@@ -110,11 +110,13 @@ class Coordinator:
 
     def slowest(self) -> str:
         """The participant that holds back the clock."""
-        least = min(self._bounds.values())
+        least = min(self._bounds.values()) if self._least is None else self._least
         return min([name for name, bound in self._bounds.items() if bound == least])
 
     def awaited(self) -> list[str]:
         """Participants that should enter now and are not there: the horizon stands for them."""
+        if not self._awaited:
+            return []
         time = self.time
         return sorted(n for n, enter in self._awaited.items() if enter <= min(time, self.end - 1))
 

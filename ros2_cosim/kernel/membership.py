@@ -78,6 +78,8 @@ class Membership:
     @property
     def presences(self) -> tuple[Presence, ...]:
         """What the scenario does not fix: free entries, and participants that are gone."""
+        if not self._entered and not self.lost:
+            return ()
         names = sorted({*self._entered, *self.lost})
         return tuple(
             Presence(
@@ -136,6 +138,8 @@ class Membership:
         :param allowed_ns: the largest horizon that was published
         :returns: participants whose presence has changed
         """
+        if not self._waiting:
+            return []
         changed, self._waiting = self._waiting, []
         for name in changed:
             enter = self._coordinator.free_entry(allowed_ns)

@@ -155,6 +155,10 @@ class LeaderDriver:
         throttle, brake = pedals_for(p, demand + self._integral, speed, slope)
         return LongitudinalCommand(demand, throttle, brake)
 
+    def held_back(self, acceleration: float) -> None:
+        """Something else has demanded less in this period [m/s^2]: go on from there."""
+        self._acceleration = acceleration
+
     def _cruise(self, speed: float) -> float:
         """Acceleration that holds the cruise speed."""
         self.braking = self.stopped = False

@@ -21,6 +21,9 @@ _HARDEST: Final = 8.0  # m/s^2
 _LEAST_WAY: Final = 0.05
 _HOLDING: Final = -1.0
 _STANDS: Final = 0.05  # m/s
+#: The last metre per second is braked ever more softly [m/s^2, 1/s]; it takes 0.15 m more.
+_SOFTEST: Final = 0.3
+_SOFTENING: Final = 1.5
 
 
 class LightStop:
@@ -61,4 +64,6 @@ class LightStop:
             self.stopping = needed >= _BEGIN or distance <= STAND
         if not self.stopping:
             return None
-        return _HOLDING if speed <= _STANDS else -min(needed, _HARDEST)
+        if speed <= _STANDS:
+            return _HOLDING
+        return -min(needed, _HARDEST, _SOFTEST + _SOFTENING * speed)

@@ -56,7 +56,7 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     together = sharing_thread(scenario, names)
     with profiled(started, sorted(together)) as spans:
         bunches = _members(started, names, models, failures, together, spans)
-        with _noted_turns(started, bunches) as note:
+        with _noted_turns(started, bunches, spans) as note:
             endings = run_members(session, bunches, failures.report, threads, note)
     again = {ending.member.name for ending in endings if ending.again}
     for name in models.keys() - again:
@@ -128,15 +128,28 @@ def _members(
 
 
 @contextmanager
-def _noted_turns(started: Started, bunches: list[list[Member]]) -> Iterator[Callable[[str], None]]:
-    """Gives what notes whose turn it is: of a death the starter learns only that it was one."""
+def _noted_turns(
+    started: Started, bunches: list[list[Member]], spans: Spans | None
+) -> Iterator[Callable[[str], None]]:
+    """Gives what notes whose turn it is: of a death the starter learns only that it was one.
+
+    :param spans: take how long it took to find out; None: nothing does
+    """
     names = [member.name for bunch in bunches if len(bunch) > 1 for member in bunch]
     if not names:
         yield lambda name: None
         return
     with TurnWriter(names) as turns:
         started.starter.shares(turns, names)
-        yield turns.note
+        if spans is None:
+            yield turns.note
+            return
+
+        def note(name: str) -> None:
+            turns.note(name)
+            spans.turn(name)
+
+        yield note
 
 
 class _Failures:

@@ -96,15 +96,14 @@ class Drawing(NoDrawing):
         transforms = {} if TRANSFORM_TOPIC in own else {TRANSFORM_TOPIC: TRANSFORMS}
         shown = (ROAD_TOPIC, OBSTACLE_TOPIC, SCENE_TOPIC)
         self.topics = {**dict.fromkeys(shown, MARKERS), **transforms}
-        self._fresh = False
+        #: The newest message of each topic since the last time: only that is seen.
+        self._newest: dict[str, bytes] = {}
         self._objects: object = None
 
     def take(self, topic: str, data: bytes) -> None:
         """Take a message of the run; those that are not drawn are ignored."""
-        taker = self._takers.get(topic)
-        if taker is not None:
-            taker(data)
-            self._fresh = True
+        if topic in self._takers:
+            self._newest[topic] = data
 
     def begin(self) -> Iterator[tuple[str, bytes]]:
         """(topic, message) of the road.
@@ -117,9 +116,11 @@ class Drawing(NoDrawing):
 
     def draw(self, stamp_ns: int) -> Iterator[tuple[str, bytes]]:
         """(topic, message) of what has changed since the last time."""
-        if not self._fresh:
+        if not self._newest:
             return
-        self._fresh = False
+        for topic, data in self._newest.items():
+            self._takers[topic](data)
+        self._newest.clear()
         if self._picture.objects is not self._objects:
             self._objects = self._picture.objects
             yield OBSTACLE_TOPIC, self._message(self._picture.obstacles(), stamp_ns)

@@ -33,7 +33,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.summary import Summary, read_summary
 
 PROFILE_FILE = "profile.json"
-#: What a participant's thread does that no span names: the loop over the participants of a thread.
+#: What a participant's thread does that no span names.
 _LOOP = "loop"
 _WAKE_UP = "wake-up"
 _ELSEWHERE = "other process"

@@ -117,6 +117,7 @@ class ClockNode:
         timer: Callable[[], int],
     ) -> None:
         self._session = session
+        self._received = session.received
         self._settings = settings
         self._starter = starter
         self._coordinator = coordinator
@@ -285,12 +286,12 @@ class ClockNode:
         patience_s = self._patience_s()
         until = self._timer() + int(patience_s * 1e9)
         while True:
-            handled, unchanged = self._session.handled, self._unchanged
+            handled, unchanged = self._received.handled, self._unchanged
             # Time cannot move before the slowest participant does.
             slowest = "" if self._control.resting else self._coordinator.slowest()
             self._session.wait(patience_s, slowest and topics.completion(slowest))
             left_ns = until - self._timer()
-            arrived = self._session.handled - handled
+            arrived = self._received.handled - handled
             if not arrived or arrived > self._unchanged - unchanged or left_ns <= 0:
                 return
             patience_s = left_ns / 1e9
@@ -320,16 +321,17 @@ class ClockNode:
     def _report_progress(self) -> None:
         """Report how far the run is, on the console and on the topics of the run view."""
         self._time.report()
-        self._view.poll(
-            RunProgress(
-                self._system.last,
-                self._coordinator.time,
-                self._time.horizon,
-                self._coordinator.end,
-                self._control.rate,
-                self._control.resting,
+        if self._view.is_due():
+            self._view.publish(
+                RunProgress(
+                    self._system.last,
+                    self._coordinator.time,
+                    self._time.horizon,
+                    self._coordinator.end,
+                    self._control.rate,
+                    self._control.resting,
+                )
             )
-        )
 
     def _wait_for_ready(self) -> None:
         """Wait for all that take part from the start; go on without those it can spare."""

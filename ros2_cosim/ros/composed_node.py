@@ -23,6 +23,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.looks import Looks
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session
@@ -33,9 +34,6 @@ from ros2_cosim.ros.writers import ClockWriter
 CLOCK_STEP_NS = 10_000_000
 #: While the next time is further away than this, the middleware is served meanwhile [ns].
 _NEAR_NS = 2_000_000
-#: The middleware is served so often [ns of wall time]: a look at it takes some 80 us, most of which
-#: the processor is idle. Requests are answered after that time at the latest.
-_SERVED_EVERY_NS = 5_000_000
 
 
 class ComposedNode:
@@ -69,7 +67,7 @@ class ComposedNode:
         self._timer = timer
         self._chronicle = chronicle
         self._run: SequentialRun | None = None
-        self._served_ns = timer()
+        self._looks = Looks(timer())
         self._table = BlockingTable(graph, graph.participants, timer())
         # An activation that lasts keeps this process from publishing: there are no warnings.
         self._view = RunView(
@@ -153,11 +151,16 @@ class ComposedNode:
 
     def _serve(self, *, advanced: bool) -> None:
         """Handle requests; without an advance of time, wait for one."""
-        if advanced and self._timer() - self._served_ns < _SERVED_EVERY_NS:
+        if not advanced:
+            self._session.wait(0.05)
+            return
+        began = self._timer()
+        if not self._looks.is_due(began):
             self._session.raise_pending()
             return
-        self._session.wait(0.0 if advanced else 0.05)
-        self._served_ns = self._timer()
+        handled = self._session.handled
+        self._session.wait(0.0)
+        self._looks.looked(began, self._timer(), found=self._session.handled > handled)
 
     def _wait_for(self, time: int, pacer: Pacer, progress: Callable[[int], None]) -> None:
         """Let the wall clock come near a simulated time [ns], unless a request comes first."""
@@ -189,4 +192,4 @@ class ComposedNode:
             self._table.on_completion(Completion(name, done, run.reached, FOREVER, "", ()), now)
         system = SystemState(int(state), self._control.describe(run.time), self._run_id)
         rate, resting = self._control.rate, self._control.resting
-        self._view.poll(RunProgress(system, run.time, run.reached, run.end, rate, resting))
+        self._view.publish(RunProgress(system, run.time, run.reached, run.end, rate, resting))

@@ -93,7 +93,7 @@ class _Going:
 
     def __init__(self, traveller: Traveller) -> None:
         self.traveller = traveller
-        self._session = traveller.session
+        self._received = traveller.session.received
         self._course = traveller.course
         #: What is raised before that waits until it can be caught.
         self._has_begun = False
@@ -108,23 +108,23 @@ class _Going:
 
     def is_due(self, now: int) -> bool:
         """Whether there may be something for it to do."""
-        session = self._session
+        received = self._received
         return (
-            session.handled != self._seen
+            received.handled != self._seen
             or now >= self.due
-            or session.has_pending
+            or received.has_pending
             or self.pending is not None
         )
 
     def go_on(self, now: int) -> bool:
         """Let it do what there is to do; whether it has not ended."""
-        session = self._session
-        self._seen = session.handled
+        received = self._received
+        self._seen = received.handled
         try:
             pending = self.pending
             if self._has_begun:
                 try:
-                    session.raise_pending()
+                    received.raise_pending()
                 except Exception as raised:  # noqa: BLE001 - it is raised again, in the course
                     pending = raised
             self._has_begun = True

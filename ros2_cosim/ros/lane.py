@@ -372,7 +372,7 @@ class SocketLane:
         if self._own or self._behind or not self._tasks.empty():
             events = self._poll.poll(0)
         elif self.lazy and seconds > LAZY_S:
-            events = self._events(LAZY_S)
+            events = self._poll.poll(LAZY_S)
             if not events:
                 self.urge()
                 self.flush()
@@ -472,8 +472,9 @@ class SocketLane:
     def _handle(self, peer: _Peer) -> bool:
         """Handle what a peer has sent; whether more may be handled in the same wait."""
         goes_on = True
-        frames = peer.link.frames()
-        for number, stamp, seq, data in frames:
+        link = peer.link
+        while (frame := link.next()) is not None:
+            number, stamp, seq, data = frame
             if number == _NEWS:
                 self._learn(peer, json.loads(data))
                 continue
@@ -482,7 +483,6 @@ class SocketLane:
             if number in peer.alone:
                 goes_on = False
                 break
-        frames.close()
         if peer.link.is_ready:
             # It is left over, or was fetched while a message was handled.
             self._behind.add(peer)

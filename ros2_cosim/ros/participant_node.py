@@ -109,6 +109,7 @@ class ParticipantNode:
         self._startup_s = settings.startup_s
         self._timer = timer
         self._spec = graph.participants[name]
+        self._is_late = self._spec.is_late
         measure = timer if self._activations is None else self._activations.timer
         self._runtime = ParticipantRuntime(graph, name, model, measure)
         self._engine = Engine(graph, self._runtime)
@@ -443,7 +444,7 @@ class ParticipantNode:
             self._engine.enter(presence.enter_ns)
 
     def _check(self) -> None:
-        if self._spec.is_late and self._has_missed_the_run():
+        if self._is_late and self._has_missed_the_run():
             raise NotNeeded("the run is over")
         self._system.check(State.SHUT_DOWN)
 

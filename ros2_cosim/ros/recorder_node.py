@@ -106,6 +106,9 @@ class RecorderNode:
             topics.HORIZON_TYPE,
             latched,
             self._on_horizon,
+            # Time stands until the record is complete up to it. Of a system that sends nothing it
+            # always is.
+            lazy=not self._channels,
             numbers=self._on_times,
         )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)

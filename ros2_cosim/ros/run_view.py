@@ -78,10 +78,8 @@ class RunView:
         """Whether it is time for the next message."""
         return self._timer() - self._status_at >= STATUS_NS
 
-    def poll(self, progress: RunProgress) -> None:
-        """Publish what is due."""
-        if not self.is_due():
-            return
+    def publish(self, progress: RunProgress) -> None:
+        """Publish what is known now."""
         now = self._status_at = self._timer()
         counts = {name: place.activations for name, place in self._table.entries.items()}
         self._samples.append((now, max(progress.time, 0), counts))

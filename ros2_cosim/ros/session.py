@@ -9,7 +9,6 @@ A session stands on a :class:`~ros2_cosim.ros.middleware.Middleware`.
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,6 +30,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane_interface import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
 from ros2_cosim.ros.node_parameters import DESCRIPTIONS, Told, declare
+from ros2_cosim.ros.receipts import Receipts, by_numbers
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
 
@@ -105,9 +105,8 @@ class Session:
         self.timer: Callable[[], int] = self._middleware.now
         #: How often this process has taken part in the run before.
         self.repetition: int = host.repetition if host else 0
-        #: The signal that asked the process to end.
-        self.stop_signal: int | None = None
-        self._failure: Exception | None = None
+        #: What has reached this session.
+        self.received = Receipts()
         self._is_hosted = host is not None
         self._exit_code: int | None = None
         #: Whether the run begins anew, with a further session.
@@ -133,8 +132,6 @@ class Session:
         self.lane_address = ""
         self._executor_made: Executor | None = None
         self._further: list[Node] = []
-        #: Messages that have been handled.
-        self.handled = 0
         if host is not None and not waits:
             self._waiter = host
             self._lane = host._lane
@@ -235,11 +232,11 @@ class Session:
         name = inside(self.node, topic)
 
         def guarded(data: bytes) -> None:
-            self.handled += 1
+            self.received.handled += 1
             try:
                 receive(data)
-            except Exception as error:  # noqa: BLE001 - see _guarded
-                self._failure = self._failure or error
+            except Exception as error:  # noqa: BLE001 - a middleware must not see it
+                self.received.failed(error)
 
         self.node.create_subscription(kind, name, guarded, qos, raw=True)
 
@@ -272,25 +269,13 @@ class Session:
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         self._lane.reader(
             topic,
-            self._guarded(numbered or (lambda data, stamp, seq: receive(data))),
+            self.received.guarded(numbered or (lambda data, stamp, seq: receive(data))),
             latched=latched,
             lazy=lazy,
             alone=alone,
             owner=self._full_name,
-            take=None if take is None else self._guarded(take),
+            take=None if take is None else self.received.guarded(take),
         )
-
-    def _guarded(self, receive: Callable[[Any, int, int], None]) -> Callable[[Any, int, int], None]:
-        """A receiver whose errors come out of :meth:`wait`: a lane must not see them."""
-
-        def guarded(message: Any, stamp: int, seq: int) -> None:
-            self.handled += 1
-            try:
-                receive(message, stamp, seq)
-            except Exception as error:  # noqa: BLE001 - see above
-                self._failure = self._failure or error
-
-        return guarded
 
     def record_reader(
         self,
@@ -300,6 +285,7 @@ class Session:
         receive: Callable[[Any], None],
         *,
         sealed: bool = True,
+        lazy: bool = False,
         numbers: Callable[[int, int], None] | None = None,
     ) -> None:
         """Call ``receive`` with the record of each message of a topic.
@@ -309,6 +295,7 @@ class Session:
         itself by raising ``ForeignMessageError``.
 
         :param sealed: whether the seal of such a message is checked
+        :param lazy: nothing waits for what follows from it: no hurry
         :param numbers: takes the two numbers of records that travel without content on a lane
         """
         decode = CATALOGUE.codec(type_name).decode
@@ -316,7 +303,7 @@ class Session:
         checked = sealed and self._lane is None and self._is_sealed(topic)
         check = SealCheck(self._secret, topic) if checked else None
         if not topics.is_coordination(topic):
-            self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
+            self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]), lazy=lazy)
             return
 
         def take(data: bytes) -> None:
@@ -337,15 +324,10 @@ class Session:
             except ForeignMessageError as error:
                 self._refuse(topic, str(error))
 
-        def take_numbered(data: bytes, stamp: int, seq: int) -> None:
-            if data or numbers is None:
-                take(data)
-            else:
-                numbers(stamp, seq)
-
         # States are followed one by one. Of progress only the newest counts.
         alone = not topics.is_progress(topic)
-        self.reader(topic, type_name, qos, take, numbered=take_numbered, alone=alone)
+        numbered = by_numbers(take, numbers)
+        self.reader(topic, type_name, qos, take, numbered=numbered, lazy=lazy, alone=alone)
 
     def _is_sealed(self, topic: str) -> bool:
         return bool(self._secret) and topics.is_coordination(topic)
@@ -445,9 +427,14 @@ class Session:
             raise Cancelled("shutdown") from None
 
     @property
-    def has_pending(self) -> bool:
-        """Whether :meth:`raise_pending` would raise something."""
-        return self._failure is not None or self.stop_signal is not None
+    def handled(self) -> int:
+        """Messages that have been handled."""
+        return self.received.handled
+
+    @property
+    def stop_signal(self) -> int | None:
+        """The signal that asked the process to end."""
+        return self.received.stop_signal
 
     def deliver(self, writer: Writer, readers: int) -> None:
         """Wait until the readers of a latched topic have what was sent, or seem to have gone.
@@ -477,7 +464,7 @@ class Session:
 
         :param number: the signal that asked for it
         """
-        self.stop_signal = number
+        self.received.stop_signal = number
         if self._lane is not None:
             self._lane.wake()
 
@@ -486,11 +473,7 @@ class Session:
 
         :raises Cancelled: the process was asked to end
         """
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
-        if self.stop_signal is not None:
-            raise Cancelled(signal.Signals(self.stop_signal).name)
+        self.received.raise_pending()
 
     def __enter__(self) -> Session:
         return self

@@ -220,7 +220,7 @@ class Writer:
         if self._lane is not None and self._short is not None:
             numbers = self._short(record)
             if numbers is not None:
-                self._lane.send(b"", *numbers)
+                self._lane.send(b"", numbers[0], numbers[1])
                 if self._newest:
                     self._publisher.publish_newest(
                         lambda: self._sealed(self._codec.encode(stamp_ns, seq, record))

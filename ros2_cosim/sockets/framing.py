@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Generator
 from typing import NamedTuple
 
 #: Size of the content, number, stamp, sequence number.
@@ -46,6 +45,9 @@ class FrameLink:
         self._rest = memoryview(b"")
         #: Bytes that wait here.
         self.waiting = 0
+        #: Bytes that have arrived, from the place on where they have not been given, and more.
+        self._data = b""
+        self._at = 0
         self._in: list[bytes] = []
         self._have = 0
         #: So many bytes make the next frame complete.
@@ -64,7 +66,7 @@ class FrameLink:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a frame is here that :meth:`frames` gives."""
+        """Whether a frame may be here that :meth:`next` gives."""
         return self._have >= self._need
 
     def put(self, head: bytes, data: bytes) -> None:
@@ -102,7 +104,7 @@ class FrameLink:
             pass
 
     def fetch(self) -> None:
-        """Take over what has arrived; :meth:`frames` gives it."""
+        """Take over what has arrived; :meth:`next` gives it."""
         try:
             data = self._link.recv(_CHUNK)
         except BlockingIOError:
@@ -115,30 +117,31 @@ class FrameLink:
         else:
             self.has_ended = True
 
-    def frames(self) -> Generator[Frame, None, None]:
-        """The complete frames that have arrived, each once.
+    def next(self) -> Frame | None:
+        """The next complete frame that has arrived; None: none is here.
 
-        More may be fetched while they are handled: the next call gives it, and what is left if this
-        one is closed early. :attr:`is_ready` says whether that may be something.
+        More may be fetched between two calls.
         """
         if self._have < self._need:
-            return
-        data = b"".join(self._in) if len(self._in) > 1 else self._in[0]
-        self._in.clear()
-        size, at, end = len(data), 0, 0
-        head, unpack = _HEAD.size, _HEAD.unpack_from
-        try:
-            while size - at >= head:
-                length, number, stamp, seq = unpack(data, at)
-                end = at + head + length
-                if end > size:
-                    break
-                at, begin = end, at + head
-                yield Frame(number, stamp, seq, data[begin:end])
-        finally:
-            self._in.insert(0, data[at:])
-            self._have -= at
-            self._need = end - at if end > at else head
+            return None
+        if len(self._data) - self._at < self._need:
+            self._data = b"".join([self._data[self._at :], *self._in])
+            self._at = 0
+            self._in.clear()
+        data, at = self._data, self._at
+        length, number, stamp, seq = _HEAD.unpack_from(data, at)
+        begin = at + _HEAD.size
+        end = begin + length
+        if end > len(data):
+            self._need = end - at
+            # What is still missing may have been fetched already.
+            return self.next() if self._have >= self._need else None
+        self._at = end
+        self._have -= end - at
+        self._need = _HEAD.size
+        if end == len(data):
+            self._data, self._at = b"", 0
+        return Frame(number, stamp, seq, data[begin:end])
 
     def close(self) -> None:
         """Close the connection; what has been flushed still reaches the other side."""

@@ -21,6 +21,7 @@ from ros2_cosim.models.light_stop import LightStop
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.road.stop_lines import stop_lines
 from ros2_cosim.models.road.traffic_lights import GREEN, RED, network_lights
+from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.library import library_file
 from ros2_cosim.scenario.schema import load_scenario
@@ -119,6 +120,49 @@ def test_a_scene_that_does_not_look_at_lights_tells_of_none() -> None:
     scene = scene_in_town(traffic_lights=False, traffic=0)
     scene.initialise()
     assert scene.lights_ahead() == {} and scene.red_lights_passed() is None
+
+
+#: In place of the driver of the simulator: an intelligent driver with a sensor of its own.
+ANOTHER_DRIVER = """
+include: [{town}]
+scene: {{map: {map}, vehicles: {{leader: {{driver: null}}}}}}
+participants:
+  world: {{inputs: {{control/leader: {{from: lead.control, delayed: true}}}}}}
+  lead_sensor:
+    model: object_sensor
+    period: 40ms
+    parameters: {{ego: leader}}
+    inputs:
+      odometry/leader: world.odometry/leader
+      odometry/follower1: world.odometry/follower1
+      odometry/follower2: world.odometry/follower2
+      static_objects: world.static_objects
+      traffic: world.traffic
+    outputs: {{objects: {{type: ros2_cosim/msg/ObjectList, topic: /leader/objects}}}}
+  lead:
+    model: cacc_controller
+    activation: {{any: [objects]}}
+    parameters: {{law: idm, set_speed: 6.0, time_gap: 1.2}}
+    inputs:
+      objects: lead_sensor.objects
+      odometry: world.odometry/leader
+      acceleration: world.acceleration/leader
+      light: world.light/leader
+    outputs: {{control: {{type: ros2_cosim/msg/ControlCommand, topic: /leader/control}}}}
+"""
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_the_leader_may_have_another_driver(obeys: bool, tmp_path: Path) -> None:
+    """It obeys lights as soon as it is told of them."""
+    path = tmp_path / "another.yaml"
+    town = library_file("town")
+    text = ANOTHER_DRIVER.format(town=town, map=town.parents[1] / "town.xodr")
+    path.write_text(text if obeys else text.replace("      light: world.light/leader\n", ""))
+    scenario = load_scenario(path, ["duration=20s"])
+    summary = run_inproc(scenario, tmp_path / "out", record=False)
+    verdicts = {verdict.name: verdict.passed for verdict in summary.verdicts}
+    assert verdicts["no_collision"] and verdicts["red_lights_passed"] is obeys
 
 
 def test_the_library_has_the_verdict() -> None:

@@ -337,7 +337,7 @@ def test_without_friction_a_car_slides_on(world: Any, spawn: Any) -> None:
         physics.wheels = wheels
         car.apply_physics_control(physics)
         car.set_target_velocity(carla.Vector3D(25.0, 0.0, 0.0))
-        car.apply_control(carla.VehicleControl(brake=1.0, steer=0.5))
+        car.apply_control(carla.VehicleControl(brake=1.0, steer=0.25))
     assert smooth.get_physics_control().wheels[0].tire_friction == 0.0
     _run(world, 60)
     velocity, turn = smooth.get_velocity(), smooth.get_angular_velocity().z

@@ -218,3 +218,21 @@ def test_a_ray_through_two_cars_meets_both_in_order() -> None:
     assert [
         h.label for h in all_between(scene, Vector(110.0, 5.0, 5.0), Vector(110.0, 5.0, -5.0))
     ] == [14, ROADS]
+
+
+@pytest.mark.parametrize("kind", ["sensor.lidar.ray_cast", "sensor.lidar.ray_cast_semantic"])
+def test_a_lidar_looks_straight_down(kind: str) -> None:
+    """As ``check_lidar_bb.py`` of CARLA wants it: channels from -90 to 90 degrees."""
+    bench = Bench()
+    pose = Transform(Vector(300.0, 5.25, 12.0), Rotation())
+    options = {"channels": 19, "upper_fov": 90, "lower_fov": -90, "points_per_second": 19_000}
+    if kind == "sensor.lidar.ray_cast":
+        options["dropoff_general_rate"] = 0
+    sensor = bench.sensor(kind, pose, range=50, **options)
+    bench.run(1)
+    payload = bench.messages[sensor][0][HEADER:]
+    counts = np.frombuffer(payload[8 : 8 + 4 * 19], "<u4")
+    assert counts[18] == 20 and counts[0] == 0, "the lowest meets the road"
+    size = 16 if kind == "sensor.lidar.ray_cast" else 24
+    last = np.frombuffer(payload[-size:], "<f4")
+    assert abs(last[2] + 12.0) < 0.05 and abs(last[0]) < 0.1 and abs(last[1]) < 0.1

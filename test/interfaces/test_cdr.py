@@ -312,6 +312,16 @@ def test_long_sequences_are_packed_in_chunks() -> None:
     assert codec.decode(memoryview(codec.encode(5, 6, record)))[2] == record
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_numbers_may_come_as_any_sequence(kind: Any) -> None:
+    name = "ros2_cosim/msg/PlatoonStatus"
+    codec = catalogue.codec(name)
+    make = catalogue.record(name)
+    whole = make(0.5, 1, True, (1.0, 2.0, 3.0), (4.0,))
+    given_so = make(0.5, 1, True, kind([1.0, 2.0, 3.0]), kind([4.0]))
+    assert codec.encode(5, 6, given_so) == codec.encode(5, 6, whole)
+
+
 def test_fixed_layouts_have_no_pieces_of_varying_length() -> None:
     codec = catalogue.codec("ros2_cosim/msg/ControlCommand", frame_id="map")
     assert len(codec.encode(0, 0, ControlCommand(0.0, 0.0, 0.0, 0.0))) == 4 + 16 + 8 + 32

@@ -275,3 +275,22 @@ def test_every_machine_gives_the_same_motion() -> None:
                             vehicle.yaw_rate)
             )  # fmt: skip
     assert digest.hexdigest() == "51cfd29111f89c476cd1b07b3d9740e4e4c56c01369404ac6191d4ffa42f73b5"
+
+
+@pytest.mark.parametrize("speed", [28.0, 45.0])
+@pytest.mark.parametrize("steer", [0.2, 0.4, 1.0])
+def test_a_spin_makes_no_energy(speed: float, steer: float) -> None:
+    """Light vehicles on tyres that hold more than gravity spin when they are steered hard."""
+    bounded = True
+    for mass, inertia, base in ((245.0, 60.0, 1.4), (515.0, 150.0, 1.3), (1650.0, 2700.0, 2.8)):
+        p = dataclasses.replace(
+            SEDAN, mass=mass, yaw_inertia=inertia, front_axle=0.49 * base, rear_axle=0.51 * base,
+            max_power=85.0 * mass, max_drive_force=4.5 * mass, max_brake_force=10.0 * mass,
+            max_steer_angle=1.22, max_steer_rate=3.05, lateral_grip=3.5,
+        )  # fmt: skip
+        car = Vehicle(p, speed=speed)
+        for _ in range(1500):
+            car.step(0.01, ActuatorCommand(throttle=1.0, steer=steer))
+            now = math.hypot(car.vx, car.vy)
+            bounded = bounded and now < max(speed, p.max_speed) + 0.5 and abs(car.yaw_rate) < 60.0
+    assert bounded

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rosbags.interfaces import ConnectionExtRosbag2, QosDurability
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
@@ -118,7 +119,8 @@ def test_what_a_viewer_gets_late_is_latched(drawn: Path) -> None:
         latched = {
             connection.topic
             for connection in reader.connections
-            if connection.ext.offered_qos_profiles[0].durability.name == "TRANSIENT_LOCAL"
+            if isinstance(connection.ext, ConnectionExtRosbag2)
+            and connection.ext.offered_qos_profiles[0].durability is QosDurability.TRANSIENT_LOCAL
         }
     assert latched & DERIVED == {"/visualization/road", "/visualization/obstacles"}
     assert (drawn / "view.rviz").is_file() and (drawn / "foxglove.json").is_file()

@@ -169,6 +169,25 @@ def test_what_no_span_names_is_told(tmp_path: Path) -> None:
     assert data["processes"]["third"]["loop"] == pytest.approx(97 / 197, abs=1e-4)
 
 
+def test_to_find_out_whose_turn_it_is_is_named(tmp_path: Path) -> None:
+    two_processes(tmp_path)
+    us = Clock()
+    shared = Spans("third", ["c", "d"], us)
+    us.us = 50
+    shared.turn("c")  # nothing has been noted before: no gap is known
+    activation(us, shared, "c", 0, 1, 2, 3, 4, 90)
+    us.us = 96
+    shared.turn("d")
+    activation(us, shared, "d", 96, 97, 98, 99, 100, 190)
+    us.us = 197
+    shared.turn("")
+    shared.save(tmp_path / "profile")
+    data = read_profile(tmp_path).as_data()
+    assert data["processes"]["third"]["turn"] == pytest.approx(6 / 190, abs=1e-4)
+    assert data["processes"]["third"]["loop"] == 0.0
+    assert data["participants"]["d"]["turn"] == 6.0
+
+
 def test_the_command_prints_and_writes_it(tmp_path: Path) -> None:
     two_processes(tmp_path)
     trace = tmp_path / "trace.json"

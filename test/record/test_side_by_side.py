@@ -66,6 +66,9 @@ def test_figures_verdicts_settings_and_charts_of_three_runs(
     settings = table_after(document, "Settings that differ")
     law = ['"ploeg_cacc"', '"path_cacc"', '"ploeg_cacc"']
     assert settings["participants.cacc1.parameters.law"] == law
+    (folded,) = document.iterfind(".//details")
+    assert folded.find("summary").text == f"{len(settings)} settings"
+    assert ("open" in folded.attrib) is (len(settings) <= 12)
     headings = [node.text for node in document.iterfind(".//h2")]
     assert {"Speeds", "Gaps", "Controller mode", "Time gap kept"} <= set(headings)
     text = page.read_text()

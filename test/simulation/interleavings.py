@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from support.behaviours import Plain
 
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.activation import Count
@@ -46,6 +47,7 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.progress import ProgressTopics
 from ros2_cosim.ros.time_topics import TimeTopics
+from ros2_cosim.ros.writers import Writer
 
 PERIOD = 10
 NAMES = ("a", "b", "c")
@@ -174,39 +176,48 @@ def small_systems(size: int, every: int = 1) -> Iterator[SmallSystem]:
 
 
 class _Stub:
-    """A session whose writers keep what is sent."""
+    """A session, its node and its publishers: they keep what is sent.
 
-    def __init__(self) -> None:
+    :param decode: makes of bytes what is kept
+    """
+
+    def __init__(self, decode: Callable[[bytes], Any] = lambda data: data) -> None:
         self.sent: list[Any] = []
         self.node = self
+        self._decode = decode
 
-    def writer(self, *_: Any) -> Any:
-        """Itself is the writer."""
-        return self
+    def writer(self, topic: str, type_name: str, qos: Any, short: Any = None) -> Writer:
+        """Make a writer whose records are kept."""
+        codec = CATALOGUE.codec(type_name)
+        node: Any = _Stub(lambda data: codec.decode(data)[2])
+        node.sent = self.sent
+        return Writer(node, topic, codec, qos)
 
     def get_namespace(self) -> str:
         """The root."""
         return "/"
 
     def create_publisher(self, *_: Any, event_callbacks: Any, **__: Any) -> Any:
-        """Itself is the publisher of ``/clock``, which has a subscription."""
-        event_callbacks.matched(SimpleNamespace(current_count=1))
+        """Itself is the publisher, which has a subscription."""
+        if event_callbacks is not None:
+            event_callbacks.matched(SimpleNamespace(current_count=1))
         return self
+
+    def get_subscription_count(self) -> int:
+        """One: what is sent is kept."""
+        return 1
 
     def urge(self) -> None:
         """Everything leaves at once."""
 
-    def send(self, record: Any) -> None:
-        """Keep a record."""
-        self.sent.append(record)
-
     def publish(self, data: bytes) -> None:
-        """Keep a message of ``/clock``."""
-        self.sent.append(data)
+        """Keep a message."""
+        self.sent.append(self._decode(data))
 
     def taken(self) -> list[Any]:
         """What was sent since the last call."""
-        sent, self.sent = self.sent, []
+        sent = list(self.sent)
+        self.sent.clear()
         return sent
 
 

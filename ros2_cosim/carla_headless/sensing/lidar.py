@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _MAX_CHANNELS, _MAX_POINTS = 1024, 20_000_000
 _MOST_RAYS = 2_000_000  # in a message, about 200 bytes each while it is made
 _MAX_RANGE = 10_000.0  # m
-_STEEPEST = 89.0  # deg
+# A ray straight up or down has no azimuth: it is sent so steep [deg].
+_STEEPEST = 89.9
+_UPRIGHT = 90.0
 
 
 class Lidar(Device):
@@ -39,12 +41,13 @@ class Lidar(Device):
         self._range = self.within("range", 0.0, _MAX_RANGE)
         self._frequency = self.within("rotation_frequency", 0.0, 1000.0)
         self._field = radians(self.within("horizontal_fov", 0.1, 360.0))
-        upper = self.within("upper_fov", -_STEEPEST, _STEEPEST)
-        lower = self.within("lower_fov", -_STEEPEST, _STEEPEST)
+        upper = self.within("upper_fov", -_UPRIGHT, _UPRIGHT)
+        lower = self.within("lower_fov", -_UPRIGHT, _UPRIGHT)
         if lower > upper:
             raise ValueError(f"'lower_fov': found {lower:g}; allowed is at most {upper:g}")
         step = (upper - lower) / (self._channels - 1) if self._channels > 1 else 0.0
-        angles = [radians(upper - i * step) for i in range(self._channels)]
+        wanted = (upper - i * step for i in range(self._channels))
+        angles = [radians(min(_STEEPEST, max(-_STEEPEST, angle))) for angle in wanted]
         self._pitch_sin, self._pitch_cos = sincos(np.array(angles))
         # Rows of the grid rise; channels fall.
         self._slopes = np.array([tan(angle) for angle in reversed(angles)])

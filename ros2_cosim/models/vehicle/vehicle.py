@@ -33,6 +33,8 @@ _LATERAL_RESERVE: Final = 0.2
 _LEAST_LOAD: Final = 0.05  # of the weight, on each axle
 # A vehicle whose wheels hardly touch the ground is beyond this model.
 _LEAST_PRESSED: Final = 0.1
+# A vehicle that turns faster than this [rad/s] spins.
+_SPIN: Final = 3.0
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
 
 
@@ -231,8 +233,12 @@ class Vehicle:
                 h, vx, vy, yaw_rate, wheel, cosine_steer, grip, lateral_share
             )
         coupling = 0.5 * (yaw_rate * vy + new_rate * new_vy)
+        outside = pushing
         pushing += mass * coupling - front_force * sine_steer
         new_vx = _advance_speed(vx, pushing, resisting, mass, h)
+        if new_rate > _SPIN or new_rate < -_SPIN:
+            kept = self._kept_in_spin(h, outside, new_vx, new_vy, new_rate)
+            new_vx, new_vy, new_rate = kept * new_vx, kept * new_vy, kept * new_rate
 
         # A vehicle that stops within the step only rolls until then.
         rolled = 0.5 * (vx + new_vx) * h
@@ -249,6 +255,26 @@ class Vehicle:
         self.ax = (new_vx - vx) / h - coupling
         self.ay = (new_vy - vy) / h + 0.5 * (yaw_rate * vx + new_rate * new_vx)
         self.vx, self.vy, self.yaw_rate = new_vx, new_vy, new_rate
+
+    def _kept_in_spin(
+        self, h: float, outside: float, new_vx: float, new_vy: float, new_rate: float
+    ) -> float:
+        """The share of a spinning vehicle's motion that is left: by itself it gains nothing.
+
+        Tyres that slide take energy; only what pulls from outside gives some. The body turns so far
+        in a substep that the integration would let its speed grow without a bound.
+
+        :param outside: drive, slope and air [N]
+        """
+        p = self.parameters
+        vx, vy, rate = self.vx, self.vy, self.yaw_rate
+        pull = (outside if outside > 0.0 else -outside) + (
+            self._sideways if self._sideways > 0.0 else -self._sideways
+        )
+        had = p.mass * (vx * vx + vy * vy) + p.yaw_inertia * rate * rate
+        has = p.mass * (new_vx * new_vx + new_vy * new_vy) + p.yaw_inertia * new_rate * new_rate
+        most = had + 2.0 * pull * sqrt(vx * vx + vy * vy) * h
+        return 1.0 if has <= most else sqrt(most / has)
 
     def _pressed(self) -> float:
         """The load on a road with cross fall, of that on a level one: a bank presses in a curve."""

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the recorder wants to know how far the run may go."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.wiring import Wiring
+from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.record.results import NoBag
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.lane import SocketLane
+from ros2_cosim.ros.recorder_node import RecorderNode
+from ros2_cosim.ros.session import Session
+from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
+
+SECRET = "0" * 32
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_only_a_recorder_with_nothing_to_record_lets_the_horizon_wait(
+    ros_domain: int, sends: bool
+) -> None:
+    port = OutputPort("out", codec=CATALOGUE.codec("ros2_cosim/msg/ControlCommand"))
+    graph = Graph([ParticipantSpec("a", 10, outputs=(port,) * sends)], [])
+    wiring = Wiring.of(graph, lambda participant, port: f"/{participant}/{port}")
+    with Switchboard(SECRET) as board, Session("recorder", []) as session:
+        session._secret = SECRET
+        session.join_lane(board.address)
+        RecorderNode(session, wiring, sink=NoBag(), quantum_ns=1, timer=time.monotonic_ns)
+        clock = SocketLane(CallerEnd(board.address, SECRET), "/clock")
+        horizon = clock.writer(topics.HORIZON, latched=True)
+        deadline = time.monotonic() + 60.0
+        while not horizon.peers and time.monotonic() < deadline:
+            session.wait(0.01)
+            clock.spin_once(0.01)
+        assert list(horizon.peers.values()) == [not sends]
+        clock.close()
