@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.road import RoadNetwork, driving_direction
 
 SPACING = 50.0
 """Between two places of a lane [m]."""
@@ -22,6 +22,9 @@ _MARGIN = 30.0  # m, from the ends of a road
 _CLEAR = 100.0  # m, from a static object in the same lane, and to the end of the lane
 _HOP = 25.0  # m, when following a lane
 _MAX_HOPS = 2000
+# Before a bend that a vehicle cannot brake for, or hold sideways [m/s^2], none starts.
+_BRAKING, _SIDEWAYS = 8.0, 9.0
+_BEND_STEP = 4.0  # m, between the places where a bend is looked at
 _DEFAULT_SPEED = 14.0  # m/s, where neither the road nor the scene names one
 _SLOWEST, _FASTEST = 0.8, 1.0  # of the speed limit
 #: Blueprint and the dynamics that its driver assumes.
@@ -52,6 +55,9 @@ def place_traffic(network: RoadNetwork, parameters: SceneParameters) -> list[Veh
             f"scene: traffic={parameters.traffic}; outside the lanes of the scene's vehicles this "
             f"map has room for {len(places)}"
         )
+    usable = [p for p in places if _can_slow(network, p, _usual_speed(network, parameters, p))]
+    if len(usable) >= parameters.traffic:
+        places = usable
     stream = RandomStream(parameters.traffic_seed, "traffic", "placement")
     specs = []
     for number in range(1, parameters.traffic + 1):
@@ -113,6 +119,22 @@ def _goes_on(network: RoadNetwork, place: _Place) -> bool:
             return False
     ahead = network.advance(*place, _CLEAR + _JITTER)
     return network.advance(*ahead, 1.0) != ahead
+
+
+def _can_slow(network: RoadNetwork, place: _Place, speed: float) -> bool:
+    """Whether a vehicle that starts at a speed can drive the bends ahead."""
+    reach = speed * speed / (2.0 * _BRAKING) + _JITTER
+    for stretch in network.lane_ahead(*place, reach):
+        direction = driving_direction(stretch.lane_id)
+        for index in range(int(stretch.length / _BEND_STEP)):
+            along = (index + 0.5) * _BEND_STEP
+            s = stretch.s + direction * along
+            t = network.lane_centre(stretch.road_id, stretch.lane_id, s)
+            ahead = max(stretch.way + along - _JITTER, 0.0)
+            square = speed * speed - 2.0 * _BRAKING * ahead
+            if abs(network.curvature(stretch.road_id, s, t)) * square > _SIDEWAYS:
+                return False
+    return True
 
 
 def _way(network: RoadNetwork, road: int, lane: int, s: float) -> set[tuple[int, int]]:

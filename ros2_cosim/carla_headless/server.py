@@ -144,7 +144,7 @@ class Server:
                 maps,
                 self._streams.port,
                 self._publish,
-                self._streams.wanted,
+                self._wanted,
                 seed=seed,
                 step_s=1.0 / rate_hz,
             )
@@ -223,6 +223,12 @@ class Server:
 
         connection = TcpConnection(self._reactor, sock, _discard, closed)
         self._reserved_clients[connection] = None
+
+    def _wanted(self, stream_id: int) -> bool:
+        """Whether what a stream would have is worth computing: not, if all would miss it."""
+        if self.simulation.settings.synchronous_mode:
+            return self._streams.wanted(stream_id)
+        return self._streams.takes(stream_id)
 
     def _publish(self, stream_id: int, message: bytes) -> None:
         wait = self.simulation.settings.synchronous_mode

@@ -104,6 +104,10 @@ class StreamServer:
         """Whether a client listens to the stream."""
         return bool(self.subscribers.get(stream_id))
 
+    def takes(self, stream_id: int) -> bool:
+        """Whether a client would get what is published without ``wait``."""
+        return any(not subscriber.congested for subscriber in self.subscribers.get(stream_id, ()))
+
     def publish(self, stream_id: int, message: bytes, wait: bool) -> None:
         """Send ``message`` to every subscriber; without ``wait`` congested ones miss it."""
         subscribers = self.subscribers.get(stream_id)

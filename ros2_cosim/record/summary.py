@@ -232,6 +232,11 @@ def read_summary(run_dir: Path) -> Summary:
     path = Path(run_dir) / SUMMARY_FILE
     try:
         data = read_record(path)
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"{path} cannot be read: there is none; no run has reached its end there (cosim diff "
+            "and cosim replay --into read what its bag holds)"
+        ) from None
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:

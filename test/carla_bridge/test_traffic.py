@@ -123,3 +123,23 @@ def test_wrong_numbers_in_a_scenario(
 ) -> None:
     with pytest.raises(ConfigurationError, match=expected):
         build_model(world_scenario(ports, **parameters), "world", "inproc")
+
+
+def test_nothing_starts_before_a_bend_that_it_cannot_brake_for() -> None:
+    """108 km/h on the straight; the bend behind it holds 13 m/s at 9 m/s^2."""
+    lanes = "".join(
+        f'<lane id="-{n}" type="driving"><width sOffset="0" a="4" b="0" c="0" d="0"/></lane>'
+        for n in (1, 2, 3)
+    )
+    road = RoadNetwork.from_xodr(f"""<OpenDRIVE><header/>
+<road name="r" length="2050" id="1" junction="-1"><type s="0" type="rural">
+<speed max="30" unit="m/s"/></type><planView>
+<geometry s="0" x="0" y="0" hdg="0" length="1500"><line/></geometry>
+<geometry s="1500" x="1500" y="0" hdg="0" length="50"><arc curvature="0.05"/></geometry>
+<geometry s="1550" x="1511.97" y="36.02" hdg="2.5" length="500"><line/></geometry></planView>
+<lanes><laneSection s="0"><center><lane id="0" type="none"/></center><right>{lanes}</right>
+</laneSection></lanes></road></OpenDRIVE>""")
+    starts = [spec.s for spec in place_traffic(road, platoon(traffic=60))]
+    way = (30.0 * 30.0 - 9.0 * 20.0) / (2.0 * 8.0)
+    assert not [s for s in starts if 1500.0 - way + 12.0 < s < 1545.0]
+    assert [s for s in starts if s < 1400.0] and [s for s in starts if s > 1560.0]

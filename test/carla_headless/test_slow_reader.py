@@ -14,7 +14,7 @@ import msgpack
 import pytest
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless import streaming
+from ros2_cosim.carla_headless import simulation, streaming
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.server import Server
 from ros2_cosim.carla_headless.wire_types import Transform, Vector
@@ -130,3 +130,30 @@ def test_asynchronous_mode_skips_messages_for_a_slow_reader(server: Server) -> N
     frames = _frames(stream, latest)
     assert frames == sorted(set(frames))
     assert len(frames) < frames[-1] - frames[0] + 1
+
+
+def test_nothing_is_computed_for_readers_that_would_miss_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[int] = []
+    pack = simulation.pack_world
+
+    def counted(*arguments: Any) -> bytes:
+        packed.append(arguments[0])
+        return pack(*arguments)
+
+    monkeypatch.setattr(simulation, "pack_world", counted)
+    caller = _Caller(server.port)
+    stream = _subscribe(caller)
+    caller.call("set_episode_settings", [False, False, [True, 0.0005], *_SYNCHRONOUS[3:]])
+    # It reads nothing: at some time the buffers are full, and the world goes on without snapshots.
+    looks = []
+    for _ in range(100):
+        frame = caller.call("tick_cue")
+        while caller.call("tick_cue") < frame + 100:
+            pass
+        looks.append(len(packed))
+        if looks[-2:-1] == looks[-1:]:
+            break
+    assert looks[0] > 0 and looks[-1] == looks[-2]
+    stream.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.played_stories import NOTHING, PERIOD, begins, figures, marker, played
 from support.xosc_files import (
     at,
     by_entity,
@@ -18,7 +19,6 @@ from support.xosc_files import (
     private,
     speed,
     teleport,
-    written,
 )
 
 from ros2_cosim.kernel.errors import RunError
@@ -26,42 +26,10 @@ from ros2_cosim.models.speed_profiles import SpeedCourse
 from ros2_cosim.openscenario.motion import speed_profile
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import Dynamics, compare
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.scenario_error import ScenarioError
 
-#: A period of the storyboard [s]: what is seen of a time is so much later at most.
-PERIOD = 0.02
 #: So long a run goes on when it is to end [s].
 LATENCY = 0.5
-
-
-def played(tmp_path: Path, text: str, *overrides: str) -> Summary:
-    path = written(tmp_path, text)
-    request = RunRequest(path, set=overrides, shape="inproc", out=tmp_path / "run", record=False)
-    return run_request(request)
-
-
-def figures(summary: Summary) -> dict[str, Any]:
-    assert summary.figures is not None
-    return summary.figures["storyboard"]
-
-
-def begins(summary: Summary) -> dict[str, float]:
-    """Event -> when it began first [s]."""
-    found: dict[str, float] = {}
-    for time, name in figures(summary)["events"]:
-        found.setdefault(name, time)
-    return found
-
-
-NOTHING = private("<VisibilityAction graphics='true' sensors='true' traffic='true'/>")
-
-
-def marker(name: str, start: str, times: int = 1) -> str:
-    """An event without effect, which shows when its trigger fires."""
-    return event(name, NOTHING, start, times=times)
 
 
 def when_slower(value: float, name: str = "A", edge: str = "none", delay: float = 0.0) -> str:

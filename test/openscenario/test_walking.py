@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.played_stories import PERIOD, begins, marker, played
 from support.xosc_files import (
     HIGHWAY,
     at,
@@ -17,7 +18,6 @@ from support.xosc_files import (
     private,
     speed,
     teleport,
-    written,
 )
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
@@ -28,12 +28,8 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.interfaces.simulator import MapChoice
 from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.scenario_error import ScenarioError
 
-PERIOD = 0.02
 WALKER = '<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>'
 #: Beside the right lane, looking across the road.
 CURB = '<LanePosition roadId="1" laneId="-3" s="160"><Orientation h="1.5707963"/></LanePosition>'
@@ -43,22 +39,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.Withou
 
 def start(place: str = CURB, pace: str = "0") -> str:
     return f'<Private entityRef="P">{teleport(place)}{speed(pace)}</Private>'
-
-
-def played(tmp_path: Path, text: str, *, shape: str = "inproc", record: bool = False) -> Summary:
-    path = written(tmp_path, text)
-    out = tmp_path / shape
-    return run_request(RunRequest(path, shape=shape, out=out, record=record))
-
-
-def begins(summary: Summary) -> dict[str, float]:
-    assert summary.figures is not None
-    return {name: time for time, name in summary.figures["storyboard"]["events"]}
-
-
-def marker(name: str, start_trigger: str) -> str:
-    nothing = private("<VisibilityAction graphics='true' sensors='true' traffic='true'/>")
-    return event(name, nothing, start_trigger)
 
 
 def vertex(place: str, time: float | None = None) -> str:

@@ -106,7 +106,10 @@ def test_vehicles_are_named_from_the_front(platoon_run: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (lambda run: (run / "summary.json").unlink(), "summary.json cannot be read"),
+        (
+            lambda run: (run / "summary.json").unlink(),
+            "summary.json cannot be read: there is none; no run has",
+        ),
         (lambda run: shutil.rmtree(run / "bag"), "no bag at"),
         (lambda run: (run / "activations.json").write_text("[1]"), "activation times"),
         (lambda run: (run / "activations.json").write_text('{"a": ["x"]}'), "activation times"),

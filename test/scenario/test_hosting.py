@@ -55,8 +55,8 @@ def test_those_with_one_process_are_started_as_one() -> None:
 def test_what_paced_runs_need_reaches_the_process() -> None:
     left = planned(made(HALVES), rate=2.0, hard=True, arrivals=Path("a.json"))["left"]
     assert {k: left.parameters[k] for k in ("rate", "hard", "arrivals")} == {
-        "rate": "2.0",
-        "hard": "true",
+        "rate": 2.0,
+        "hard": True,
         "arrivals": "a.json",
     }
 
