@@ -66,6 +66,18 @@ def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> It
         yield from _read_own(path, start, stop)
 
 
+def read_growing(
+    bag: Path, start: int | None = None, stop: int | None = None
+) -> Iterator[BagMessage]:
+    """The messages of a bag of this suite that a run may still be writing, up to its last chunk.
+
+    :param start, stop: see :func:`read_bag`
+    :raises ProtocolError: the bag is damaged
+    """
+    for path in storage_files(bag):
+        yield from _read_own(path, start, stop, growing=True)
+
+
 def _check_complete(bag: Path) -> None:
     if not (bag / METADATA_FILE).is_file():
         find_storage(bag)
@@ -121,8 +133,13 @@ def _declared(path: Path) -> dict[str, TopicType]:
     return found
 
 
-def _read_own(path: Path, start: int | None, stop: int | None) -> Iterator[BagMessage]:
-    """The messages of a file that this suite has written: they lie in their order."""
+def _read_own(
+    path: Path, start: int | None, stop: int | None, *, growing: bool = False
+) -> Iterator[BagMessage]:
+    """The messages of a file that this suite has written: they lie in their order.
+
+    :param growing: it need not be whole
+    """
     schemas: dict[int, str] = {}
     topics: dict[int, tuple[str, str]] = {}
     whole_to = 0
@@ -141,7 +158,8 @@ def _read_own(path: Path, start: int | None, stop: int | None) -> Iterator[BagMe
             topics[part.id] = part.topic, schemas.get(part.schema, "")
         elif isinstance(part, End):
             return
-    raise ProtocolError(f"{path} is damaged: cut off behind byte {whole_to}")
+    if not growing:
+        raise ProtocolError(f"{path} is damaged: cut off behind byte {whole_to}")
 
 
 def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagMessage]:

@@ -22,7 +22,8 @@ from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.run.control import Visit, WhichRun, find_run
+from ros2_cosim.record.results import BAG
+from ros2_cosim.run.control import Visit, WhichRun, current_output, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.changes import changeable, changed, recorded_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -38,7 +39,8 @@ from ros2_cosim.vds.controllable import (
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import ChangeTarget
-from ros2_cosim.web.records_view import Footprint, RecordsView
+from ros2_cosim.web.recorded_past import RecordedPast
+from ros2_cosim.web.records_view import Footprint, History, RecordsView
 from ros2_cosim.web.road_lines import road_lines, sectors
 from ros2_cosim.web.server_world import server_world
 from ros2_cosim.web.world_view import WithWorld
@@ -242,6 +244,7 @@ def page_of(
     world: WithWorld | None,
     changes: ChangeTarget,
     *,
+    history: Callable[[], History] | None = None,
     number: int = 0,
     starts: bool = False,
 ) -> DataPortApi:
@@ -249,6 +252,7 @@ def page_of(
 
     :param view: the picture that is made of the messages
     :param world: the same with what the run's server shows; None: it has none
+    :param history: what a page that is opened late has missed; None: what the view has heard
     :param number: tells the page this run from those before it
     :param starts: whether the page starts runs
     """
@@ -258,7 +262,7 @@ def page_of(
         world or view,
         lines=road_lines(scenario),
         sectors=sectors(scenario),
-        history=view.history,
+        history=history or view.history,
         number=number,
         starts=starts,
         camera=world.camera if world is not None else lambda number: None,
@@ -295,7 +299,10 @@ def show(
     view, control = RecordsView(footprints(scenario)), RequestedControl()
     server = server_world(scenario)
     world = None if server is None else WithWorld(view, server.picture, server.camera)
-    api = page_of(scenario, control, view, world, RequestedChanges(scenario, run.output, control))
+    changes = RequestedChanges(scenario, run.output, control)
+    topics = {port.topic: (port.type, port.vehicle) for port in shown_ports(scenario)}
+    past = RecordedPast(lambda: current_output(run) / BAG, topics, view)
+    api = page_of(scenario, control, view, world, changes, history=past.history)
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
     requester = _Requester(session, control, tell)

@@ -44,6 +44,11 @@ _PATIENCE = 50
 #: Rows of the history are so far apart [ns of simulated time], and so many are kept: 30 s.
 _APART_NS = 100_000_000
 _KEPT = 300
+REMEMBERED_NS = _APART_NS * _KEPT
+
+
+History = dict[str, list[tuple[float | None, ...]]]
+"""Vehicle -> rows: time [s], then what ``HISTORY`` names."""
 
 
 class RecordsView:
@@ -102,10 +107,17 @@ class RecordsView:
                     for o in record.objects
                 )
 
-    def history(self) -> dict[str, list[tuple[float | None, ...]]]:
+    def history(self) -> History:
         """Vehicle -> rows of ``HISTORY`` of the last 30 s, for a page that is opened late."""
         with self._lock:
             return {name: list(rows) for name, rows in self._past.items()}
+
+    def beginning(self) -> RecordsView:
+        """Another view of the same vehicles and objects, which has heard of nothing else."""
+        other = RecordsView(self._vehicles)
+        with self._lock:
+            other._boxes = self._boxes
+        return other
 
     def picture(self) -> dict[str, Any]:
         """The vehicles that have sent a pose."""

@@ -17,9 +17,11 @@ import pytest
 from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_environment
 from support.controlled_run import Controlled
 
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.run_control import Command, Request
+from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.scenario.changes import recorded_changes
@@ -32,6 +34,7 @@ from ros2_cosim.web.dashboard import (  # noqa: E402
     footprints,
     shown_ports,
 )
+from ros2_cosim.web.records_view import RecordsView  # noqa: E402
 
 
 class Page:
@@ -70,6 +73,12 @@ class Page:
         asked = urllib.request.Request(f"{self.url}api/changes", data, kind)
         with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
             return {each["path"]: each["value"] for each in json.load(answer)["changes"]}
+
+    def history(self) -> dict[str, list[list[float | None]]]:
+        """What a page that is opened late gets: vehicle -> rows, time first."""
+        with urllib.request.urlopen(f"{self.url}api/history", timeout=HANG_S) as answer:
+            found: dict[str, list[list[float | None]]] = json.load(answer)["vehicles"]
+        return found
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first picture that meets a condition."""
@@ -204,3 +213,55 @@ def test_requests_are_those_of_the_run_control() -> None:
     control.end()
     assert control.status().state == "ended"
     assert State.PAUSED < State.STOPPING
+
+
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_a_dashboard_that_is_started_late_has_the_history_of_the_run(
+    shape: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=10s")
+    with user_environment(tmp_path / "log") as environment:
+        with Running(environment, *arguments) as running:
+            control(environment, "until", "6s")
+            page = Page(environment)
+            page.until(lambda p: p["run"]["state"] == "paused")
+            control(environment, "until", "8s")
+            names = ["leader", "follower1", "follower2"]
+            page.until(lambda p: [v["name"] for v in p["vehicles"]] == names)
+            history = page.history()
+            control(environment, "resume")
+            assert running.result().code == 3
+        page.process.communicate(timeout=HANG_S)
+    view = RecordsView(footprints(load_scenario(PLATOON)))
+    places = {port.topic: port for port in shown_ports(load_scenario(PLATOON))}
+    for message in read_bag(output / "bag"):
+        port = places.get(message.topic)
+        if port is not None:
+            stamp, _, record = CATALOGUE.codec(port.type).decode(message.data)
+            view.take(port.vehicle, record, stamp)
+    recorded = {name: dict(map(_timed, rows)) for name, rows in view.history().items()}
+    assert list(history) == names
+    for name, rows in history.items():
+        times = [row[0] or 0.0 for row in rows]
+        assert times == sorted(set(times)) and times[-1] > 6.0
+        # Before its start as well: all that the run had recorded.
+        before = {time: row[1:] for time, row in zip(times, rows, strict=True) if time < 5.0}
+        assert before == {time: row for time, row in recorded[name].items() if time < 5.0}
+        assert len(before) == 49 and min(before) == 0.1
+
+
+def control(environment: dict[str, str], *words: str) -> None:
+    """Give a command to the run, as soon as there is one; it is done when this returns."""
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "control", *words]
+    command += ["--domain", environment["ROS_DOMAIN_ID"]]
+    deadline = time.monotonic() + HANG_S
+    while True:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        assert "no run is under way" in done.stderr and time.monotonic() < deadline, done.stderr
+
+
+def _timed(row: tuple[float | None, ...]) -> tuple[float, list[float | None]]:
+    return row[0] or 0.0, list(row[1:])
