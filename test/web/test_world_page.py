@@ -236,7 +236,9 @@ def test_the_command_names_the_page_after_the_ready_line() -> None:
     finally:
         process.terminate()
         _, messages = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, messages) == (0, "")
+    # A client of another test may still look for its server at a port that was free again.
+    said = [line for line in messages.splitlines() if "not a request" not in line]
+    assert (process.returncode, said) == (0, [])
 
 
 def test_a_server_without_a_page_says_so() -> None:
