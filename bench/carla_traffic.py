@@ -11,7 +11,13 @@ import argparse
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
+
+# Run as a file: the tests lie beside this directory.
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "test")]
+
+from support.client_traffic import synchronous_traffic  # noqa: E402
 
 STEP_S = 0.05
 
@@ -26,10 +32,6 @@ def drive(port: int, seed: int, vehicles: int, seconds: float) -> tuple[int, flo
     settings = world.get_settings()
     settings.synchronous_mode, settings.fixed_delta_seconds = True, STEP_S
     world.apply_settings(settings)
-    manager = client.get_trafficmanager(port + 3)
-    manager.set_synchronous_mode(True)
-    manager.set_random_device_seed(seed)
-    manager.set_global_distance_to_leading_vehicle(2.5)
     chance = random.Random(seed)
     points = world.get_map().get_spawn_points()
     chance.shuffle(points)
@@ -55,21 +57,23 @@ def drive(port: int, seed: int, vehicles: int, seconds: float) -> tuple[int, flo
     ]
     for sensor in sensors:
         sensor.listen(hit)
-    world.tick()
-    for actor in made:
-        actor.set_autopilot(True, port + 3)
-    last = [actor.get_location() for actor in made]
-    way = 0.0
-    for _ in range(round(seconds / STEP_S)):
-        world.tick()
-        here = [actor.get_location() for actor in made]
-        way += sum(a.distance(b) for a, b in zip(here, last, strict=True))
-        last = here
-    for sensor in sensors:
-        sensor.stop()
-    for actor in made:
-        actor.set_autopilot(False, port + 3)
-    manager.shut_down()
+    with synchronous_traffic(client, port + 3) as (manager, tick):
+        manager.set_random_device_seed(seed)
+        manager.set_global_distance_to_leading_vehicle(2.5)
+        tick()
+        for actor in made:
+            actor.set_autopilot(True, port + 3)
+        last = [actor.get_location() for actor in made]
+        way = 0.0
+        for _ in range(round(seconds / STEP_S)):
+            tick()
+            here = [actor.get_location() for actor in made]
+            way += sum(a.distance(b) for a, b in zip(here, last, strict=True))
+            last = here
+        for sensor in sensors:
+            sensor.stop()
+        for actor in made:
+            actor.set_autopilot(False, port + 3)
     return len(made), way / 1000.0, sorted(touched.values())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import carla
 import pytest
-from support.client_traffic import ticks_of
+from support.client_traffic import synchronous_traffic
 from support.headless_process import HIGHWAY
 from support.ports import free_port
 
@@ -293,20 +293,18 @@ def test_usual_calls_of_client_scripts(client: Any, world: Any) -> None:
 
 
 def test_traffic_manager_of_the_client_drives(client: Any, world: Any) -> None:
-    manager = client.get_trafficmanager(free_port())
-    manager.set_synchronous_mode(True)
     _synchronise(world, 0.05)
     cars = [_car(world, 200.0 + 30.0 * i) for i in range(2)]
-    world.tick()
-    for car in cars:
-        car.set_autopilot(True, manager.get_port())
-        manager.auto_lane_change(car, False)
-    with ticks_of(world, manager) as tick:
+    port = free_port()
+    with synchronous_traffic(client, port) as (manager, tick):
+        tick()
+        for car in cars:
+            car.set_autopilot(True, port)
+            manager.auto_lane_change(car, False)
         for _ in range(200):
             tick()
-    for car in cars:
-        assert car.get_velocity().x > 5.0
-        assert car.get_location().y == pytest.approx(5.25, abs=0.5)
-    for car in cars:
-        car.set_autopilot(False, manager.get_port())
-    manager.shut_down()
+        for car in cars:
+            assert car.get_velocity().x > 5.0
+            assert car.get_location().y == pytest.approx(5.25, abs=0.5)
+        for car in cars:
+            car.set_autopilot(False, port)

@@ -8,7 +8,7 @@ from typing import Any
 
 import carla
 import pytest
-from support.client_traffic import ticks_of
+from support.client_traffic import synchronous_traffic
 from support.headless_process import TOWN, start_server
 from support.ports import free_port
 
@@ -99,11 +99,9 @@ def test_the_traffic_manager_waits_at_a_red_light(client: Any) -> None:
     light.set_state(_STATE.Red)
     light.freeze(True)
     port = free_port()
-    manager = client.get_trafficmanager(port)
-    manager.set_synchronous_mode(True)
-    world.tick()
-    car.set_autopilot(True, port)
-    with ticks_of(world, manager) as tick:
+    with synchronous_traffic(client, port) as (_, tick):
+        tick()
+        car.set_autopilot(True, port)
         for _ in range(300):
             tick()
             assert not town.get_waypoint(car.get_location()).is_junction
@@ -116,6 +114,5 @@ def test_the_traffic_manager_waits_at_a_red_light(client: Any) -> None:
         for _ in range(400):
             tick()
             passed = passed or town.get_waypoint(car.get_location()).is_junction
-    assert passed
-    car.set_autopilot(False, port)
-    manager.shut_down()
+        assert passed
+        car.set_autopilot(False, port)

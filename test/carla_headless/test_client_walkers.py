@@ -9,7 +9,7 @@ from typing import Any
 
 import carla
 import pytest
-from support.client_traffic import ticks_of
+from support.client_traffic import synchronous_traffic
 from support.ports import free_port
 
 
@@ -167,10 +167,6 @@ def test_a_walker_that_is_hit_moves_and_does_not_stop_a_car(world: Any) -> None:
 
 def test_fifty_vehicles_of_the_traffic_manager_do_not_collide(client: Any, world: Any) -> None:
     # The longer drives with more seeds are in bench/carla_traffic.py.
-    port = free_port()
-    manager = client.get_trafficmanager(port)
-    manager.set_synchronous_mode(True)
-    manager.set_random_device_seed(1)
     library = world.get_blueprint_library()
     cars = sorted(
         (b for b in library.filter("vehicle.*") if b.get_attribute("base_type").as_str() == "car"),
@@ -185,20 +181,21 @@ def test_fifty_vehicles_of_the_traffic_manager_do_not_collide(client: Any, world
     ]
     for sensor in sensors:
         sensor.listen(lambda event: touched.append(event.other_actor.id))
-    world.tick()
-    for car in made:
-        car.set_autopilot(True, port)
-    start = [car.get_location() for car in made]
-    with ticks_of(world, manager) as tick:
+    port = free_port()
+    with synchronous_traffic(client, port) as (manager, tick):
+        manager.set_random_device_seed(1)
+        tick()
+        for car in made:
+            car.set_autopilot(True, port)
+        start = [car.get_location() for car in made]
         for _ in range(240):
             tick()
-    far = [car.get_location().distance(place) for car, place in zip(made, start, strict=True)]
-    for sensor in sensors:
-        sensor.stop()
-        sensor.destroy()
-    for car in made:
-        car.set_autopilot(False, port)
-    manager.shut_down()
+        far = [car.get_location().distance(place) for car, place in zip(made, start, strict=True)]
+        for sensor in sensors:
+            sensor.stop()
+            sensor.destroy()
+        for car in made:
+            car.set_autopilot(False, port)
     assert touched == []
     assert sum(way > 30.0 for way in far) > 30
 

@@ -1,43 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ticks of a real client that has a traffic manager of its own.
+"""A traffic manager of a real client, and ticks that do not wait for ever.
 
 The client signals a condition without holding its lock (``TrafficManagerLocal::SynchronousTick``):
 now and then the signal comes before the other thread waits for it, and both wait for ever, whatever
-the server does. Another signal sets them free; the change of the mode sends one.
+the server does. Another signal sets them free; a change of the mode sends one. The fewer vehicles
+the manager has, the sooner it happens: every tick of a world beside a synchronous manager has to be
+watched, the first one, too.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
 #: A tick that takes longer waits for ever [s]; far more than a busy machine needs.
-_STUCK_S = 30.0
+_STUCK_S = 20.0
 
 
 @contextmanager
-def ticks_of(world: Any, manager: Any) -> Iterator[Callable[[], None]]:
-    """What to call for a tick of a world; ``manager`` is in the synchronous mode."""
-    ticked, over = Event(), Event()
+def synchronous_traffic(
+    client: Any, port: int, on_stuck: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Any, Callable[[], None]]]:
+    """A synchronous manager at a port, and what to call for a tick; it is shut down at the end.
+
+    ``on_stuck`` is told of each tick that had to be set free.
+    """
+    world = client.get_world()
+    manager = client.get_trafficmanager(port)
+    over = Event()
+    begun: list[float] = []
+
+    def signal() -> None:
+        manager.set_synchronous_mode(False)
+        manager.set_synchronous_mode(True)
 
     def watch() -> None:
-        while not over.is_set():
-            ticked.clear()
-            if not ticked.wait(_STUCK_S) and not over.is_set():
-                manager.set_synchronous_mode(False)
-                manager.set_synchronous_mode(True)
+        while not over.wait(1.0):
+            if begun and time.monotonic() - begun[0] > _STUCK_S:
+                on_stuck()
+                signal()
 
     def tick() -> None:
+        begun.append(time.monotonic())
         world.tick()
-        ticked.set()
+        begun.clear()
 
     watcher = Thread(target=watch, name="ticks", daemon=True)
     watcher.start()
+    manager.set_synchronous_mode(True)
     try:
-        yield tick
+        yield manager, tick
     finally:
         over.set()
-        ticked.set()
         watcher.join()
+        # The end joins the manager's thread, holding the interpreter's lock: that thread must not
+        # wait for a signal that was lost, and a second one finds it waiting.
+        signal()
+        time.sleep(0.1)
+        manager.set_synchronous_mode(False)
+        manager.shut_down()
