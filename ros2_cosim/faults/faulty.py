@@ -9,7 +9,7 @@ from typing import Any
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
 from ros2_cosim.kernel.model import Model, Report, Wrapper
-from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.kernel.participant import Host, Past, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
 
 
@@ -28,8 +28,8 @@ class Faulty(Wrapper):
         outputs: Mapping[str, FaultyPort],
     ) -> None:
         super().__init__(inner)
-        self._inputs = inputs
-        self._outputs = outputs
+        self._inputs = dict(inputs)
+        self._outputs = dict(outputs)
         self._moment = Moment(0, {})
 
     def switch(self, fault: str, active: bool) -> None:
@@ -40,15 +40,32 @@ class Faulty(Wrapper):
                     if each.name == fault:
                         each.switch(active)
 
+    def add(self, fault: Fault, port: str, side: str, past: Past) -> None:
+        """Add a fault behind those of its port, as if it had been there from the start.
+
+        :param side: ``input`` or ``output``
+        :param past: what the participant has exchanged so far, in which the fault did not act
+        """
+        ports = self._inputs if side == "input" else self._outputs
+        if port not in ports:
+            ports[port] = FaultyPort((), past.latest.get(port) if side == "input" else None)
+        if side == "output":
+            fault.note(past.sent.get(port))
+        ports[port].add(fault)
+
+    def passed_at_once(self, port: str, record: Any) -> Any:
+        """What becomes of a message that the model sends within an activation; None: it is lost."""
+        return self._sent({port: record}).get(port)
+
     def attach(self, host: Host) -> None:
         """What the model sends at once passes the faults, too."""
         send = host.send
 
         def send_faulty(port: str, record: Any) -> None:
             assert send is not None
-            passed = self._sent({port: record})
-            if port in passed:
-                send(port, passed[port])
+            passed = self.passed_at_once(port, record)
+            if passed is not None:
+                send(port, passed)
 
         self._inner.attach(host if send is None else host._replace(send=send_faulty))
 

@@ -55,6 +55,10 @@ class Fault:
         """Let it act from now on, or not."""
         self._active = active
 
+    def note(self, value: Any) -> None:
+        """Take the newest message that passed before it was there; None: there was none."""
+        self._before = value
+
     def passes(self, value: Any, moment: Moment) -> tuple[bool, Any]:
         """Let one message pass.
 
@@ -141,14 +145,22 @@ class FaultyPort:
     """The faults of one port, one after the other.
 
     :param faults: in the order of the scenario
+    :param held: of an input, what it held before
     """
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[Fault], held: Sample | None = None) -> None:
         self.faults = tuple(faults)
-        self._seen: tuple[int, int] | None = None
-        self._current: Sample | None = None
+        self._seen = None if held is None else (held.stamp, held.seq)
+        self._current = held
         #: Messages on their way: (when they arrive [ns], message).
         self._late: deque[tuple[int, Sample]] = deque()
+
+    def add(self, fault: Fault) -> None:
+        """Add a fault behind the others; of an input it knows what has passed these last."""
+        last = self._late[-1][1] if self._late else self._current
+        if last is not None:
+            fault.note(last.value)
+        self.faults = (*self.faults, fault)
 
     def passed(self, value: Any, moment: Moment) -> Any:
         """A message behind all faults; None: it is lost."""

@@ -74,6 +74,16 @@ class FaultSettings(Section):
     )
     value: Any = Field(default=None, description="what the field is")
 
+    @property
+    def participant(self) -> str:
+        """The participant that has the port."""
+        return self.port.partition(".")[0]
+
+    @property
+    def port_name(self) -> str:
+        """The name of the port at its participant."""
+        return self.port.partition(".")[2]
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         wanted = _KEYS[self.kind]

@@ -27,6 +27,17 @@ class Step(NamedTuple):
     latest: Mapping[str, Sample | None]
 
 
+class Past(NamedTuple):
+    """What a participant has exchanged so far.
+
+    ``latest`` holds, for every input port, what it held at the last activation; ``sent`` the
+    newest record of each output port that has sent.
+    """
+
+    latest: Mapping[str, Sample | None]
+    sent: Mapping[str, Any]
+
+
 class Host(NamedTuple):
     """What the process that a participant runs in offers to its model.
 

@@ -23,7 +23,7 @@ from ros2_cosim.kernel.latched import (
     SharedInputs,
 )
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.kernel.participant import Past, Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.kernel.trace import ParticipantTrace
@@ -47,6 +47,7 @@ class _Sender:
         "latency_draw",
         "latency_ns",
         "name",
+        "record",
         "schedule",
         "sends_once",
         "seq",
@@ -65,6 +66,8 @@ class _Sender:
         self.delivered = port.codec.delivered
         self.seq = 0
         self.stamp = NEVER
+        #: What it has sent last.
+        self.record: Any = None
 
 
 class ParticipantRuntime:
@@ -114,6 +117,10 @@ class ParticipantRuntime:
         self._timer = timer
         self._period_ns = spec.period_ns
         self._activate = model.activate
+        #: What becomes of a message that is sent at once; None: it goes on as it is.
+        self._passing: Callable[[str, Any], Any] | None = None
+        #: What its inputs held at the last activation.
+        self._latest: dict[str, Sample | None] = {}
         self._can_stop = model.sets_stop_reason
         self._can_choose = model.sets_next_time
         self._senders = {port.name: _Sender(i, port) for i, port in enumerate(spec.outputs)}
@@ -126,6 +133,8 @@ class ParticipantRuntime:
         self._now: int | None = None
         self._sent_now: list[Output] = []
         self._ports_now: set[str] = set()
+        #: What waits until it is over.
+        self._afterwards: list[Callable[[], None]] = []
         triggers = spec.event_ports
         self._trigger_ports = tuple(p.name for p in spec.inputs if p.name in triggers)
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
@@ -227,12 +236,40 @@ class ParticipantRuntime:
             raise ParticipantError(
                 f"participant '{self.name}' sent on port '{port}' outside of an activation"
             )
+        if self._passing is not None:
+            value = self._passing(port, value)
+            if value is None:
+                return
         outputs = self._emit(self._now, {port: value})
         self._ports_now.add(port)
         if self.leave is None:
             self._sent_now += outputs
         else:
             self.leave(outputs)
+
+    def past(self) -> Past:
+        """What it has exchanged so far."""
+        senders = self._senders.items()
+        sent = {port: sender.record for port, sender in senders if sender.record is not None}
+        return Past(self._latest, sent)
+
+    def between(self, call: Callable[[], None]) -> None:
+        """Call something between two activations: now, or when the one that is going on is over."""
+        if self._now is None:
+            call()
+        else:
+            self._afterwards.append(call)
+
+    def surround(self, model: Model, passing: Callable[[str, Any], Any] | None) -> None:
+        """Put something around the model, between two activations.
+
+        :param model: the present one, with what stands around it now
+        :param passing: what becomes of a message that is sent at once: output port, record ->
+            record, None if it is lost; None: it goes on as it is
+        """
+        self.model = model
+        self._activate = model.activate
+        self._passing = passing
 
     @staticmethod
     def _trigger_receiver(queue: TimeAdvance, index: int, port: str) -> Callable[[Sample], None]:
@@ -266,6 +303,7 @@ class ParticipantRuntime:
         recorded: list[Output] = []
         for inbox in self.inboxes:
             inbox.read(time, samples, latest, partial(self._record, recorded, time))
+        self._latest = latest
         self._regular += not handled
         chosen_before = self.model.next_time if handled and self._can_choose else None
         self._now, self._sent_now = time, recorded
@@ -298,6 +336,10 @@ class ParticipantRuntime:
         self._now = None
         if self._ports_now:
             self._ports_now.clear()
+        if self._afterwards:
+            for call in self._afterwards:
+                call()
+            self._afterwards.clear()
         return recorded + outputs if recorded else outputs
 
     def _handle(self, entry: QueuedSample, step: Step) -> Any:
@@ -408,6 +450,7 @@ class ParticipantRuntime:
             if stamp < sender.stamp:
                 stamp = sender.stamp
             sender.stamp = stamp
+            sender.record = value
             seq = sender.seq
             try:
                 data = sender.encode(stamp, seq, value)

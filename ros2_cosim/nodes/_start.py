@@ -45,7 +45,7 @@ from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.transport import lane_address
-from ros2_cosim.scenario.changes import settings_of, take_changes
+from ros2_cosim.scenario.changes import ChangesTaken, settings_of
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
@@ -282,10 +282,15 @@ def profiled(
 
 
 def participant_node(
-    started: Started, name: str, model: Model, spans: Spans | None = None
+    started: Started, name: str, models: dict[str, Model], spans: Spans | None = None
 ) -> ParticipantNode:
-    """The participant named, on the node of ``started``."""
+    """The participant named, on the node of ``started``.
+
+    :param models: participant -> model, with all that stands around it; kept up to date
+    """
     settings = started.scenario.participants[name]
+    taken = ChangesTaken(started.scenario, name, models)
+    model = models[name]
     return ParticipantNode(
         started.session,
         started.wiring(),
@@ -302,7 +307,7 @@ def participant_node(
         ),
         started.session.timer,
         spans,
-        lambda changes: take_changes(model, settings_of(changes)),
+        lambda runtime, changes: taken.take(runtime, settings_of(changes)),
     )
 
 
@@ -327,11 +332,11 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = renewed(kept.pop(), name, make) if kept else make()
-        model = with_adapters(scenario, name, model, realtime, by_hand=True)
+        models = {name: with_adapters(scenario, name, model, realtime)}
         with profiled(started, [name]) as spans:
-            again = participant_node(started, name, model, spans).run()
+            again = participant_node(started, name, models, spans).run()
         if again:
-            kept.append(model)
+            kept.append(models[name])
         return again
 
     return run_node(default_name, body)

@@ -3,7 +3,7 @@
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.inputs import read_unsynchronised
-from ros2_cosim.scenario.changes import ChangesByHand, take_changes, write_changes
+from ros2_cosim.scenario.changes import ChangesByHand, ChangesTaken, write_changes
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
@@ -132,7 +132,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
                 on_waiting=progress,
                 on_pacing=None if chronicle is None else chronicle.paces,
             )
-            control.on_change = _by_hand(scenario, models, control, run, output).take
+            control.on_change = _by_hand(scenario, models, control, run, scheduler, output).take
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
             lifecycles.stop(run.end_reason)
@@ -198,7 +198,7 @@ def _make_models(
     for name in started.graph.order:
         make = partial(bare_model, scenario, name, "composed")
         model = renewed(former.models[name], name, make) if former else make()
-        models[name] = with_adapters(scenario, name, model, realtime, by_hand=True)
+        models[name] = with_adapters(scenario, name, model, realtime)
         obstacle = cannot_begin_anew(model)
         if obstacle and not control.no_reset:
             control.no_reset = f"participant '{name}': {obstacle}"
@@ -206,16 +206,18 @@ def _make_models(
 
 def _by_hand(
     scenario: Scenario,
-    models: Mapping[str, Model],
+    models: dict[str, Model],
     control: RunControl,
     run: SequentialRun,
+    scheduler: SequentialScheduler,
     output: Path,
 ) -> ChangesByHand:
     """What takes changes by hand: they are handed to the models, and recorded."""
+    taken = {name: ChangesTaken(scenario, name, models) for name in models}
 
     def make(changes: Sequence[ChangeSettings]) -> None:
-        for model in models.values():
-            take_changes(model, changes)
+        for name, runtime in scheduler.runtimes.items():
+            taken[name].take(runtime, changes[-1:])
         write_changes(output, changes)
 
     return ChangesByHand(scenario, lambda: max(control.granted, run.begun), make)

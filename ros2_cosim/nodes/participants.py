@@ -105,9 +105,9 @@ def _members(
             try:
                 former = models.pop(name, None)
                 model = renewed(former, name, make) if former is not None else make()
-                models[name] = with_adapters(scenario, name, model, realtime(), by_hand=True)
+                models[name] = with_adapters(scenario, name, model, realtime())
                 noted = spans if name in together else None
-                node = participant_node(member, name, models[name], noted)
+                node = participant_node(member, name, models, noted)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)

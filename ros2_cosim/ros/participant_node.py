@@ -86,7 +86,8 @@ class ParticipantNode:
     :param settings: how it takes part
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     :param spans: take what the time is spent on; None: nothing does
-    :param on_changes: takes all that has been changed in the run by hand, before it can be due
+    :param on_changes: takes what has been changed by hand since it was last called, before it can
+        be due
     """
 
     def __init__(
@@ -98,10 +99,14 @@ class ParticipantNode:
         settings: NodeSettings,
         timer: Callable[[], int],
         spans: Spans | None = None,
-        on_changes: Callable[[tuple[RunChange, ...]], object] = lambda changes: None,
+        on_changes: Callable[[ParticipantRuntime, tuple[RunChange, ...]], object] = (
+            lambda runtime, changes: None
+        ),
     ) -> None:
         graph = wiring.graph
         self._on_changes = on_changes
+        #: How many changes by hand it has taken.
+        self._changes = 0
         self._activations = None if spans is None else Activations(spans, name)
         self._session = session
         self._name = name
@@ -414,8 +419,10 @@ class ParticipantNode:
     def _on_horizon(self, horizon: Horizon) -> None:
         check_run(horizon, self._run_id)
         self._granted = max(self._granted, horizon.time_ns)
-        if horizon.changes:
-            self._on_changes(horizon.changes)
+        if len(horizon.changes) > self._changes:
+            new = horizon.changes[self._changes :]
+            self._changes = len(horizon.changes)
+            self._on_changes(self._runtime, new)
         self._membership.update(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:
             if presence.participant == self._name:

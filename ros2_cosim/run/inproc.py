@@ -52,10 +52,8 @@ from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
 from ros2_cosim.run.results import note_profile, write_report
 from ros2_cosim.scenario.changes import (
-    apply,
+    ChangesTaken,
     changed,
-    take_changes,
-    target_of,
     write_changes,
 )
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
@@ -142,6 +140,8 @@ class InprocRun:
         #: The scenario as it is by what a user has changed.
         self._now = scenario
         self._changed: list[ChangeSettings] = []
+        models = self._behaviours
+        self._taken = {name: ChangesTaken(scenario, name, models) for name in models}
         #: Times [ns] of the checkpoints that are to be written.
         self._checkpoints = list(options.checkpoints)
         self._written: list[str] = []
@@ -261,33 +261,34 @@ class InprocRun:
         now = self._pacer.clock.now()
         self.control.handle(request, time=self.time, now=now, reply=reply)
 
-    def changed(self, scenario: Scenario, path: str, to: Any) -> Scenario:
+    def changed(self, scenario: Scenario, path: str, to: Any, at: int = 0) -> Scenario:
         """The scenario of this run with one other value; the run goes on as it is.
 
         Any thread may ask.
 
+        :param at: from when on [ns]
         :raises ConfigurationError: it may not be changed, or not to that
         """
         if self._recorder is not None or self._branch is not None:
             raise ConfigurationError(
                 "set: found a change in a run with checkpoints; allowed is one without"
             )
-        return changed(scenario, path, to)
+        return changed(scenario, path, to, at=at)
 
     def change(self, path: str, to: Any) -> int:
-        """Change a parameter, or switch a fault; it is recorded, so that a replay does it, too.
+        """Change a parameter, switch or add a fault; recorded, so that a replay does it, too.
 
-        :param path: ``participants.NAME.parameters.KEY``, or ``faults.NAME.active``
+        :param path: ``participants.NAME.parameters.KEY``, ``faults.NAME.active``, or
+            ``faults.NAME`` of a new fault
         :returns: the simulated time [ns] from which on it holds
         :raises ConfigurationError: it may not be changed, or not to that
         """
-        now = self.changed(self._now, path, to)
         at = self._loop.reached
-        self._changed.append(ChangeSettings(at=at, set=path, to=to))
-        model = self._behaviours[target_of(now, path)]
-        if not take_changes(model, self._changed):
-            apply(now, path, model)
-        self._now = now
+        self._now = self.changed(self._now, path, to, at)
+        change = ChangeSettings(at=at, set=path, to=to)
+        self._changed.append(change)
+        for name, runtime in self._scheduler.runtimes.items():
+            self._taken[name].take(runtime, [change])
         return at
 
     def inbox(self, participant: str, port: str) -> Inbox:

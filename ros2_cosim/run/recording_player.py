@@ -146,9 +146,7 @@ def with_recording(
             "hosts": {},
             "external": None,
             "faults": {
-                name: fault
-                for name, fault in scenario.faults.items()
-                if fault.port.partition(".")[0] in into
+                name: fault for name, fault in scenario.faults.items() if fault.participant in into
             },
             "changes": tuple(c for c in scenario.changes if target_of(scenario, c.set) in into),
         }

@@ -2,13 +2,15 @@
 """What becomes different during a run: parameters that models let change, and faults.
 
 A change acts from the first activation at its time on. So a run in which a user has made changes is
-repeated by a scenario that declares them.
+repeated by a scenario that declares them. A fault that is added is one that the scenario declares
+from that time on.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,10 +21,12 @@ from ros2_cosim.faults.faulty import Faulty
 from ros2_cosim.interfaces.protocol import RunChange
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Wrapper
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.participant import Past, Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.schema import ChangeSettings, Scenario
+from ros2_cosim.scenario.faults import add_fault, check_fault
+from ros2_cosim.scenario.schema import ChangeSettings, Scenario, with_made
 
 CHANGES_FILE: Final = "changes.json"
 """What a user has changed during a run, beside its scenario."""
@@ -32,6 +36,10 @@ MAX_CHANGES: Final = 10_000
 #: Each of those by hand travels with each horizon of the rest of the run.
 MAX_BY_HAND: Final = 1000
 _MAX_BYTES: Final = 10_000_000
+
+
+NEW_FAULT: Final = "faults.NAME with a new fault"
+"""How messages call what may be changed at any port."""
 
 
 class Changeable(NamedTuple):
@@ -56,22 +64,22 @@ def _parameters(scenario: Scenario, name: str) -> Iterator[Changeable]:
         yield Changeable(f"participants.{name}.parameters.{key}", value)
 
 
-def lets_change(scenario: Scenario, name: str) -> bool:
-    """Whether anything of a participant may be changed during a run."""
-    faults = (settings.port.partition(".")[0] for settings in scenario.faults.values())
-    return name in faults or any(_parameters(scenario, name))
-
-
-def changed(scenario: Scenario, path: str, to: Any, where: str = "set") -> Scenario:
-    """The scenario with one other value.
+def changed(scenario: Scenario, path: str, to: Any, where: str = "set", at: int = 0) -> Scenario:
+    """The scenario with one other value, or one more fault.
 
     :param where: how messages call the place that names the path
+    :param at: from when on [ns]
     :raises ConfigurationError: it may not be changed during a run, or not to that
     """
+    new = ChangeSettings(at=at, set=path, to=to)
+    if new.new_fault is not None:
+        with_it = with_made(scenario, [new], where)
+        check_fault(with_it, new.new_fault)
+        return with_it
     known = [each.path for each in changeable(scenario)]
     if path not in known:
         raise ConfigurationError(
-            f"{where}: found '{path}'; allowed during a run are {', '.join(known) or 'none'}"
+            f"{where}: found '{path}'; allowed during a run are {', '.join((*known, NEW_FAULT))}"
         )
     section, name, *rest = path.split(".")
     if section == "faults":
@@ -94,7 +102,7 @@ def changed(scenario: Scenario, path: str, to: Any, where: str = "set") -> Scena
 def target_of(scenario: Scenario, path: str) -> str:
     """The participant that a change is about."""
     section, name, *_ = path.split(".")
-    return scenario.faults[name].port.partition(".")[0] if section == "faults" else name
+    return scenario.faults[name].participant if section == "faults" else name
 
 
 def apply(scenario: Scenario, path: str, model: Model) -> None:
@@ -129,13 +137,13 @@ def _in_order(changes: Iterable[ChangeSettings]) -> list[ChangeSettings]:
     return sorted(changes, key=lambda change: change.at)
 
 
-def _due(scenario: Scenario, name: str, changes: Iterable[ChangeSettings]) -> list[_Due]:
+def _due(scenario: Scenario, name: str) -> list[_Due]:
     """What becomes different for a participant, with the scenario as it is by then.
 
     :raises ConfigurationError: something may not be changed, or not to that
     """
     due, now = [], scenario
-    for change in _in_order(changes):
+    for change in _in_order(scenario.changes):
         if target_of(scenario, change.set) == name:
             now = changed(now, change.set, change.to)
             due.append(_Due(change.at, change.set, now))
@@ -145,7 +153,7 @@ def _due(scenario: Scenario, name: str, changes: Iterable[ChangeSettings]) -> li
 class Changing(Wrapper):
     """A model that is changed at given times.
 
-    :param scenario: as it is at the start, with its declared changes
+    :param scenario: as it is at the start, with its changes
     :param name: the participant
     :raises ConfigurationError: something may not be changed, or not to that
     """
@@ -154,21 +162,29 @@ class Changing(Wrapper):
         super().__init__(inner)
         self._scenario = scenario
         self._name = name
-        self._due = _due(scenario, name, scenario.changes)
+        self._due = _due(scenario, name)
         #: How many of those have been made.
         self._done = 0
-        #: How many changes by hand have been taken.
-        self._taken = 0
+        self._faulty = next((each for each in _layers(inner) if isinstance(each, Faulty)), None)
+        #: What becomes of a message that the model sends at once; None: what is around it knows.
+        self.passing: Callable[[str, Any], Any] | None = None
 
-    def take(self, changes: Sequence[ChangeSettings]) -> None:
+    def take(self, scenario: Scenario, past: Past) -> None:
         """Take what is changed by hand.
 
-        :param changes: all of the run so far, in the order in which they were made; new ones hold
-            from a time on that the participant has not reached
+        :param scenario: the run's, with all changes so far; new ones hold from a time on that the
+            participant has not reached
+        :param past: what it has exchanged so far
         """
-        new, self._taken = changes[self._taken :], len(changes)
-        if any(target_of(self._scenario, change.set) == self._name for change in new):
-            self._due = _due(self._scenario, self._name, (*self._scenario.changes, *changes))
+        for fault, settings in scenario.faults.items():
+            if fault not in self._scenario.faults and settings.participant == self._name:
+                if self._faulty is None:
+                    self._inner = self._faulty = Faulty(self._inner, {}, {})
+                    # The model is attached already, to something that knows of no faults.
+                    self.passing = self._faulty.passed_at_once
+                add_fault(scenario, fault, self._faulty, past)
+        self._scenario = scenario
+        self._due = _due(scenario, self._name)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Activate the model, changed as it is to be by then."""
@@ -217,31 +233,49 @@ class Changing(Wrapper):
         apply(due.scenario, due.path, self._inner)
 
 
-def with_changes(scenario: Scenario, name: str, model: Model, *, by_hand: bool = False) -> Model:
+def with_changes(scenario: Scenario, name: str, model: Model) -> Model:
     """Put what changes a participant around its model; the model itself where nothing does.
 
-    :param by_hand: whether more may be changed than the scenario declares
     :raises ConfigurationError: something may not be changed, or not to that
     """
     changes = check_changes(scenario)
-    if by_hand:
-        changing = lets_change(scenario, name)
-    else:
-        changing = any(target_of(scenario, change.set) == name for change in changes)
+    changing = any(target_of(scenario, change.set) == name for change in changes)
     return Changing(model, scenario, name) if changing else model
 
 
-def take_changes(model: Model, changes: Sequence[ChangeSettings]) -> bool:
-    """Let a participant's model take what is changed by hand, if it is about that participant.
+class ChangesTaken:
+    """Lets one participant take what is changed by hand.
 
-    :param model: with all that stands around it
-    :param changes: all of the run so far, see :meth:`Changing.take`
-    :returns: whether it is one that changes at given times
+    Nothing stands around its model before the first change that is about it.
+
+    :param scenario: the run's, as it is at the start
+    :param name: the participant
+    :param models: participant -> model, with all that stands around it; kept up to date
     """
-    if not isinstance(model, Changing):
-        return False
-    model.take(changes)
-    return True
+
+    def __init__(self, scenario: Scenario, name: str, models: dict[str, Model]) -> None:
+        self._scenario = scenario
+        self._name = name
+        self._models = models
+
+    def take(self, runtime: ParticipantRuntime, changes: Sequence[ChangeSettings]) -> None:
+        """Take changes that hold from a time on that the participant has not reached.
+
+        :param changes: those that have been made since the last call, in order
+        """
+        before = self._scenario
+        self._scenario = scenario = with_made(before, changes, "change {}")
+        if all(target_of(scenario, change.set) != self._name for change in changes):
+            return
+        # A model that waits in a step may learn of them in the middle of it.
+        runtime.between(partial(self._surround, runtime, before, scenario))
+
+    def _surround(self, runtime: ParticipantRuntime, before: Scenario, scenario: Scenario) -> None:
+        model = runtime.model
+        changing = model if isinstance(model, Changing) else Changing(model, before, self._name)
+        changing.take(scenario, runtime.past())
+        runtime.surround(changing, changing.passing)
+        self._models[self._name] = changing
 
 
 def check_changes(scenario: Scenario) -> list[ChangeSettings]:
@@ -272,6 +306,7 @@ class ChangesByHand:
         earliest: Callable[[], int],
         make: Callable[[Sequence[ChangeSettings]], None],
     ) -> None:
+        #: With all changes so far.
         self._scenario = scenario
         self._earliest = earliest
         self._make = make
@@ -280,7 +315,8 @@ class ChangesByHand:
     def take(self, path: str, value: str, at_ns: int) -> str:
         """Make a change.
 
-        :param path: ``participants.NAME.parameters.KEY``, or ``faults.NAME.active``
+        :param path: ``participants.NAME.parameters.KEY``, ``faults.NAME.active``, or
+            ``faults.NAME`` of a new fault
         :param value: the new value, as JSON
         :param at_ns: from when on it holds [ns of simulated time]; 0: as soon as it can
         :returns: what becomes different and when, in one line
@@ -307,11 +343,13 @@ class ChangesByHand:
         if len(self._made) >= MAX_BY_HAND:
             raise ConfigurationError(f"found more than {MAX_BY_HAND} changes of one run by hand")
         # One that declared changes, or those for later, make impossible is refused as well.
-        changed(scenario, path, to)
-        made = [*self._made, ChangeSettings(at=at, set=path, to=to)]
-        _due(scenario, target_of(scenario, path), (*scenario.changes, *made))
-        self._made = made
-        self._make(made)
+        changed(scenario, path, to, at=at)
+        change = ChangeSettings(at=at, set=path, to=to)
+        with_it = with_made(scenario, [change], "set")
+        _due(with_it, target_of(with_it, path))
+        self._scenario = with_it
+        self._made.append(change)
+        self._make(self._made)
         return f"{path}: {json.dumps(to)} from {format_ns(at)} on"
 
 
@@ -358,7 +396,5 @@ def with_recorded_changes(scenario: Scenario, directory: Path) -> Scenario:
 
     :raises ConfigurationError: the record cannot be read
     """
-    found = recorded_changes(directory)
-    return (
-        scenario.model_copy(update={"changes": (*scenario.changes, *found)}) if found else scenario
-    )
+    where = f"{directory / CHANGES_FILE}: changes.{{}}.to"
+    return with_made(scenario, recorded_changes(directory), where)

@@ -12,6 +12,7 @@ from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Past
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.scenario.schema import ParticipantSettings, Scenario
 
@@ -20,11 +21,10 @@ def with_faults(scenario: Scenario, name: str, model: Model) -> Model:
     """Put the faults of a participant around its model; the model itself if there are none."""
     ports: dict[tuple[str, str], list[Fault]] = {}
     for fault, settings in scenario.faults.items():
-        participant, _, port = settings.port.partition(".")
-        if participant == name:
+        if settings.participant == name:
             side = side_of(scenario.participants[name], fault, settings)
-            stream = RandomStream(scenario.seed, name, f"fault/{fault}")
-            ports.setdefault((side, port), []).append(Fault(fault, settings, stream))
+            found = ports.setdefault((side, settings.port_name), [])
+            found.append(_made(scenario, fault))
     if not ports:
         return model
     inputs, outputs = (
@@ -34,12 +34,29 @@ def with_faults(scenario: Scenario, name: str, model: Model) -> Model:
     return Faulty(model, inputs, outputs)
 
 
+def _made(scenario: Scenario, fault: str) -> Fault:
+    settings = scenario.faults[fault]
+    stream = RandomStream(scenario.seed, settings.participant, f"fault/{fault}")
+    return Fault(fault, settings, stream)
+
+
+def add_fault(scenario: Scenario, fault: str, faulty: Faulty, past: Past) -> None:
+    """Add a fault of the scenario to its participant, while the run goes on.
+
+    :param scenario: with the fault
+    :param past: what the participant has exchanged so far, before the fault begins
+    """
+    settings = scenario.faults[fault]
+    side = side_of(scenario.participants[settings.participant], fault, settings)
+    faulty.add(_made(scenario, fault), settings.port_name, side, past)
+
+
 def side_of(participant: ParticipantSettings, fault: str, settings: FaultSettings) -> str:
     """Whether a fault is at an input or an output.
 
     :raises ConfigurationError: there is no such port, or both
     """
-    port = settings.port.partition(".")[2]
+    port = settings.port_name
     inputs, outputs = port in participant.inputs, port in participant.outputs
     found = [side for side, is_there in (("input", inputs), ("output", outputs)) if is_there]
     if settings.side is not None:
@@ -63,7 +80,7 @@ def check_fault(scenario: Scenario, fault: str) -> None:
     :raises ConfigurationError: it cannot
     """
     settings = scenario.faults[fault]
-    name, _, port = settings.port.partition(".")
+    name, port = settings.participant, settings.port_name
     participant = scenario.participants.get(name)
     if participant is None:
         raise ConfigurationError(
@@ -97,7 +114,7 @@ def check_fault(scenario: Scenario, fault: str) -> None:
 def _check_field(scenario: Scenario, fault: str, settings: FaultSettings, side: str) -> None:
     where = f"faults.{fault}.field"
     assert settings.field is not None
-    name, _, port = settings.port.partition(".")
+    name, port = settings.participant, settings.port_name
     found = type_of_field(_record_of(scenario, name, port, side, where), settings.field, where)
     if settings.kind in ("noise", "bias", "bit_error") and found is not float:
         raise ConfigurationError(
@@ -124,7 +141,7 @@ def _check_condition(scenario: Scenario, fault: str, settings: FaultSettings, si
     condition = settings.when
     assert condition is not None
     where = f"faults.{fault}.when"
-    name, _, port = settings.port.partition(".")
+    name, port = settings.participant, settings.port_name
     if condition.port is not None:
         inputs = scenario.participants[name].inputs
         if condition.port not in inputs:

@@ -30,7 +30,7 @@ from ros2_cosim.documents.settings import (
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces.namespaces import OWN_NODES, OWN_PROCESSES
 from ros2_cosim.kernel.errors import ConfigurationError, OutdatedWarning
-from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.kernel.time import format_ns, parse_duration
 from ros2_cosim.kernel.unsynchronised import received_port
 from ros2_cosim.realtime.settings import (
     CouplingSettings,
@@ -315,14 +315,20 @@ def _matches(topic: str, patterns: Iterable[str]) -> bool:
 
 
 class ChangeSettings(Section):
-    """Another value of a parameter, or a fault that is switched, from a time on."""
+    """Another value of a parameter, a fault that is switched or a new one, from a time on."""
 
     at: Duration = Field(description="from when on")
     set: str = Field(
         description="`participants.NAME.parameters.KEY` of a parameter that its model lets change, "
-        "or `faults.NAME.active`"
+        "`faults.NAME.active`, or `faults.NAME` of a new fault"
     )
-    to: Any = Field(description="the new value")
+    to: Any = Field(description="the new value; of a new fault its keys, as in `faults`")
+
+    @property
+    def new_fault(self) -> str | None:
+        """The name of the fault that it adds; None: it adds none."""
+        section, _, name = self.set.partition(".")
+        return name if section == "faults" and "." not in name else None
 
 
 class Scenario(Section):
@@ -476,6 +482,8 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     try:
         offer_messages(scenario.messages, Path(scenario.base_directory))
         scenario = _with_call_ports(scenario)
+        declared = scenario.model_copy(update={"changes": ()})
+        scenario = with_made(declared, scenario.changes, "changes.{}.to")
     except ConfigurationError as error:
         raise ConfigurationError(f"scenario {origin}: {error}") from None
     _check(scenario, origin)
@@ -499,6 +507,44 @@ def _with_call_ports(scenario: Scenario) -> Scenario:
         participants[name].inputs[port] = InputSettings.model_validate(given)
         participants[name].outputs[port] = OutputSettings.model_validate(sent)
     return scenario.model_copy(update={"participants": participants})
+
+
+def with_made(scenario: Scenario, changes: Sequence[ChangeSettings], where: str) -> Scenario:
+    """The scenario with more changes.
+
+    A fault that a change adds is one of the scenario that acts from that time on. So nothing else
+    needs to tell the two apart.
+
+    :param changes: in the order in which they are made
+    :param where: how messages call a change, ``{}`` is its number from 0
+    :raises ConfigurationError: a fault that is added is wrong, or there already
+    """
+    faults = dict(scenario.faults)
+    for number, change in enumerate(changes):
+        if (name := change.new_fault) is not None:
+            place = where.format(number)
+            if name in faults:
+                raise ConfigurationError(
+                    f"{place}: found a new fault '{name}', which is there already; allowed is "
+                    f"another name, or faults.{name}.active"
+                )
+            new = {**change.to, "from": _begin(change)} if type(change.to) is dict else change.to
+            faults |= read_section(_NewFaults, {"faults": {name: new}}, origin=place).faults
+    others = (change for change in changes if change.new_fault is None)
+    return scenario.model_copy(update={"faults": faults, "changes": (*scenario.changes, *others)})
+
+
+class _NewFaults(Section):
+    faults: dict[Name, FaultSettings]
+
+
+def _begin(change: ChangeSettings) -> Any:
+    """When an added fault begins: not before it is there."""
+    wanted = change.to.get("from", 0)
+    try:
+        return max(change.at, parse_duration(wanted))
+    except ConfigurationError:
+        return wanted  # what is wrong with it is said with its place
 
 
 def save_scenario(scenario: Scenario, path: Path) -> None:

@@ -125,18 +125,15 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
         )
 
 
-def with_adapters(
-    scenario: Scenario, name: str, model: Model, realtime: RealtimeRun, *, by_hand: bool = False
-) -> Model:
+def with_adapters(scenario: Scenario, name: str, model: Model, realtime: RealtimeRun) -> Model:
     """Put around the model of a participant what the scenario asks for; closes it on failure.
 
-    :param by_hand: whether more may be changed during the run than the scenario declares
     :raises ConfigurationError: settings that do not fit the participant
     """
     try:
         model = with_seams(scenario, name, model)
         adapted = adapt(model, adapted_participant(scenario, name), realtime)
-        return with_changes(scenario, name, with_faults(scenario, name, adapted), by_hand=by_hand)
+        return with_changes(scenario, name, with_faults(scenario, name, adapted))
     except BaseException:
         model.close()
         raise

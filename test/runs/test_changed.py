@@ -95,3 +95,47 @@ def test_a_run_under_way_is_changed_at_a_time_that_all_reach(shape: str, tmp_pat
     assert 0 < made[0]["at"] <= made[1]["at"] <= made[2]["at"] < 30 * SECOND
     scenario, _, former = prepare_replay(output)
     assert run_inproc(scenario, tmp_path / "again").trace_sha256 == former.trace_sha256
+
+
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_faults_are_added_to_a_run_under_way(shape: str, tmp_path: Path) -> None:
+    """At inputs and outputs of any participant; the run is repeated without processes."""
+    output = tmp_path / "out"
+    blind = "{port: sensor2.objects, kind: replace, field: objects, value: [], until: 4s}"
+    frozen = "{port: world.odometry/leader, kind: freeze, from: 3s, until: 3500ms}"
+    noisy = "{port: cacc1.acceleration, kind: noise, field: ax, std: 0.5}"
+    late = "{port: cacc2.v2v_leader, kind: delay, delay: 300ms}"
+    with user_environment(tmp_path / "log") as environment:
+        arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--no-bag")
+        with Running(environment, *arguments, "--set", "duration=6s") as running:
+            run = Controlled(environment, running)
+            run.wait_for_run()
+            assert run.control("until", "1s") == "paused at 1s"
+            told = run.control("change", f"faults.blind={blind}", "--at", "2s")
+            assert told.startswith("faults.blind: {") and told.endswith("} from 2s on")
+            assert run.control("until", "1500ms") == "paused at 1.5s"
+            for name, fault in (("frozen", frozen), ("noisy", noisy), ("late", late)):
+                assert run.control("change", f"faults.{name}={fault}").endswith("from 1.5s on")
+            listed = run.control("changes").splitlines()
+            assert "faults.frozen.active: true" in listed
+            again = run.command("control", "change", f"faults.late={late}")
+            assert again.code == 1 and "which is there already" in again.error()
+            # A fault that was added is switched like others.
+            run.control("change", "faults.noisy.active=false", "--at", "2500ms")
+            run.end("resume")
+            result = running.result()
+        assert result.code == 3, result  # the platoon does not stand yet
+        assert left_processes(environment) == []
+    summary = json.loads((output / "summary.json").read_text())
+    acted = {
+        name: count
+        for figures in summary["figures"].values()
+        for name, count in figures.items()
+        if name.startswith("fault.")
+    }
+    assert set(acted) == {"fault.blind", "fault.frozen", "fault.noisy", "fault.late"}
+    assert acted["fault.blind"] == acted["fault.frozen"] == 50
+    scenario, _, former = prepare_replay(output)
+    again_inproc = run_inproc(scenario, tmp_path / "again")
+    assert again_inproc.trace_sha256 == former.trace_sha256
+    assert {**again_inproc.figures["sensor2"]} == summary["figures"]["sensor2"]

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.model import Model, Wrapper
 from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.models.car_following import DrivingParameters
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.summary import Summary
@@ -28,13 +30,14 @@ from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.changes import (
     MAX_BY_HAND,
     ChangesByHand,
+    ChangesTaken,
     messages_of,
     settings_of,
-    take_changes,
     with_changes,
 )
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import ChangeSettings, load_scenario
+from ros2_cosim.scenario.system import build_graph
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CAR_FOLLOWING = CONFIG / "car_following.yaml"
@@ -190,6 +193,13 @@ def test_a_change_holds_from_a_time_on_that_nobody_has_reached() -> None:
         (GAIN, "[" * 100_000, 0, r"value: found '\[\[\["),
         ("", "1", 0, "set: found ''; allowed during a run are participants.driving"),
         ("faults.front.active", "1", 0, "found 1; allowed is true or false"),
+        ("faults.front", '{"port": "driving.front", "kind": "freeze"}', 0, "is there already"),
+        ("faults.new", "true", 0, r"faults.new: found true"),
+        ("faults.new", '{"kind": "freeze"}', 0, r"faults.new.port: missing"),
+        ("faults.new", '{"port": "driving.x", "kind": "freeze"}', 0, "which is no port; inputs"),
+        ("faults.new", '{"port": "driving.own", "kind": "drop", "from": "soon"}', 0, "new.from: f"),
+        ("faults.new", '{"port": "driving.own", "kind": "drop", "until": "1s"}', 0, "later than"),
+        ("faults.New", '{"port": "driving.own", "kind": "drop"}', 0, "faults.New: found 'New'"),
     ],
 )
 def test_a_change_that_cannot_be_is_refused(path: str, value: str, at: int, said: str) -> None:
@@ -237,7 +247,10 @@ def test_changes_act_as_if_they_had_been_declared(
     before = tuple(ChangeSettings(at=at, set=GAIN, to=to) for at, to in declared)
     scenario = scenario.model_copy(update={"changes": before})
     inner = Noting(settings)
-    changing = with_changes(scenario, "driving", inner, by_hand=True)
+    changing = with_changes(scenario, "driving", inner)
+    runtime = ParticipantRuntime(build_graph(scenario), "driving", changing)
+    models = {"driving": changing}
+    taken = ChangesTaken(scenario, "driving", models)
     made: list[ChangeSettings] = []
     seen = []
     waiting = sorted(by_hand, key=lambda each: each[0])
@@ -245,8 +258,9 @@ def test_changes_act_as_if_they_had_been_declared(
         while waiting and waiting[0][0] <= now:
             _, later, to = waiting.pop(0)
             made.append(ChangeSettings(at=now + later, set=GAIN, to=to))
-            assert take_changes(changing, made)
-        changing.activate(Step(now, {}, {}))
+            taken.take(runtime, made[-1:])
+            assert runtime.model is models["driving"]
+        runtime.model.activate(Step(now, {}, {}))
         seen.append(inner.gain)
     whole = scenario.model_copy(update={"changes": (*before, *made)})
     twin = Noting(settings)
@@ -254,3 +268,107 @@ def test_changes_act_as_if_they_had_been_declared(
     for now, gain in enumerate(seen):
         model.activate(Step(now, {}, {}))
         assert twin.gain == gain
+
+
+def added(out: Path, at_s: int, *faults: dict[str, Any], before: str = "{}") -> Summary:
+    """A run to which faults are added by hand at a time."""
+    changes = ((at_s, f"faults.new{n}", fault) for n, fault in enumerate(faults))
+    return changed_by_hand(out, *changes, overrides=(f"faults={before}",))
+
+
+NOISE = {"kind": "noise", "field": "x", "std": 0.5, "probability": 0.5}
+HELD = "{held: {port: driving.front, kind: delay, delay: 90ms, until: 2500ms}}"
+SENT = "{sent: {port: traffic.odometry/ego, kind: bias, field: x, offset: 1.0}}"
+
+
+@pytest.mark.parametrize(
+    ("faults", "before"),
+    [
+        ([{"port": "driving.front", "kind": "drop"}], "{}"),
+        ([{"port": "driving.rear", "kind": "drop", "until": "3s"}], "{}"),
+        ([{"port": "driving.front", "kind": "delay", "delay": "200ms"}], "{}"),
+        ([{"port": "driving.front", "kind": "freeze"}], "{}"),
+        ([{"port": "driving.front", "kind": "freeze"}], HELD),
+        ([{"port": "front_sensor.target", "kind": "freeze"}], "{}"),
+        ([{"port": "driving.front", "kind": "stuck", "field": "objects.distance"}], "{}"),
+        ([{"port": "traffic.odometry/ego", "kind": "stuck", "field": "x"}], "{}"),
+        ([{"port": "traffic.odometry/ego", "kind": "freeze"}], SENT),
+        ([{"port": "traffic.odometry/front", "kind": "freeze", "from": "3s"}], SENT),
+        ([{"port": "front_sensor.target", **NOISE}, {"port": "driving.own", **NOISE}], "{}"),
+        ([{"port": "rear_sensor.own", **NOISE}, {"port": "rear_sensor.own", **NOISE}], "{}"),
+        ([{"port": "driving.control", "kind": "bias", "field": "throttle", "offset": 0.1}], "{}"),
+        (
+            [{"port": "driving.rear", "kind": "bit_error", "field": "objects.distance", "bit": 50}],
+            "{}",
+        ),
+        (
+            [
+                {
+                    "port": "driving.front",
+                    "kind": "replace",
+                    "field": "objects",
+                    "value": [],
+                    "when": {"port": "own", "field": "vx", "above": 25.0},
+                }
+            ],
+            "{}",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "+".join(f"{f['kind']}" for f in each),
+)
+def test_a_fault_that_is_added_by_hand_is_as_if_it_had_been_declared(
+    tmp_path: Path, faults: list[dict[str, Any]], before: str
+) -> None:
+    """With its beginning as the time at which it was added; a replay has it, too."""
+    first = added(tmp_path / "first", 2, *faults, before=before)
+    declared = yaml.safe_load(before) | {
+        f"new{n}": {"from": "2s", **fault} for n, fault in enumerate(faults)
+    }
+    same = run(tmp_path / "declared", f"faults={json.dumps(declared)}")
+    assert same.trace_sha256 == first.trace_sha256
+    assert same.figures == first.figures
+    changes = [{"at": "2s", "set": f"faults.new{n}", "to": each} for n, each in enumerate(faults)]
+    listed = run(tmp_path / "listed", f"faults={before}", f"changes={json.dumps(changes)}")
+    assert listed.trace_sha256 == first.trace_sha256
+    scenario, _, former = prepare_replay(tmp_path / "first")
+    again = run_request(RunRequest(scenario, shape="inproc", out=tmp_path / "again", record=False))
+    assert again.trace_sha256 == former.trace_sha256 == first.trace_sha256
+    # It acts, and from then on.
+    assert run(tmp_path / "none", f"faults={before}").trace_sha256 != first.trace_sha256
+    assert first.figures is not None
+    assert all(
+        first.figures[fault["port"].partition(".")[0]][f"fault.new{n}"] > 0
+        for n, fault in enumerate(faults)
+    )
+
+
+def test_a_fault_that_was_added_can_be_switched(tmp_path: Path) -> None:
+    bias = {"port": "driving.front", "kind": "bias", "field": "objects.distance", "offset": 5.0}
+    by_hand = ((1, "faults.new", bias), (2, "faults.new.active", False))
+    first = changed_by_hand(tmp_path / "first", *by_hand, record=True)
+    declared = {"new": {**bias, "from": "1s", "until": "2s"}}
+    same = run(tmp_path / "declared", f"faults={json.dumps(declared)}")
+    assert same.trace_sha256 == first.trace_sha256
+    assert replay_into(tmp_path / "first", ["driving"]).equal
+
+
+def test_faults_that_changes_add_are_checked_like_others(tmp_path: Path) -> None:
+    twice = "{at: 1s, set: faults.new, to: {port: driving.own, kind: drop}}"
+    with pytest.raises(ConfigurationError, match=r"changes.1.to: found a new fault 'new', which"):
+        run(tmp_path / "out", f"changes=[{twice}, {twice}]")
+    wrong = "{at: 1s, set: faults.new, to: {port: driving.own, kind: rust}}"
+    with pytest.raises(ConfigurationError, match=r"changes.0.to: faults.new.kind: found 'rust'"):
+        run(tmp_path / "out", f"changes=[{wrong}]")
+
+
+def test_nothing_stands_around_a_model_that_nobody_changes(tmp_path: Path) -> None:
+    """So what may be changed costs nothing."""
+    request = RunRequest(CAR_FOLLOWING, set=("duration=1s",), shape="inproc", out=tmp_path / "out")
+    with bring_up(request) as prepared, InprocRun(prepared) as driven:
+        driven.request(Request(Command.UNTIL, time_ns=SECOND // 2))
+        before = dict(driven.models)
+        driven.change("faults.new", {"port": "driving.own", "kind": "drop"})
+        changed = [name for name, model in driven.models.items() if model is not before[name]]
+        assert changed == ["driving"]
+        assert not any(isinstance(model, Wrapper) for model in before.values())
+        driven.finish()
