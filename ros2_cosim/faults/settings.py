@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
@@ -12,7 +12,7 @@ from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Se
 
 Kind = Literal["drop", "delay", "freeze", "stuck", "noise", "bias", "bit_error", "replace"]
 #: Kind -> the keys that belong to it alone.
-_KEYS: dict[str, tuple[str, ...]] = {
+KEYS: Final[dict[str, tuple[str, ...]]] = {
     "drop": (),
     "delay": ("delay",),
     "freeze": (),
@@ -86,7 +86,7 @@ class FaultSettings(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        wanted = _KEYS[self.kind]
+        wanted = KEYS[self.kind]
         given = {
             "field": self.field,
             "delay": self.delay,

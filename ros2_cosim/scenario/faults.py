@@ -8,7 +8,7 @@ from typing import Any
 from ros2_cosim.faults.faulty import Faulty
 from ros2_cosim.faults.fields import type_of_field
 from ros2_cosim.faults.manipulators import Fault, FaultyPort
-from ros2_cosim.faults.settings import FaultSettings
+from ros2_cosim.faults.settings import KEYS, FaultSettings
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model
@@ -88,27 +88,44 @@ def check_fault(scenario: Scenario, fault: str) -> None:
             f"allowed are {', '.join(scenario.participants)}"
         )
     side = side_of(participant, fault, settings)
-    given: Any = participant.inputs[port] if side == "input" else participant.outputs[port]
-    if given.service is not None or given.call is not None:
+    kinds = kinds_at(scenario, name, port, side)
+    if not kinds:
         raise ConfigurationError(
             f"faults.{fault}.port: found '{settings.port}', a service or call; allowed are other "
             "ports"
         )
-    if settings.kind == "delay" and (side == "output" or given.handled):
+    if settings.kind == "delay" and "delay" not in kinds:
         raise ConfigurationError(
             f"faults.{fault}.kind: found delay at {settings.port}; allowed is an input that is not "
             "handled, and for an output its latency"
         )
-    if settings.kind == "drop" and side == "output" and given.schedule != "sparse":
+    if settings.kind == "drop" and "drop" not in kinds:
         raise ConfigurationError(
             f"faults.{fault}.kind: found drop at {settings.port}, whose schedule is "
-            f"{given.schedule}; allowed is an output with schedule sparse, or an input that reads "
-            "it"
+            f"{participant.outputs[port].schedule}; allowed is an output with schedule sparse, or "
+            "an input that reads it"
         )
     if settings.field is not None:
         _check_field(scenario, fault, settings, side)
     if settings.when is not None:
         _check_condition(scenario, fault, settings, side)
+
+
+def kinds_at(scenario: Scenario, name: str, port: str, side: str) -> tuple[str, ...]:
+    """The kinds of faults that a port can have, whatever its messages.
+
+    :param side: ``input`` or ``output``
+    """
+    participant = scenario.participants[name]
+    given: Any = participant.inputs[port] if side == "input" else participant.outputs[port]
+    if given.service is not None or given.call is not None:
+        return ()
+    refused = set()
+    if side == "output" or given.handled:
+        refused.add("delay")
+    if side == "output" and given.schedule != "sparse":
+        refused.add("drop")
+    return tuple(kind for kind in KEYS if kind not in refused)
 
 
 def _check_field(scenario: Scenario, fault: str, settings: FaultSettings, side: str) -> None:
@@ -157,15 +174,22 @@ def _check_condition(scenario: Scenario, fault: str, settings: FaultSettings, si
 
 def _record_of(scenario: Scenario, name: str, port: str, side: str, where: str) -> type:
     """The record of the messages of a port."""
-    if side == "output":
-        kind = scenario.participants[name].outputs[port].type
-    else:
-        given = scenario.participants[name].inputs[port]
-        kind = given.type or ""
-        for source in given.source:
-            writer, _, writer_port = source.partition(".")
-            kind = scenario.outputs_of(writer)[writer_port].type
     try:
-        return CATALOGUE.record(kind)
+        return CATALOGUE.record(type_at(scenario, name, port, side))
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: fields are known of records only: {error}") from None
+
+
+def type_at(scenario: Scenario, name: str, port: str, side: str) -> str:
+    """The type of the messages of a port; empty if nothing says it.
+
+    :param side: ``input`` or ``output``
+    """
+    if side == "output":
+        return scenario.participants[name].outputs[port].type
+    given = scenario.participants[name].inputs[port]
+    kind = given.type or ""
+    for source in given.source:
+        writer, _, writer_port = source.partition(".")
+        kind = scenario.outputs_of(writer)[writer_port].type
+    return kind

@@ -26,6 +26,7 @@ from ros2_cosim.record.results import BAG
 from ros2_cosim.run.control import Visit, WhichRun, current_output, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.changes import changeable, changed, recorded_changes
+from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.vds.controllable import (
@@ -178,6 +179,10 @@ class RequestedChanges:
         with self._lock:
             self._learn()
             return [each._asdict() for each in changeable(self._wanted)]
+
+    def faultable(self) -> dict[str, Any]:
+        """Where faults can be added, and of which kinds."""
+        return faultable(self._wanted)
 
     def request(self, path: str, to: Any) -> None:
         """Ask for another value.

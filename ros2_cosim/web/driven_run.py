@@ -7,6 +7,7 @@ slices of simulated time, so that neither page nor browser changes a result.
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
@@ -26,6 +27,7 @@ from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import PreparedRun
 from ros2_cosim.run.inproc import SEEN_NS, InprocRun
 from ros2_cosim.scenario.changes import changeable
+from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
@@ -52,6 +54,10 @@ class RunChanges:
         with self._lock:
             return [each._asdict() for each in changeable(self._wanted)]
 
+    def faultable(self) -> dict[str, Any]:
+        """Where faults can be added, and of which kinds."""
+        return faultable(self._wanted)
+
     def request(self, path: str, to: Any) -> None:
         """Ask for another value.
 
@@ -66,7 +72,7 @@ class RunChanges:
         while not self._waiting.empty():
             path, to = self._waiting.get()
             time_ns = self._run.change(path, to)
-            tell(f"{path}: {to} from {format_ns(time_ns)} on")
+            tell(f"{path}: {json.dumps(to)} from {format_ns(time_ns)} on")
 
 
 class DrivenControl(RequestQueue):

@@ -61,6 +61,11 @@ class Page:
             found: list[dict[str, Any]] = json.load(answer)["changes"]
         return found
 
+    def faultable(self) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self._url}api/faultable", timeout=HANG_S) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
     def image(self, camera: int) -> bytes:
         with urllib.request.urlopen(f"{self._url}api/camera?id={camera}", timeout=HANG_S) as answer:
             found: bytes = answer.read()
@@ -152,6 +157,45 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(tmp_path: Path) -> 
     assert summary.trace_sha256 != run_inproc(alone, tmp_path / "alone").trace_sha256
     scenario, _, _ = prepare_replay(tmp_path / "out")
     assert run_inproc(scenario, tmp_path / "again").trace_sha256 == summary.trace_sha256
+
+
+def test_a_page_adds_faults_and_a_replay_has_them_too(tmp_path: Path) -> None:
+    """Whatever it is told that a port can have, is taken there."""
+
+    def use(page: Page) -> None:
+        page.until(lambda p: p["run"]["state"] == "paused")
+        known = page.faultable()
+        ports = {(each["port"], each["side"]): each for each in known["ports"]}
+        assert "drop" not in ports["sensor1.objects", "output"]["kinds"]
+        assert ("world.static_objects", "output") in ports
+        values = {"delay": "50ms", "std": 0.1, "offset": 0.5, "bit": 3}
+        alike = {"number": 1.5, "whole number": 2, "boolean": True, "text": "a", "list": []}
+        for number, kind in enumerate(known["keys"]):
+            port = ports["cacc1.objects", "input"]
+            fields = known["fields"][port["type"]]
+            fault = {"port": port["port"], "side": port["side"], "kind": kind}
+            fault |= {key: values[key] for key in known["keys"][kind] if key in values}
+            if "field" in known["keys"][kind]:
+                fault["field"] = "objects.distance"
+            if kind == "replace":
+                fault["value"] = alike[fields["objects.distance"]]
+            page.changes({"set": f"faults.f{number}", "to": {**fault, "probability": 0.1}})
+        for field, kind in known["fields"]["ros2_cosim/msg/ObjectList"].items():
+            fault = {"port": "cacc2.objects", "kind": "replace", "field": field}
+            name = field.replace(".", "_")
+            found = page.changes({"set": f"faults.{name}", "to": {**fault, "value": alike[kind]}})
+            page.changes({"set": f"faults.{name}.active", "to": False})
+            assert f"faults.{name}.active" in [each["path"] for each in found]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            page.changes({"set": "faults.f0", "to": {"port": "cacc1.objects", "kind": "drop"}})
+        assert "which is there already" in json.load(refused.value)["error"]
+        page.ask({"action": "resume"})
+
+    summary = shown(tmp_path / "out", use)
+    scenario, _, _ = prepare_replay(tmp_path / "out")
+    again = run_inproc(scenario, tmp_path / "again")
+    assert again.trace_sha256 == summary.trace_sha256
+    assert again.figures == summary.figures and len(again.figures["cacc1"]) >= 8
 
 
 def test_a_run_shows_its_world_and_cameras_and_keeps_its_trace(tmp_path: Path) -> None:

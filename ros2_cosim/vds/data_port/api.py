@@ -40,6 +40,7 @@ _PAGES = {
     "/world.js": ("world.js", "text/javascript; charset=utf-8"),
     "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
     "/parameters.js": ("parameters.js", "text/javascript; charset=utf-8"),
+    "/faults.js": ("faults.js", "text/javascript; charset=utf-8"),
     "/start.js": ("start.js", "text/javascript; charset=utf-8"),
     "/scene3d.js": ("scene3d.js", "text/javascript; charset=utf-8"),
 }
@@ -136,6 +137,7 @@ class DataPortApi:
             "/api/camera": {"GET": self._image},
             "/api/history": {"GET": self._past},
             "/api/changes": {"GET": self._changeable, "POST": self._change_value},
+            "/api/faultable": {"GET": self._faultable},
             "/api/state": {"GET": self._state},
             "/api/io": {"POST": self._io},
             "/api/io/targets": {"GET": self._targets, "POST": self._set_targets},
@@ -210,6 +212,9 @@ class DataPortApi:
 
     def _changeable(self, query: str, body: bytes) -> HttpAnswer:
         return json_answer(200, {"changes": self._changes.values()})
+
+    def _faultable(self, query: str, body: bytes) -> HttpAnswer:
+        return json_answer(200, self._changes.faultable())
 
     def _change_value(self, query: str, body: bytes) -> HttpAnswer:
         request = read_document(ChangeValueRequest, body)

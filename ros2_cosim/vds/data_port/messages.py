@@ -72,13 +72,13 @@ class ChangeRunRequest(PortDocument):
 
 
 class ChangeValueRequest(PortDocument):
-    """Another value of a parameter, or a fault that is switched, from now on."""
+    """Another value of a parameter, a fault that is switched or a new one, from now on."""
 
     set: str = Field(
         description="One of the paths that GET tells: participants.NAME.parameters.KEY, or "
-        "faults.NAME.active."
+        "faults.NAME.active; or faults.NAME of a new fault."
     )
-    to: Any = Field(description="The new value.")
+    to: Any = Field(description="The new value; of a new fault its keys, as in a scenario.")
 
 
 def read_document(kind: type[_Document], body: bytes) -> _Document:

@@ -84,6 +84,7 @@ def openapi() -> dict[str, Any]:
                 "get": operation("Parameters and faults that may be changed, with their values"),
                 "post": operation("Change one of them from now on", None, "ChangeValueRequest"),
             },
+            "/api/faultable": {"get": operation("Ports that a fault can be added to, and kinds")},
             "/api/state": {
                 "get": operation("Measured states and commands") | {"parameters": [query]}
             },

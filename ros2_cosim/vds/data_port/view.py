@@ -233,6 +233,9 @@ class ChangeTarget(Protocol):
     def values(self) -> list[dict[str, Any]]:
         """``path`` and ``value`` of all that may be changed."""
 
+    def faultable(self) -> dict[str, Any]:
+        """Where faults can be added, and of which kinds; empty: nowhere."""
+
     def request(self, path: str, to: Any) -> None:
         """Ask for another value, which holds soon.
 
@@ -246,6 +249,10 @@ class NoChanges:
     def values(self) -> list[dict[str, Any]]:
         """None."""
         return []
+
+    def faultable(self) -> dict[str, Any]:
+        """Nowhere."""
+        return {}
 
     def request(self, path: str, to: Any) -> None:
         """Refuse.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes parameters of a run while it goes on, and switches its faults; where the port can do that.
+// Changes parameters of a run while it goes on, switches its faults and adds new ones; where the
+// port can do that.
+import { Faults } from "./faults.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -8,16 +10,24 @@ export class Parameters {
   constructor(ask, complain) {
     this.ask = ask;
     this.complain = complain;
+    this.faults = new Faults(ask, complain, () => this.#showValues());
     element("parameters-form").addEventListener("submit", (event) => event.preventDefault());
     element("parameters-form").addEventListener("change", (event) => this.#change(event.target));
   }
 
   // Show what may be changed in the run that is there now.
   async renew() {
+    const shown = await this.#showValues();
+    const faulty = await this.faults.renew();
+    element("fault-form").hidden = !faulty;
+    element("parameters-card").hidden = !shown && !faulty;
+  }
+
+  async #showValues() {
     const { changes } = await this.ask("api/changes");
     const plain = changes.filter(({ value }) => ["number", "boolean"].includes(typeof value));
     element("parameters").replaceChildren(...plain.map((change) => this.#field(change)));
-    element("parameters-card").hidden = !plain.length;
+    return plain.length > 0;
   }
 
   #field({ path, value }) {
@@ -48,7 +58,7 @@ export class Parameters {
       this.complain("");
     } catch (error) {
       this.complain(error.message);
-      await this.renew();
+      await this.#showValues();
     }
   }
 }
