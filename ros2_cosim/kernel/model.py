@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -530,6 +530,14 @@ class Wrapper(Model):
     def ready_handlers(self) -> int:
         """Those of the inner model."""
         return self._inner.ready_handlers
+
+
+def layers(model: Model) -> Iterator[Model]:
+    """A model, and all that it stands around, from the outside to the inside."""
+    yield model
+    while isinstance(model, Wrapper):
+        model = model.inner
+        yield model
 
 
 class Onlooker(Model):

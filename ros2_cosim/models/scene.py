@@ -77,11 +77,15 @@ def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
         raise ConfigurationError("scene.vehicles: found none; allowed is name: settings")
     result: dict[str, VehicleInfo] = {}
     taken: dict[int, str] = {}
+    unsized = [
+        name for name, v in sorted(scene.vehicles.items()) if v.length is None or v.width is None
+    ]
+    if unsized:
+        raise ConfigurationError(
+            f"scene.vehicles: found no length or width of {', '.join(unsized)}; allowed is to give "
+            "both"
+        )
     for name, vehicle in sorted(scene.vehicles.items()):
-        if vehicle.length is None or vehicle.width is None:
-            raise ConfigurationError(
-                f"scene.vehicles.{name}: id, length and width are needed; allowed is to give them"
-            )
         number = scene.identity(name)
         if number in taken:
             raise ConfigurationError(
@@ -89,5 +93,6 @@ def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
                 f"'{name}' both have id {number}, each needs its own"
             )
         taken[number] = name
+        assert vehicle.length is not None and vehicle.width is not None
         result[name] = VehicleInfo(number, vehicle.length, vehicle.width)
     return result

@@ -22,7 +22,8 @@ from ros2_cosim.record.comparison import Comparison, Difference, in_order
 from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
 from ros2_cosim.scenario.changes import with_recorded_changes
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.declaration import declare_all
+from ros2_cosim.scenario.plan import LOOPBACK, RESOLVED_SCENARIO, with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 
 
@@ -246,11 +247,39 @@ def _answers(bag: Path, questions: Iterable[_Question], time: int) -> dict[_Ques
 
 
 def settings_that_differ(*scenarios: Scenario) -> dict[str, tuple[Any, ...]]:
-    """The settings of scenarios that are not all the same, by their path; None: not there."""
+    """The settings of scenarios that are not all the same, by their path; None: not there.
+
+    What a run fills in by itself is none of them: defaults that models declare, processes, and
+    where its servers listen.
+    """
     found: dict[str, tuple[Any, ...]] = {}
-    _collect([scenario.model_dump(mode="json") for scenario in scenarios], "", found)
-    found.pop("base_directory", None)
+    _collect([_as_meant(scenario) for scenario in scenarios], "", found)
     return found
+
+
+def _as_meant(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as plain data, the same whether a run has filled it in or not."""
+    try:
+        scenario = with_declared_outputs(scenario)
+        companions = {
+            name: declaration.needs.companions
+            for name, declaration in declare_all(scenario).items()
+        }
+    except ConfigurationError:  # a model that is not here: the scenarios are compared as they are
+        companions = {}
+    data = scenario.model_dump(mode="json")
+    del data["base_directory"], data["simulator"]["port"]
+    for participant in data["participants"].values():
+        del participant["process"]
+    for name, found in companions.items():
+        for companion in found:
+            listening = data["participants"][name]["parameters"]
+            for key in companion.address:
+                listening = listening[key]
+            listening.pop("port", None)
+            if listening.get("host") == LOOPBACK:
+                del listening["host"]
+    return data
 
 
 def _collect(values: Sequence[Any], path: str, found: dict[str, tuple[Any, ...]]) -> None:

@@ -20,7 +20,7 @@ from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.faults.faulty import Faulty
 from ros2_cosim.interfaces.protocol import RunChange
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Wrapper
+from ros2_cosim.kernel.model import Model, Wrapper, layers
 from ros2_cosim.kernel.participant import Past, Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import format_ns
@@ -112,18 +112,11 @@ def apply(scenario: Scenario, path: str, model: Model) -> None:
     """
     section, name, *_ = path.split(".")
     if section == "faults":
-        for layer in _layers(model):
+        for layer in layers(model):
             if isinstance(layer, Faulty):
                 layer.switch(name, scenario.faults[name].active)
         return
     model.change_parameters(declare(scenario, name).parameters)
-
-
-def _layers(model: Model) -> Iterator[Model]:
-    yield model
-    while isinstance(model, Wrapper):
-        model = model.inner
-        yield model
 
 
 class _Due(NamedTuple):
@@ -165,7 +158,7 @@ class Changing(Wrapper):
         self._due = _due(scenario, name)
         #: How many of those have been made.
         self._done = 0
-        self._faulty = next((each for each in _layers(inner) if isinstance(each, Faulty)), None)
+        self._faulty = next((each for each in layers(inner) if isinstance(each, Faulty)), None)
         #: What becomes of a message that the model sends at once; None: what is around it knows.
         self.passing: Callable[[str, Any], Any] | None = None
 

@@ -30,6 +30,8 @@ from ros2_cosim.record.comparison import Comparison, Difference
 from ros2_cosim.record.comparison_report import compare_recordings
 from ros2_cosim.run import inproc
 from ros2_cosim.run.bringup import RunRequest, bring_up
+from ros2_cosim.scenario.grouping import grouped
+from ros2_cosim.scenario.plan import resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_model
 
@@ -401,5 +403,24 @@ def test_settings_are_compared_by_their_paths(runs: list[DrivenRun]) -> None:
         "seed": (1, 5),
         "participants.sensor1.period": (40 * MS, 50 * MS),
     }
+
+
+def test_what_a_run_fills_in_is_no_setting_that_differs() -> None:
+    """Ports of servers, processes, and what models declare: the shape of the run decides."""
+    from ros2_cosim.record.causes import settings_that_differ
+
+    given = load_scenario(PLATOON)
+    filled = resolve_ports(grouped(given, 2))
+    assert filled.simulator.port and filled.participants["cacc1"].process
+    assert settings_that_differ(given, filled) == {}
+    other = load_scenario(PLATOON, ["simulator.host=localhost"])
+    frame = "participants.sensor1.outputs.objects.frame_id"
+    assert settings_that_differ(given, load_scenario(PLATOON, [f"{frame}=x"])) == {
+        frame: ("follower1/base_link", "x")
+    }
+    assert settings_that_differ(filled, other) == {"simulator.host": ("127.0.0.1", "localhost")}
+
+
+def test_a_place_without_recording_is_no_run(runs: list[DrivenRun]) -> None:
     with pytest.raises(ConfigurationError):
         find_recording(runs[0].directory / "nothing")

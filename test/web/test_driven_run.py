@@ -26,7 +26,7 @@ from ros2_cosim.run.inproc import InprocRun, run_inproc
 from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.web import dashboard
-from ros2_cosim.web.driven_run import run_shown
+from ros2_cosim.web.driven_run import onlooker_of, run_shown
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 OWN_TYPES = CONFIG.parent / "test" / "support" / "own_types.yaml"
@@ -198,6 +198,20 @@ def test_a_page_adds_faults_and_a_replay_has_them_too(tmp_path: Path) -> None:
     assert again.figures == summary.figures
     acted = [name for name in (again.figures or {})["cacc1"] if name.startswith("fault.f")]
     assert len(acted) == 8
+
+
+def test_a_world_with_a_fault_is_shown(tmp_path: Path) -> None:
+    """What stands around the model of the world hides it from nothing."""
+    fault = "{port: world.control/follower1, kind: delay, delay: 20ms}"
+    request = RunRequest(
+        CONFIG / "platoon.yaml",
+        set=("duration=1s", f"faults={{slow: {fault}}}"),
+        shape="inproc",
+        out=tmp_path / "out",
+    )
+    with bring_up(request) as prepared, InprocRun(prepared) as run:
+        assert onlooker_of(run) is not None
+        run.finish()
 
 
 def test_a_run_shows_its_world_and_cameras_and_keeps_its_trace(tmp_path: Path) -> None:
