@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the data port for the picture of the run again and again, shows it, and controls the run.
 
-import { LineChart, Scene, colourOf, drawHistogram } from "./drawing.js";
+import { LineChart, Scene, colourOf, drawHistogram, fixed } from "./drawing.js";
 import { Scene3D } from "./scene3d.js";
 import { Parameters } from "./parameters.js";
 import { Starter } from "./start.js";
@@ -78,7 +78,7 @@ const starter = new Starter(ask, complain);
 const parameters = new Parameters(ask, complain);
 
 function number(value, decimals, unit = "") {
-  return value === null || value === undefined ? "–" : `${value.toFixed(decimals)}${unit}`;
+  return value === null || value === undefined ? "–" : `${fixed(value, decimals)}${unit}`;
 }
 
 function setText(id, text) {

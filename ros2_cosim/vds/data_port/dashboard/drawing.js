@@ -39,9 +39,14 @@ export function niceStep(range, count) {
   return (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1) * power;
 }
 
+// A number with so many decimals; what rounds to zero has no sign.
+export function fixed(value, decimals) {
+  return value.toFixed(decimals).replace(/^-(0(\.0*)?)$/, "$1");
+}
+
 function shown(value, step) {
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return value.toFixed(Math.min(decimals, 6)).replace(/^-(0(\.0*)?)$/, "$1");
+  return fixed(value, Math.min(decimals, 6));
 }
 
 // Follows the vehicles; keeps its scale while they fit well, so that the picture stays calm.
