@@ -38,6 +38,7 @@ from ros2_cosim.kernel.model import Model
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
+from ros2_cosim.ros.lifecycle_services import Resetting
 from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
@@ -45,7 +46,7 @@ from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.transport import lane_address
-from ros2_cosim.scenario.changes import settings_of, take_changes
+from ros2_cosim.scenario.changes import check_reset, reset_by_hand, settings_of, take_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
@@ -303,6 +304,7 @@ def participant_node(
         started.session.timer,
         spans,
         lambda changes: take_changes(model, settings_of(changes)),
+        Resetting(partial(check_reset, model), partial(reset_by_hand, model)),
     )
 
 
@@ -327,7 +329,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = renewed(kept.pop(), name, make) if kept else make()
-        model = with_adapters(scenario, name, model, realtime, by_hand=True)
+        model = with_adapters(scenario, name, model, make, realtime, by_hand=True)
         with profiled(started, [name]) as spans:
             again = participant_node(started, name, model, spans).run()
         if again:

@@ -31,7 +31,14 @@ from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.inputs import read_unsynchronised
-from ros2_cosim.scenario.changes import ChangesByHand, take_changes, write_changes
+from ros2_cosim.ros.lifecycle_services import Resetting
+from ros2_cosim.scenario.changes import (
+    ChangesByHand,
+    check_reset,
+    reset_by_hand,
+    take_changes,
+    write_changes,
+)
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
@@ -132,7 +139,9 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
                 on_waiting=progress,
                 on_pacing=None if chronicle is None else chronicle.paces,
             )
-            control.on_change = _by_hand(scenario, models, control, run, output).take
+            changes = _by_hand(scenario, models, control, run, output)
+            control.on_change = changes.take
+            lifecycles.resetting = partial(_resetting, models, changes)
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
             lifecycles.stop(run.end_reason)
@@ -198,7 +207,7 @@ def _make_models(
     for name in started.graph.order:
         make = partial(bare_model, scenario, name, "composed")
         model = renewed(former.models[name], name, make) if former else make()
-        models[name] = with_adapters(scenario, name, model, realtime, by_hand=True)
+        models[name] = with_adapters(scenario, name, model, make, realtime, by_hand=True)
         obstacle = cannot_begin_anew(model)
         if obstacle and not control.no_reset:
             control.no_reset = f"participant '{name}': {obstacle}"
@@ -219,6 +228,17 @@ def _by_hand(
         write_changes(output, changes)
 
     return ChangesByHand(scenario, lambda: max(control.granted, run.begun), make)
+
+
+def _resetting(models: Mapping[str, Model], changes: ChangesByHand, name: str) -> Resetting:
+    """What resets a participant by hand: it is recorded as a change."""
+
+    def reset() -> int:
+        at = reset_by_hand(models[name])
+        changes.note_resets(name, [at])
+        return at
+
+    return Resetting(partial(check_reset, models[name]), reset)
 
 
 def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes different during a run: parameters that models let change, and faults.
+"""What becomes different during a run: parameters that models let change, faults, and resets.
 
 A change acts from the first activation at its time on. So a run in which a user has made changes is
-repeated by a scenario that declares them.
+repeated by a scenario that declares them. A reset lets the model of one participant be as at its
+start, while the others go on; values that were changed stay so.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.faults.faulty import Faulty
 from ros2_cosim.interfaces.protocol import RunChange
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, LifecycleError
 from ros2_cosim.kernel.model import Model, Wrapper
 from ros2_cosim.kernel.participant import Step
-from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.realtime.renewal import Renewable, cannot_begin_anew
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 
@@ -56,18 +58,50 @@ def _parameters(scenario: Scenario, name: str) -> Iterator[Changeable]:
         yield Changeable(f"participants.{name}.parameters.{key}", value)
 
 
-def lets_change(scenario: Scenario, name: str) -> bool:
-    """Whether anything of a participant may be changed during a run."""
-    faults = (settings.port.partition(".")[0] for settings in scenario.faults.values())
-    return name in faults or any(_parameters(scenario, name))
+def reset_of(path: str) -> str | None:
+    """The participant that a change resets; None: it changes something else."""
+    section, *rest = path.split(".")
+    return rest[0] if section == "participants" and rest[1:] == ["reset"] else None
+
+
+def is_reset(scenario: Scenario, name: str) -> bool:
+    """Whether a scenario declares that a participant is reset."""
+    return any(reset_of(change.set) == name for change in scenario.changes)
+
+
+def cannot_be_reset(scenario: Scenario, name: str) -> str:
+    """Why a participant cannot be as at its start while others go on; empty if it can.
+
+    Whether its model can is another question, which only a model answers.
+    """
+    settings = scenario.participants[name]
+    declaration = declare(scenario, name)
+    if declaration.traits.foreign:
+        return "it stands for a program of its own, which goes on"
+    if declaration.needs.simulator or declaration.needs.companions:
+        return "it stands for a simulator or another process, which goes on"
+    late = settings.overrun is not None and settings.overrun.policy in ("skip", "estimate")
+    if settings.coupling is not None or late:
+        return "its results may be late, and be on their way"
+    if settings.substitute is not None:
+        return "another model takes its place during the run"
+    return ""
 
 
 def changed(scenario: Scenario, path: str, to: Any, where: str = "set") -> Scenario:
-    """The scenario with one other value.
+    """The scenario with one other value; by a reset it is the same.
 
     :param where: how messages call the place that names the path
     :raises ConfigurationError: it may not be changed during a run, or not to that
     """
+    name = reset_of(path)
+    if name is not None and name in scenario.participants:
+        if to is not True:
+            raise ConfigurationError(f"{where}: {path}: found {to!r}; allowed is true")
+        obstacle = cannot_be_reset(scenario, name)
+        if obstacle:
+            raise ConfigurationError(f"{where}: {path}: '{name}' cannot be reset: {obstacle}")
+        return scenario
     known = [each.path for each in changeable(scenario)]
     if path not in known:
         raise ConfigurationError(
@@ -136,14 +170,14 @@ def _due(scenario: Scenario, name: str, changes: Iterable[ChangeSettings]) -> li
     """
     due, now = [], scenario
     for change in _in_order(changes):
-        if target_of(scenario, change.set) == name:
+        if target_of(scenario, change.set) == name and reset_of(change.set) is None:
             now = changed(now, change.set, change.to)
             due.append(_Due(change.at, change.set, now))
     return due
 
 
 class Changing(Wrapper):
-    """A model that is changed at given times.
+    """A model that is changed, or reset, at given times.
 
     :param scenario: as it is at the start, with its declared changes
     :param name: the participant
@@ -159,6 +193,11 @@ class Changing(Wrapper):
         self._done = 0
         #: How many changes by hand have been taken.
         self._taken = 0
+        #: Times [ns] of resets, and up to which of them all have been made.
+        self._resets = self._resets_of(scenario.changes)
+        self._reset_until = NEVER
+        #: Time of the last activation [ns].
+        self._last = NEVER
 
     def take(self, changes: Sequence[ChangeSettings]) -> None:
         """Take what is changed by hand.
@@ -167,8 +206,32 @@ class Changing(Wrapper):
             from a time on that the participant has not reached
         """
         new, self._taken = changes[self._taken :], len(changes)
+        # One that was asked for by reset_by_hand comes back: at one time there is one.
+        self._resets |= self._resets_of(new)
         if any(target_of(self._scenario, change.set) == self._name for change in new):
             self._due = _due(self._scenario, self._name, (*self._scenario.changes, *changes))
+
+    def reset_by_hand(self) -> int:
+        """Reset the model before the first activation that is later than the last one.
+
+        :returns: the time [ns] from which on it is as at its start
+        :raises LifecycleError: it cannot be reset
+        """
+        self.check_reset()
+        at = max(self._last + 1, 0)
+        self._resets.add(at)
+        return at
+
+    def check_reset(self) -> None:
+        """See whether the model may be reset by hand now.
+
+        :raises LifecycleError: it cannot
+        """
+        obstacle = cannot_be_reset(self._scenario, self._name) or cannot_begin_anew(self._inner)
+        if len(self._resets) >= MAX_BY_HAND:
+            obstacle = f"it has been, {MAX_BY_HAND} times"
+        if obstacle:
+            raise LifecycleError(f"participant '{self._name}' cannot be reset: {obstacle}")
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Activate the model, changed as it is to be by then."""
@@ -186,12 +249,12 @@ class Changing(Wrapper):
         return self._inner.answer_service(name, request, step)
 
     def save_state(self) -> Any:
-        """How many changes have been made, and the state of the model."""
-        return [self._done, self._inner.save_state()]
+        """How many changes and which resets have been made, and the state of the model."""
+        return [self._done, self._reset_until, self._inner.save_state()]
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
-        done, inner = state
+        done, self._reset_until, inner = state
         self._inner.restore_state(inner)
         self._undo()
         while self._done < done:
@@ -210,6 +273,25 @@ class Changing(Wrapper):
     def _change(self, time: int) -> None:
         while self._done < len(self._due) and self._due[self._done].at <= time:
             self._make_next()
+        if self._resets:
+            until = max((at for at in self._resets if at <= time), default=NEVER)
+            if until > self._reset_until:
+                self._reset_until = until
+                self._reset()
+        self._last = time
+
+    def _reset(self) -> None:
+        """Let the model be as at its start, with the values that have been changed."""
+        for layer in _layers(self._inner):
+            if isinstance(layer, Renewable):
+                layer.begin_again()
+                break
+        made = self._due[: self._done]
+        for path in dict.fromkeys(due.path for due in made if due.path.startswith("participants.")):
+            apply(made[-1].scenario, path, self._inner)
+
+    def _resets_of(self, changes: Iterable[ChangeSettings]) -> set[int]:
+        return {change.at for change in changes if reset_of(change.set) == self._name}
 
     def _make_next(self) -> None:
         due = self._due[self._done]
@@ -220,15 +302,17 @@ class Changing(Wrapper):
 def with_changes(scenario: Scenario, name: str, model: Model, *, by_hand: bool = False) -> Model:
     """Put what changes a participant around its model; the model itself where nothing does.
 
-    :param by_hand: whether more may be changed than the scenario declares
+    :param by_hand: whether more may be changed than the scenario declares; any participant may be
+        asked to be reset
     :raises ConfigurationError: something may not be changed, or not to that
     """
     changes = check_changes(scenario)
-    if by_hand:
-        changing = lets_change(scenario, name)
-    else:
-        changing = any(target_of(scenario, change.set) == name for change in changes)
-    return Changing(model, scenario, name) if changing else model
+    changing = any(target_of(scenario, change.set) == name for change in changes)
+    if is_reset(scenario, name) and (obstacle := cannot_begin_anew(model)):
+        raise ConfigurationError(
+            f"changes: participants.{name}.reset: '{name}' cannot be reset: {obstacle}"
+        )
+    return Changing(model, scenario, name) if changing or by_hand else model
 
 
 def take_changes(model: Model, changes: Sequence[ChangeSettings]) -> bool:
@@ -242,6 +326,29 @@ def take_changes(model: Model, changes: Sequence[ChangeSettings]) -> bool:
         return False
     model.take(changes)
     return True
+
+
+def check_reset(model: Model) -> None:
+    """See whether a participant's model may be reset by hand now.
+
+    :raises LifecycleError: it cannot
+    """
+    _changing(model).check_reset()
+
+
+def reset_by_hand(model: Model) -> int:
+    """Reset a participant's model while the participant stands, see :class:`Changing`.
+
+    :returns: the time [ns] from which on it is as at its start
+    :raises LifecycleError: it cannot be reset
+    """
+    return _changing(model).reset_by_hand()
+
+
+def _changing(model: Model) -> Changing:
+    if not isinstance(model, Changing):
+        raise LifecycleError("this run takes no changes by hand")
+    return model
 
 
 def check_changes(scenario: Scenario) -> list[ChangeSettings]:
@@ -287,6 +394,11 @@ class ChangesByHand:
         :raises ConfigurationError: it may not be changed, not to that, or not then
         """
         scenario = self._scenario
+        if reset_of(path) is not None:
+            raise ConfigurationError(
+                f"set: found '{path}'; by hand a participant is reset as a managed node: "
+                "deactivate, cleanup, configure, activate (ros2 lifecycle set)"
+            )
         try:
             to = json_value(value)
         except ValueError as error:
@@ -313,6 +425,18 @@ class ChangesByHand:
         self._made = made
         self._make(made)
         return f"{path}: {json.dumps(to)} from {format_ns(at)} on"
+
+    def note_resets(self, name: str, times: Iterable[int]) -> None:
+        """Take note of resets that a participant has taken on itself.
+
+        :param times: from which on it is as at its start [ns], all of the run so far
+        """
+        path = f"participants.{name}.reset"
+        known = {change.at for change in self._made if change.set == path}
+        new = [ChangeSettings(at=at, set=path, to=True) for at in times if at not in known]
+        if new:
+            self._made = [*self._made, *new]
+            self._make(self._made)
 
 
 def messages_of(changes: Iterable[ChangeSettings]) -> tuple[RunChange, ...]:

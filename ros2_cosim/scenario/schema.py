@@ -315,14 +315,14 @@ def _matches(topic: str, patterns: Iterable[str]) -> bool:
 
 
 class ChangeSettings(Section):
-    """Another value of a parameter, or a fault that is switched, from a time on."""
+    """Another value of a parameter, a fault that is switched, or a reset, from a time on."""
 
     at: Duration = Field(description="from when on")
     set: str = Field(
         description="`participants.NAME.parameters.KEY` of a parameter that its model lets change, "
-        "or `faults.NAME.active`"
+        "`faults.NAME.active`, or `participants.NAME.reset`"
     )
-    to: Any = Field(description="the new value")
+    to: Any = Field(description="the new value; of a reset `true`")
 
 
 class Scenario(Section):
