@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.cosim_process import PLATOON, ROOT, Running, left_processes, user_environment
+from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support import reset_models
 from support.controlled_run import Controlled
 from support.onlooker import Onlooker
@@ -128,10 +128,14 @@ def test_one_that_cannot_begin_anew_is_not_cleaned_up(
     from ros2_cosim.ros.session import Session
 
     file = tmp_path / "counting.yaml"
-    file.write_text(json.dumps(reset_models.scenario("Open")), encoding="utf-8")
+    file.write_text(
+        json.dumps(
+            reset_models.scenario("Open", stop_latency="50ms", run_ahead="50ms", clock_step="10ms")
+        ),
+        encoding="utf-8",
+    )
     warned: list[str] = []
     with user_environment(tmp_path / "log") as environment:
-        environment["PYTHONPATH"] += f":{ROOT / 'test'}"
         for key, value in loopback_environment(environment, tmp_path).items():
             monkeypatch.setenv(key, value)
         arguments = (file, "--shape", shape, "--out", tmp_path / "out", "--paused", "--no-bag")
@@ -142,7 +146,7 @@ def test_one_that_cannot_begin_anew_is_not_cleaned_up(
             session.node.create_subscription(Log, "/rosout", lambda m: warned.append(m.msg), 100)
             run = Controlled(environment, running)
             run.wait_for_run()
-            assert run.control("until", "50ms") == "paused at 0.05s"
+            assert run.control("until", "50ms") == "paused at 50ms"
             counter, other = Managed(onlooker, "counter"), Managed(onlooker, "other")
             assert counter.set("deactivate") and not counter.set("cleanup")
             reason = "cannot be reset: its model holds something open"
@@ -152,5 +156,5 @@ def test_one_that_cannot_begin_anew_is_not_cleaned_up(
             run.end("resume")
             result: Any = running.result()
         assert result.code == 0, result
-        assert "shutdown, asked for by change_state" in result.output
+        assert "shutdown, asked for by change_state" in result.stdout
         assert left_processes(environment) == []

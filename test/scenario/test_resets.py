@@ -23,7 +23,8 @@ from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
-PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
+TESTS = Path(__file__).resolve().parents[1]
+PLATOON = TESTS.parent / "config" / "platoon.yaml"
 MS = 1_000_000
 
 
@@ -78,7 +79,8 @@ def test_what_was_changed_stays(tmp_path: Path) -> None:
         assert [value for _, value, _ in counted[:7]] == [1, 2, 3, 40, 50, 10, 20]
 
 
-def test_the_shapes_agree(tmp_path: Path, ros_domain: int) -> None:
+def test_the_shapes_agree(tmp_path: Path, ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
     scenario = made(changes=reset_at("55ms"))
     traces = {s: run(scenario, tmp_path / s, s).trace_sha256 for s in ("inproc", "composed", "ros")}
     assert len(set(traces.values())) == 1, traces
@@ -132,7 +134,7 @@ def counts(model: Any, *times: int) -> list[float]:
 
 
 def test_a_reset_by_hand_is_the_declared_one() -> None:
-    """It acts on what is later than the last activation; its record comes back, and does nothing."""
+    """It acts on what is later than the last activation; its record changes nothing."""
     scenario = made()
     model = by_hand(scenario)
     assert counts(model, 0, 10 * MS) == [1, 2]
