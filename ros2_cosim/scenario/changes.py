@@ -232,7 +232,7 @@ class Changing(Wrapper):
         self._resets |= self._resets_of(scenario)
 
     @property
-    def resets(self) -> int:
+    def reset_count(self) -> int:
         """How many resets there are."""
         return len(self._resets)
 
@@ -353,7 +353,7 @@ class ChangesTaken:
         """
         model = runtime.model
         obstacle = cannot_be_reset(self._scenario, self._name) or cannot_begin_anew(model)
-        if isinstance(model, Changing) and model.resets >= MAX_BY_HAND:
+        if isinstance(model, Changing) and model.reset_count >= MAX_BY_HAND:
             obstacle = f"it has been, {MAX_BY_HAND} times"
         if obstacle:
             raise LifecycleError(f"participant '{self._name}' cannot be reset: {obstacle}")

@@ -315,7 +315,7 @@ def _matches(topic: str, patterns: Iterable[str]) -> bool:
 
 
 class ChangeSettings(Section):
-    """What is different from a time on: a parameter, a fault that is switched or a new one, a reset."""
+    """What is different from a time on: a parameter, a fault switched or added, or a reset."""
 
     at: Duration = Field(description="from when on")
     set: str = Field(

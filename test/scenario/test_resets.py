@@ -128,9 +128,7 @@ class Standing:
         def make() -> Any:
             return bare_model(scenario, "counter", "ros")
 
-        model = with_adapters(
-            scenario, "counter", make(), make, AS_FAST_AS_POSSIBLE, by_hand=True
-        )
+        model = with_adapters(scenario, "counter", make(), make, AS_FAST_AS_POSSIBLE, by_hand=True)
         self.runtime = ParticipantRuntime(build_graph(scenario), "counter", model)
         self.models = {"counter": model}
         self.taken = ChangesTaken(scenario, "counter", self.models)
