@@ -22,6 +22,9 @@ PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope
   --max-worker-restart 0
 LOCK_ARGS ?=
 
+# Else each worker compiles all tests again, and each process of a test what only it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup environment platoon quick test lint reference lock clean
 
 setup:
@@ -55,4 +58,4 @@ lock:
 clean:
 	rm -rf .venv build install log out dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \
 	  .hypothesis .import_linter_cache
-	find ros2_cosim test buildtools launch -name __pycache__ -prune -exec rm -rf {} +
+	find ros2_cosim test bench buildtools launch -name __pycache__ -prune -exec rm -rf {} +

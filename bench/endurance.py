@@ -83,33 +83,34 @@ def sample(mark: str, simulated_s: float, began: float, output: Path) -> Sample:
 def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Sample], str]:
     """Run a command that tells its simulated time; samples, and an error if it failed.
 
-    A run that begins anew adds to the time of those before it.
+    A run that begins anew adds to the time of those before it. Of lines that have come together
+    only the last one tells the present. What was seen counts when simulated time has gone on after
+    it: else it may be of the end, when files are closed already.
     """
     mark = uuid.uuid4().hex
-    before = newest = 0.0
+    clock = _Clock()
     began = time.monotonic()
     samples: list[Sample] = []
+    seen: Sample | None = None
     with tempfile.TemporaryFile("w+") as errors:
         run = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=errors,
-            text=True,
             env=os.environ | {MARK: mark},
         )
         try:
             assert run.stdout is not None
-            for line in run.stdout:
-                found = re.search(r": (\d+) s$", line.rstrip())
-                due = samples[-1].simulated_s + every_s if samples else 0.0
-                if not found:
+            while said := run.stdout.read1(1 << 16):
+                if not clock.take(said.decode()):
                     continue
-                if float(found[1]) <= newest:
-                    before += newest
-                newest = float(found[1])
-                if before + newest >= due:
-                    samples.append(sample(mark, before + newest, began, output))
+                if seen is not None:
+                    samples.append(seen)
                     print(row(samples), flush=True)
+                    seen = None
+                due = samples[-1].simulated_s + every_s if samples else 0.0
+                if clock.simulated_s >= due:
+                    seen = sample(mark, clock.simulated_s, began, output)
             run.wait()
         finally:
             if run.poll() is None:
@@ -117,6 +118,29 @@ def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Samp
                 run.wait()
         errors.seek(0)
         return samples, errors.read().strip() if run.returncode else ""
+
+
+class _Clock:
+    """Simulated time [s] of runs one after the other, as their lines tell it."""
+
+    def __init__(self) -> None:
+        self._before = self._newest = 0.0
+        self._rest = ""
+
+    def take(self, said: str) -> bool:
+        """Take what was said; whether time has gone on."""
+        *lines, self._rest = (self._rest + said).split("\n")
+        found = [float(m[1]) for line in lines if (m := re.search(r": (\d+) s$", line.rstrip()))]
+        for told in found:
+            if told <= self._newest:
+                self._before += self._newest
+            self._newest = told
+        return bool(found)
+
+    @property
+    def simulated_s(self) -> float:
+        """The time of all runs together."""
+        return self._before + self._newest
 
 
 HEAD = (

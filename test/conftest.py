@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -137,10 +138,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    if not isinstance(item, pytest.Function) or not item.path.is_relative_to(HERE):
+    if not isinstance(item, pytest.Function):
         return False
-    place = item.path.relative_to(HERE)
-    name = f"{place}::{item.originalname}"
-    if name in SLOW_PLACES or any(place.is_relative_to(slow) for slow in SLOW_PLACES):
+    place, is_slow = _place_of(item.path)
+    if is_slow or f"{place}::{item.originalname}" in SLOW_PLACES:
         return True
     return not SLOW_FIXTURES.isdisjoint(item.fixturenames)
+
+
+@cache
+def _place_of(path: Path) -> tuple[str, bool]:
+    """Where a file is in this directory, and whether all its tests are slow.
+
+    Asked for once a file: comparing paths takes as long as collecting the tests.
+    """
+    if not path.is_relative_to(HERE):
+        return str(path), False
+    place = path.relative_to(HERE)
+    return str(place), any(place.is_relative_to(slow) for slow in SLOW_PLACES)

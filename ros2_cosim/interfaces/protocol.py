@@ -77,13 +77,15 @@ class Horizon(NamedTuple):
 class ParticipantState(NamedTuple):
     """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState).
 
-    ``cannot_reset``: why it cannot be reset in its process; empty: it can.
+    ``cannot_reset``: why it cannot be reset in its process; empty: it can. ``resets`` are the times
+    [ns] from which on it was as at its start, while the run went on.
     """
 
     participant: str
     state: int
     reason: str
     cannot_reset: str = ""
+    resets: tuple[int, ...] = ()
 
 
 class SystemState(NamedTuple):

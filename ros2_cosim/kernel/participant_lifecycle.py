@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.kernel.errors import Aborted, Cancelled, ConfigurationError, ParticipantError
+from ros2_cosim.kernel.errors import (
+    Aborted,
+    Cancelled,
+    ConfigurationError,
+    LifecycleError,
+    ParticipantError,
+)
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, Operation, State
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
@@ -46,6 +52,8 @@ class ParticipantLifecycle:
         self.operation = operation
         self._model = model
         self._lifecycle = Lifecycle(participant, on_change)
+        #: Whether it is PAUSED without its configuration: its model will be as at its start.
+        self.unconfigured = False
         self._ready_called = False
         #: Set by any thread.
         self._ready = False
@@ -114,6 +122,28 @@ class ParticipantLifecycle:
         :raises LifecycleError: it is not PAUSED
         """
         self._lifecycle.enter(State.RUNNING, reason)
+        self.unconfigured = False
+
+    def clean_up(self, reason: str) -> None:
+        """Give up the configuration, within a pause.
+
+        :raises LifecycleError: it is not PAUSED, or unconfigured already
+        """
+        self._reconfigure(True, reason)
+
+    def configure(self, reason: str) -> None:
+        """Take the configuration again, within a pause.
+
+        :raises LifecycleError: it is not unconfigured
+        """
+        self._reconfigure(False, reason)
+
+    def _reconfigure(self, unconfigured: bool, reason: str) -> None:
+        if self.state is not State.PAUSED or self.unconfigured is unconfigured:
+            found = "unconfigured" if self.unconfigured else self.state.name
+            raise LifecycleError(f"participant '{self.participant}' is {found}; asked for {reason}")
+        self.unconfigured = unconfigured
+        self._lifecycle.note(reason)
 
     def stop(self, reason: str) -> None:
         """End the simulation: no activation follows; results are collected.

@@ -119,6 +119,8 @@ class ParticipantRuntime:
         self._activate = model.activate
         #: What becomes of a message that is sent at once; None: it goes on as it is.
         self._passing: Callable[[str, Any], Any] | None = None
+        #: Time of the last activation [ns], or of the one that is going on.
+        self.last_time = NEVER
         #: What its inputs held at the last activation.
         self._latest: dict[str, Sample | None] = {}
         self._can_stop = model.sets_stop_reason
@@ -306,6 +308,7 @@ class ParticipantRuntime:
         self._latest = latest
         self._regular += not handled
         chosen_before = self.model.next_time if handled and self._can_choose else None
+        self.last_time = time
         self._now, self._sent_now = time, recorded
         timer = self._timer
         started = timer() if timer else 0

@@ -38,6 +38,7 @@ from ros2_cosim.kernel.model import Model
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
+from ros2_cosim.ros.lifecycle_services import Resetting
 from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
@@ -308,6 +309,7 @@ def participant_node(
         started.session.timer,
         spans,
         lambda runtime, changes: taken.take(runtime, settings_of(changes)),
+        Resetting(taken.check_reset, taken.reset),
     )
 
 
@@ -332,7 +334,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = renewed(kept.pop(), name, make) if kept else make()
-        models = {name: with_adapters(scenario, name, model, realtime)}
+        models = {name: with_adapters(scenario, name, model, make, realtime, by_hand=True)}
         with profiled(started, [name]) as spans:
             again = participant_node(started, name, models, spans).run()
         if again:

@@ -74,11 +74,12 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         starter=starter,
         timer=session.timer,
     )
-    control.on_change = ChangesByHand(
+    changes = ChangesByHand(
         scenario,
         lambda: control.granted,
         lambda changes: node.change(messages_of(changes)),
-    ).take
+    )
+    control.on_change, control.on_resets = changes.take, changes.note_resets
     BridgeServices.offer(session.node, bridge_objects(scenario))
     with profiled(started, (), works=True):
         return node.run()

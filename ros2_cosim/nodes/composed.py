@@ -3,7 +3,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model, Repeatability
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, bridge_objects, profiled, realtime_of, run_node
@@ -31,6 +32,7 @@ from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.inputs import read_unsynchronised
+from ros2_cosim.ros.lifecycle_services import Resetting
 from ros2_cosim.scenario.changes import ChangesByHand, ChangesTaken, write_changes
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import bare_model, with_adapters
@@ -132,7 +134,10 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
                 on_waiting=progress,
                 on_pacing=None if chronicle is None else chronicle.paces,
             )
-            control.on_change = _by_hand(scenario, models, control, run, scheduler, output).take
+            taken = {name: ChangesTaken(scenario, name, models) for name in models}
+            changes = _by_hand(scenario, taken, control, run, scheduler, output)
+            control.on_change = changes.take
+            lifecycles.resetting = partial(_resetting, taken, changes)
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
             lifecycles.stop(run.end_reason)
@@ -198,7 +203,7 @@ def _make_models(
     for name in started.graph.order:
         make = partial(bare_model, scenario, name, "composed")
         model = renewed(former.models[name], name, make) if former else make()
-        models[name] = with_adapters(scenario, name, model, realtime)
+        models[name] = with_adapters(scenario, name, model, make, realtime, by_hand=True)
         obstacle = cannot_begin_anew(model)
         if obstacle and not control.no_reset:
             control.no_reset = f"participant '{name}': {obstacle}"
@@ -206,14 +211,13 @@ def _make_models(
 
 def _by_hand(
     scenario: Scenario,
-    models: dict[str, Model],
+    taken: Mapping[str, ChangesTaken],
     control: RunControl,
     run: SequentialRun,
     scheduler: SequentialScheduler,
     output: Path,
 ) -> ChangesByHand:
     """What takes changes by hand: they are handed to the models, and recorded."""
-    taken = {name: ChangesTaken(scenario, name, models) for name in models}
 
     def make(changes: Sequence[ChangeSettings]) -> None:
         for name, runtime in scheduler.runtimes.items():
@@ -221,6 +225,17 @@ def _by_hand(
         write_changes(output, changes)
 
     return ChangesByHand(scenario, lambda: max(control.granted, run.begun), make)
+
+
+def _resetting(taken: Mapping[str, ChangesTaken], changes: ChangesByHand, name: str) -> Resetting:
+    """What resets a participant by hand: it is recorded as a change."""
+
+    def reset(runtime: ParticipantRuntime) -> int:
+        at = taken[name].reset(runtime)
+        changes.note_resets(name, [at])
+        return at
+
+    return Resetting(taken[name].check_reset, reset)
 
 
 def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -> None:

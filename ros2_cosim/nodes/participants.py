@@ -105,7 +105,7 @@ def _members(
             try:
                 former = models.pop(name, None)
                 model = renewed(former, name, make) if former is not None else make()
-                models[name] = with_adapters(scenario, name, model, realtime())
+                models[name] = with_adapters(scenario, name, model, make, realtime(), by_hand=True)
                 noted = spans if name in together else None
                 node = participant_node(member, name, models, noted)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's

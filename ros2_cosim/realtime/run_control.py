@@ -94,6 +94,8 @@ class RunControl(RunState):
         #: Makes a change of a path to a value (JSON) from a time [ns] on, and tells of it; raises a
         #: ConfigurationError that says why not.
         self.on_change: Callable[[str, str, int], str] = _change_nothing
+        #: Takes the times [ns] from which on a participant was reset by hand, all so far.
+        self.on_resets: Callable[[str, tuple[int, ...]], None] = lambda name, times: None
         self._step = step_ns
         self._can_reset = can_reset
         #: Why the run cannot begin anew, where that is known.

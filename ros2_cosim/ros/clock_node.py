@@ -490,6 +490,8 @@ class ClockNode:
         # The clock decides about an abort: a participant that is ABORTING before began it.
         elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
             self._failure = state
+        if state.resets:
+            self._control.on_resets(state.participant, state.resets)
         self._any_paused = self._readiness.any_paused
         self._update(f"{state.participant}: {state.reason}")
 

@@ -19,7 +19,7 @@ from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
-from ros2_cosim.ros.lifecycle_services import LifecycleServices
+from ros2_cosim.ros.lifecycle_services import NO_RESET, LifecycleServices, Resetting
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.writers import data_qos
 
@@ -52,6 +52,9 @@ class RosLifecycle(LifecycleGroup):
         self._systems = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
         self._run_id = run_id
         self._scheduler = scheduler
+        #: What resets the model of a participant.
+        self.resetting: Callable[[str], Resetting] = lambda name: NO_RESET
+        self._resets: dict[str, tuple[int, ...]] = dict.fromkeys(models, ())
         nodes = {name: session.add_node(name) for name in models}
         super().__init__(
             models,
@@ -63,7 +66,7 @@ class RosLifecycle(LifecycleGroup):
             ),
         )
         self._services = {
-            name: LifecycleServices(node, self._state_of(name), self._wish(name))
+            name: LifecycleServices(node, self.of[name], self._wish(name))
             for name, node in nodes.items()
         }
 
@@ -77,15 +80,20 @@ class RosLifecycle(LifecycleGroup):
         self._states.flush()
         self._systems.flush()
 
-    def _state_of(self, name: str) -> Callable[[], State]:
-        return lambda: self.of[name].state
-
     def _wish(self, name: str) -> Callable[[LifecycleRequest, str], None]:
         life, runtime = self.of[name], self._scheduler.runtimes[name]
 
         def grant(wish: LifecycleRequest, reason: str) -> None:
             if wish is LifecycleRequest.PAUSE:
                 life.pause(reason)
+                return
+            if wish is LifecycleRequest.CLEAN_UP:
+                self.resetting(name).check(runtime)
+                life.clean_up(reason)
+                return
+            if wish is LifecycleRequest.CONFIGURE:
+                self._resets[name] += (self.resetting(name).reset(runtime),)
+                life.configure(reason)
                 return
             if life.state is State.PAUSED:
                 life.resume(reason)
@@ -100,8 +108,10 @@ class RosLifecycle(LifecycleGroup):
         return grant
 
     def _publish_change(self, change: Change) -> None:
-        self._states.send(ParticipantState(change.participant, int(change.state), change.reason))
-        self._services[change.participant].changed(change)
+        name = change.participant
+        state = ParticipantState(name, int(change.state), change.reason, "", self._resets[name])
+        self._states.send(state)
+        self._services[name].changed(change)
         # No participant goes on while one is paused.
         self._scheduler.suspended = bool(self.paused)
 

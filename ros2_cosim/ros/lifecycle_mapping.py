@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our states as those of ROS managed nodes (``lifecycle_msgs``), in one place.
 
-A managed node has four primary states; ours are finer, so several share one. Configuring,
+A managed node has four primary states; ours are finer, so several share one. Configuring and
 activating at the start and finalising are the run's own business: it is coordinated. From
-outside a participant can be deactivated (paused), activated again and shut down (stopped).
+outside a participant can be deactivated (paused), activated again and shut down (stopped). One
+that is deactivated can be cleaned up, and is then configured again: it is as at its start.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from lifecycle_msgs.msg import State as RosState
 from lifecycle_msgs.msg import Transition
 
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 class LifecycleRequest(Enum):
     """What may be asked of a participant from outside."""
 
     PAUSE = "pause"
+    CLEAN_UP = "clean up"
+    CONFIGURE = "configure"
     RESUME = "resume"
     STOP = "stop"
 
@@ -77,6 +81,7 @@ EDGES: tuple[Edge, ...] = (
     Edge(Transition.TRANSITION_CONFIGURE, "configure", _UNCONFIGURED, _CONFIGURING),
     Edge(Transition.TRANSITION_ON_CONFIGURE_SUCCESS, "transition_success", _CONFIGURING, _INACTIVE),
     Edge(Transition.TRANSITION_ON_CONFIGURE_ERROR, "transition_error", _CONFIGURING, _ERROR),
+    Edge(Transition.TRANSITION_CLEANUP, "cleanup", _INACTIVE, _UNCONFIGURED),
     Edge(Transition.TRANSITION_ACTIVATE, "activate", _INACTIVE, _ACTIVE),
     Edge(Transition.TRANSITION_ON_ACTIVATE_ERROR, "transition_error", _INACTIVE, _ERROR),
     Edge(Transition.TRANSITION_DEACTIVATE, "deactivate", _ACTIVE, _INACTIVE),
@@ -99,15 +104,31 @@ ALLOWED: dict[State, dict[int, LifecycleRequest]] = {
         Transition.TRANSITION_ACTIVE_SHUTDOWN: LifecycleRequest.STOP,
     },
     State.PAUSED: {
+        Transition.TRANSITION_CLEANUP: LifecycleRequest.CLEAN_UP,
         Transition.TRANSITION_ACTIVATE: LifecycleRequest.RESUME,
         Transition.TRANSITION_INACTIVE_SHUTDOWN: LifecycleRequest.STOP,
     },
 }
+#: The same of a participant that is PAUSED and unconfigured.
+ALLOWED_UNCONFIGURED: dict[int, LifecycleRequest] = {
+    Transition.TRANSITION_CONFIGURE: LifecycleRequest.CONFIGURE,
+    Transition.TRANSITION_UNCONFIGURED_SHUTDOWN: LifecycleRequest.STOP,
+}
 
 
-def edges_from(state: State) -> list[Edge]:
+def ros_state(life: ParticipantLifecycle) -> int:
+    """The state of a managed node that a participant is in."""
+    return _UNCONFIGURED if life.unconfigured else ROS_STATE[life.state]
+
+
+def allowed_of(life: ParticipantLifecycle) -> dict[int, LifecycleRequest]:
+    """What may be asked for of a participant now: id of the transition -> request."""
+    return ALLOWED_UNCONFIGURED if life.unconfigured else ALLOWED.get(life.state, {})
+
+
+def edges_from(life: ParticipantLifecycle) -> list[Edge]:
     """The transitions that may be asked for now."""
-    allowed = ALLOWED.get(state, {})
+    allowed = allowed_of(life)
     return [edge for edge in EDGES if edge.id in allowed]
 
 

@@ -8,7 +8,7 @@ With them ``ros2 lifecycle nodes``, ``get``, ``list`` and ``set`` work on every 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from lifecycle_msgs.msg import State as RosState
 from lifecycle_msgs.msg import Transition, TransitionDescription, TransitionEvent
@@ -21,33 +21,57 @@ from lifecycle_msgs.srv import (
 from rclpy.node import Node
 
 from ros2_cosim.kernel.errors import LifecycleError
-from ros2_cosim.kernel.lifecycle import Change, State
+from ros2_cosim.kernel.lifecycle import Change
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.ros.lifecycle_mapping import (
-    ALLOWED,
     EDGES,
     LABELS,
     ROS_STATE,
     Edge,
     LifecycleRequest,
+    allowed_of,
     edge_between,
     edges_from,
+    ros_state,
 )
+
+
+class Resetting(NamedTuple):
+    """What resets the model of a participant that stands, by hand.
+
+    ``check`` sees whether that can be, ``reset`` gives the time [ns] from which on it is as at its
+    start. Both raise LifecycleError if it cannot.
+    """
+
+    check: Callable[[ParticipantRuntime], None]
+    reset: Callable[[ParticipantRuntime], int]
+
+
+def _cannot(runtime: ParticipantRuntime) -> NoReturn:
+    raise LifecycleError("participants of this run are not reset by hand")
+
+
+NO_RESET = Resetting(_cannot, _cannot)
 
 
 class LifecycleServices:
     """Services of one participant, on the node that stands for it.
 
     :param node: carries them in its private namespace
-    :param state: gives the present state of the participant
+    :param life: the lifecycle of the participant
     :param grant: does what was requested, with the reason; raises LifecycleError if that
         cannot be
     """
 
     def __init__(
-        self, node: Node, state: Callable[[], State], grant: Callable[[LifecycleRequest, str], None]
+        self,
+        node: Node,
+        life: ParticipantLifecycle,
+        grant: Callable[[LifecycleRequest, str], None],
     ) -> None:
         self._node = node
-        self._state = state
+        self._life = life
         self._grant = grant
         self._events = node.create_publisher(TransitionEvent, "~/transition_event", 10)
         for kind, name, answer in (
@@ -61,7 +85,9 @@ class LifecycleServices:
 
     def changed(self, change: Change) -> None:
         """Publish a transition, if it is one between states of managed nodes."""
-        start, goal = ROS_STATE[change.before], ROS_STATE[change.state]
+        self._tell(ROS_STATE[change.before], ROS_STATE[change.state])
+
+    def _tell(self, start: int, goal: int) -> None:
         edge = edge_between(start, goal)
         if edge is None:
             return
@@ -72,10 +98,10 @@ class LifecycleServices:
         self._events.publish(event)
 
     def _change(self, request: Any, response: Any) -> Any:
-        state = self._state()
+        life = self._life
         asked = request.transition
-        allowed = ALLOWED.get(state, {})
-        known = {edge.id: edge for edge in edges_from(state)}
+        allowed = allowed_of(life)
+        known = {edge.id: edge for edge in edges_from(life)}
         # As in rclcpp: a label, where there is one, counts before the number.
         number = asked.id
         if asked.label:
@@ -84,19 +110,29 @@ class LifecycleServices:
         if number not in allowed:
             choices = ", ".join(f"{e.label} ({e.id})" for e in known.values()) or "nothing"
             self._node.get_logger().warning(
-                f"change_state: asked for {asked.label or asked.id}; the state is {state.name}; "
-                f"allowed is {choices}"
+                f"change_state: asked for {asked.label or asked.id}; the state is "
+                f"{'unconfigured' if life.unconfigured else life.state.name}; allowed is {choices}"
             )
             return response
         try:
             self._grant(allowed[number], f"{known[number].label}, asked for by change_state")
             response.success = True
+            self._tell_steps(allowed[number])
         except LifecycleError as error:
             self._node.get_logger().warning(f"change_state: {error}")
         return response
 
+    def _tell_steps(self, granted: LifecycleRequest) -> None:
+        """Publish the transitions of a managed node that are none of ours."""
+        if granted is LifecycleRequest.CLEAN_UP:
+            self._tell(RosState.PRIMARY_STATE_INACTIVE, RosState.PRIMARY_STATE_UNCONFIGURED)
+        elif granted is LifecycleRequest.CONFIGURE:
+            configuring = RosState.TRANSITION_STATE_CONFIGURING
+            self._tell(RosState.PRIMARY_STATE_UNCONFIGURED, configuring)
+            self._tell(configuring, RosState.PRIMARY_STATE_INACTIVE)
+
     def _get_state(self, request: Any, response: Any) -> Any:
-        response.current_state = _ros_state(ROS_STATE[self._state()])
+        response.current_state = _ros_state(ros_state(self._life))
         return response
 
     def _get_states(self, request: Any, response: Any) -> Any:
@@ -104,7 +140,7 @@ class LifecycleServices:
         return response
 
     def _get_available(self, request: Any, response: Any) -> Any:
-        response.available_transitions = _described(edges_from(self._state()))
+        response.available_transitions = _described(edges_from(self._life))
         return response
 
     def _get_graph(self, request: Any, response: Any) -> Any:

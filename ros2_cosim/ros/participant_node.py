@@ -39,7 +39,7 @@ from ros2_cosim.ros.courses import Course, run_alone
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
-from ros2_cosim.ros.lifecycle_services import LifecycleServices
+from ros2_cosim.ros.lifecycle_services import NO_RESET, LifecycleServices, Resetting
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session
@@ -88,6 +88,7 @@ class ParticipantNode:
     :param spans: take what the time is spent on; None: nothing does
     :param on_changes: takes what has been changed by hand since it was last called, before it can
         be due
+    :param resetting: resets the model by hand
     """
 
     def __init__(
@@ -102,9 +103,11 @@ class ParticipantNode:
         on_changes: Callable[[ParticipantRuntime, tuple[RunChange, ...]], object] = (
             lambda runtime, changes: None
         ),
+        resetting: Resetting = NO_RESET,
     ) -> None:
         graph = wiring.graph
         self._on_changes = on_changes
+        self._resetting = resetting
         #: How many changes by hand it has taken.
         self._changes = 0
         self._activations = None if spans is None else Activations(spans, name)
@@ -168,7 +171,7 @@ class ParticipantNode:
         )
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
         self._writers = {c.source for c in graph.incoming(name)}
-        self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
+        self._services = LifecycleServices(session.node, self._life, self._grant)
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
         graph, name = wiring.graph, self._name
@@ -405,6 +408,14 @@ class ParticipantNode:
         """
         if request is LifecycleRequest.PAUSE:
             self._life.pause(reason)
+            return
+        if request is LifecycleRequest.CLEAN_UP:
+            self._resetting.check(self._runtime)
+            self._life.clean_up(reason)
+            return
+        if request is LifecycleRequest.CONFIGURE:
+            self._states.resets += (self._resetting.reset(self._runtime),)
+            self._life.configure(reason)
             return
         if self._life.state is State.PAUSED:
             self._life.resume(reason)

@@ -29,6 +29,8 @@ class ParticipantStateTopic:
     def __init__(self, session: Session, name: str, cannot_reset: str = "") -> None:
         self._name = name
         self._cannot_reset = cannot_reset
+        #: Times [ns] from which on it was as at its start, while the run went on.
+        self.resets: tuple[int, ...] = ()
         #: A participant that is silent publishes no further state.
         self.silent = False
         self.writer = session.writer(
@@ -42,7 +44,9 @@ class ParticipantStateTopic:
     def enter(self, state: State, reason: str) -> None:
         """Publish a state."""
         if not self.silent:
-            self.writer.send(ParticipantState(self._name, int(state), reason, self._cannot_reset))
+            self.writer.send(
+                ParticipantState(self._name, int(state), reason, self._cannot_reset, self.resets)
+            )
 
     def flush(self) -> None:
         """Wait until the readers, the clock among them, have the last state."""

@@ -54,6 +54,7 @@ from ros2_cosim.run.results import note_profile, write_report
 from ros2_cosim.scenario.changes import (
     ChangesTaken,
     changed,
+    reset_of,
     write_changes,
 )
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
@@ -272,6 +273,10 @@ class InprocRun:
         if self._recorder is not None or self._branch is not None:
             raise ConfigurationError(
                 "set: found a change in a run with checkpoints; allowed is one without"
+            )
+        if reset_of(path) is not None:
+            raise ConfigurationError(
+                f"set: found '{path}'; in shape inproc a scenario declares what is reset"
             )
         return changed(scenario, path, to, at=at)
 

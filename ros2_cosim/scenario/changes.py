@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes different during a run: parameters that models let change, and faults.
+"""What becomes different during a run: parameters that models let change, faults, and resets.
 
 A change acts from the first activation at its time on. So a run in which a user has made changes is
 repeated by a scenario that declares them. A fault that is added is one that the scenario declares
-from that time on.
+from that time on. A reset lets the model of one participant be as at its start, while the others go
+on; values that were changed stay so.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.faults.faulty import Faulty
 from ros2_cosim.interfaces.protocol import RunChange
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, LifecycleError
 from ros2_cosim.kernel.model import Model, Wrapper, layers
 from ros2_cosim.kernel.participant import Past, Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.realtime.renewal import Renewable, cannot_begin_anew
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.faults import add_fault, check_fault
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario, with_made
@@ -64,8 +66,38 @@ def _parameters(scenario: Scenario, name: str) -> Iterator[Changeable]:
         yield Changeable(f"participants.{name}.parameters.{key}", value)
 
 
+def reset_of(path: str) -> str | None:
+    """The participant that a change resets; None: it changes something else."""
+    section, *rest = path.split(".")
+    return rest[0] if section == "participants" and rest[1:] == ["reset"] else None
+
+
+def is_reset(scenario: Scenario, name: str) -> bool:
+    """Whether a scenario declares that a participant is reset."""
+    return any(reset_of(change.set) == name for change in scenario.changes)
+
+
+def cannot_be_reset(scenario: Scenario, name: str) -> str:
+    """Why a participant cannot be as at its start while others go on; empty if it can.
+
+    Whether its model can is another question, which only a model answers.
+    """
+    settings = scenario.participants[name]
+    declaration = declare(scenario, name)
+    if declaration.traits.foreign:
+        return "it stands for a program of its own, which goes on"
+    if declaration.needs.simulator or declaration.needs.companions:
+        return "it stands for a simulator or another process, which goes on"
+    late = settings.overrun is not None and settings.overrun.policy in ("skip", "estimate")
+    if settings.coupling is not None or late:
+        return "its results may be late, and be on their way"
+    if settings.substitute is not None:
+        return "another model takes its place during the run"
+    return ""
+
+
 def changed(scenario: Scenario, path: str, to: Any, where: str = "set", at: int = 0) -> Scenario:
-    """The scenario with one other value, or one more fault.
+    """The scenario with one other value, or one more fault; by a reset it is the same.
 
     :param where: how messages call the place that names the path
     :param at: from when on [ns]
@@ -76,6 +108,14 @@ def changed(scenario: Scenario, path: str, to: Any, where: str = "set", at: int 
         with_it = with_made(scenario, [new], where)
         check_fault(with_it, new.new_fault)
         return with_it
+    name = reset_of(path)
+    if name is not None and name in scenario.participants:
+        if to is not True:
+            raise ConfigurationError(f"{where}: {path}: found {to!r}; allowed is true")
+        obstacle = cannot_be_reset(scenario, name)
+        if obstacle:
+            raise ConfigurationError(f"{where}: {path}: '{name}' cannot be reset: {obstacle}")
+        return scenario
     known = [each.path for each in changeable(scenario)]
     if path not in known:
         raise ConfigurationError(
@@ -137,14 +177,14 @@ def _due(scenario: Scenario, name: str) -> list[_Due]:
     """
     due, now = [], scenario
     for change in _in_order(scenario.changes):
-        if target_of(scenario, change.set) == name:
+        if target_of(scenario, change.set) == name and reset_of(change.set) is None:
             now = changed(now, change.set, change.to)
             due.append(_Due(change.at, change.set, now))
     return due
 
 
 class Changing(Wrapper):
-    """A model that is changed at given times.
+    """A model that is changed, or reset, at given times.
 
     :param scenario: as it is at the start, with its changes
     :param name: the participant
@@ -158,6 +198,9 @@ class Changing(Wrapper):
         self._due = _due(scenario, name)
         #: How many of those have been made.
         self._done = 0
+        #: Times [ns] of resets, and up to which of them all have been made.
+        self._resets = self._resets_of(scenario)
+        self._reset_until = NEVER
         self._faulty = next((each for each in layers(inner) if isinstance(each, Faulty)), None)
         #: What becomes of a message that the model sends at once; None: what is around it knows.
         self.passing: Callable[[str, Any], Any] | None = None
@@ -178,6 +221,17 @@ class Changing(Wrapper):
                 add_fault(scenario, fault, self._faulty, past)
         self._scenario = scenario
         self._due = _due(scenario, self._name)
+        # One that was asked for by hand comes back: at one time there is one.
+        self._resets |= self._resets_of(scenario)
+
+    @property
+    def reset_count(self) -> int:
+        """How many resets there are."""
+        return len(self._resets)
+
+    def reset_at(self, time: int) -> None:
+        """Let the model be as at its start from a time [ns] on that it has not reached."""
+        self._resets.add(time)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Activate the model, changed as it is to be by then."""
@@ -195,12 +249,12 @@ class Changing(Wrapper):
         return self._inner.answer_service(name, request, step)
 
     def save_state(self) -> Any:
-        """How many changes have been made, and the state of the model."""
-        return [self._done, self._inner.save_state()]
+        """How many changes and which resets have been made, and the state of the model."""
+        return [self._done, self._reset_until, self._inner.save_state()]
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
-        done, inner = state
+        done, self._reset_until, inner = state
         self._inner.restore_state(inner)
         self._undo()
         while self._done < done:
@@ -219,6 +273,24 @@ class Changing(Wrapper):
     def _change(self, time: int) -> None:
         while self._done < len(self._due) and self._due[self._done].at <= time:
             self._make_next()
+        if self._resets:
+            until = max((at for at in self._resets if at <= time), default=NEVER)
+            if until > self._reset_until:
+                self._reset_until = until
+                self._reset()
+
+    def _reset(self) -> None:
+        """Let the model be as at its start, with the values that have been changed."""
+        for layer in layers(self._inner):
+            if isinstance(layer, Renewable):
+                layer.begin_again()
+                break
+        made = self._due[: self._done]
+        for path in dict.fromkeys(due.path for due in made if due.path.startswith("participants.")):
+            apply(made[-1].scenario, path, self._inner)
+
+    def _resets_of(self, scenario: Scenario) -> set[int]:
+        return {change.at for change in scenario.changes if reset_of(change.set) == self._name}
 
     def _make_next(self) -> None:
         due = self._due[self._done]
@@ -233,6 +305,10 @@ def with_changes(scenario: Scenario, name: str, model: Model) -> Model:
     """
     changes = check_changes(scenario)
     changing = any(target_of(scenario, change.set) == name for change in changes)
+    if is_reset(scenario, name) and (obstacle := cannot_begin_anew(model)):
+        raise ConfigurationError(
+            f"changes: participants.{name}.reset: '{name}' cannot be reset: {obstacle}"
+        )
     return Changing(model, scenario, name) if changing else model
 
 
@@ -263,12 +339,44 @@ class ChangesTaken:
         # A model that waits in a step may learn of them in the middle of it.
         runtime.between(partial(self._surround, runtime, before, scenario))
 
-    def _surround(self, runtime: ParticipantRuntime, before: Scenario, scenario: Scenario) -> None:
+    def check_reset(self, runtime: ParticipantRuntime) -> None:
+        """See whether the model may be reset by hand now.
+
+        :raises LifecycleError: it cannot
+        """
         model = runtime.model
-        changing = model if isinstance(model, Changing) else Changing(model, before, self._name)
+        obstacle = cannot_be_reset(self._scenario, self._name) or cannot_begin_anew(model)
+        if isinstance(model, Changing) and model.reset_count >= MAX_BY_HAND:
+            obstacle = f"it has been, {MAX_BY_HAND} times"
+        if obstacle:
+            raise LifecycleError(f"participant '{self._name}' cannot be reset: {obstacle}")
+
+    def reset(self, runtime: ParticipantRuntime) -> int:
+        """Reset the model before the first activation that is later than the last one.
+
+        :returns: the time [ns] from which on it is as at its start
+        :raises LifecycleError: it cannot be reset
+        """
+        self.check_reset(runtime)
+        at = max(runtime.last_time + 1, 0)
+        runtime.between(partial(self._reset, runtime, at))
+        return at
+
+    def _surround(self, runtime: ParticipantRuntime, before: Scenario, scenario: Scenario) -> None:
+        changing = self._changing(runtime, before)
         changing.take(scenario, runtime.past())
         runtime.surround(changing, changing.passing)
-        self._models[self._name] = changing
+
+    def _reset(self, runtime: ParticipantRuntime, at: int) -> None:
+        self._changing(runtime, self._scenario).reset_at(at)
+
+    def _changing(self, runtime: ParticipantRuntime, scenario: Scenario) -> Changing:
+        model = runtime.model
+        if isinstance(model, Changing):
+            return model
+        self._models[self._name] = changing = Changing(model, scenario, self._name)
+        runtime.surround(changing, None)
+        return changing
 
 
 def check_changes(scenario: Scenario) -> list[ChangeSettings]:
@@ -316,6 +424,11 @@ class ChangesByHand:
         :raises ConfigurationError: it may not be changed, not to that, or not then
         """
         scenario = self._scenario
+        if reset_of(path) is not None:
+            raise ConfigurationError(
+                f"set: found '{path}'; by hand a participant is reset as a managed node: "
+                "deactivate, cleanup, configure, activate (ros2 lifecycle set)"
+            )
         try:
             to = json_value(value)
         except ValueError as error:
@@ -344,6 +457,20 @@ class ChangesByHand:
         self._made.append(change)
         self._make(self._made)
         return f"{path}: {json.dumps(to)} from {format_ns(at)} on"
+
+    def note_resets(self, name: str, times: Iterable[int]) -> None:
+        """Take note of resets that a participant has taken on itself.
+
+        :param times: from which on it is as at its start [ns], all of the run so far
+        """
+        path = f"participants.{name}.reset"
+        known = {change.at for change in self._made if change.set == path}
+        for at in times:
+            if at not in known:
+                change = ChangeSettings(at=at, set=path, to=True)
+                self._scenario = with_made(self._scenario, [change], "set")
+                self._made.append(change)
+                self._make(self._made)
 
 
 def messages_of(changes: Iterable[ChangeSettings]) -> tuple[RunChange, ...]:

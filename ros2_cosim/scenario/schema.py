@@ -315,14 +315,16 @@ def _matches(topic: str, patterns: Iterable[str]) -> bool:
 
 
 class ChangeSettings(Section):
-    """Another value of a parameter, a fault that is switched or a new one, from a time on."""
+    """What is different from a time on: a parameter, a fault switched or added, or a reset."""
 
     at: Duration = Field(description="from when on")
     set: str = Field(
         description="`participants.NAME.parameters.KEY` of a parameter that its model lets change, "
-        "`faults.NAME.active`, or `faults.NAME` of a new fault"
+        "`participants.NAME.reset`, `faults.NAME.active`, or `faults.NAME` of a new fault"
     )
-    to: Any = Field(description="the new value; of a new fault its keys, as in `faults`")
+    to: Any = Field(
+        description="the new value; of a new fault its keys, as in `faults`; of a reset `true`"
+    )
 
     @property
     def new_fault(self) -> str | None:

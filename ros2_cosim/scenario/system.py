@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +25,10 @@ from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
 from ros2_cosim.realtime.adapters import adapt
+from ros2_cosim.realtime.renewal import Renewable
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
-from ros2_cosim.scenario.changes import with_changes
+from ros2_cosim.scenario.changes import is_reset, with_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
@@ -80,7 +81,8 @@ def build_model(
     :param realtime: the wall clock of the run
     :raises ConfigurationError: unknown model, or its parameters are wrong
     """
-    return with_adapters(scenario, name, bare_model(scenario, name, shape), realtime)
+    make = partial(bare_model, scenario, name, shape)
+    return with_adapters(scenario, name, make(), make, realtime)
 
 
 def bare_model(scenario: Scenario, name: str, shape: str) -> Model:
@@ -125,13 +127,28 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
         )
 
 
-def with_adapters(scenario: Scenario, name: str, model: Model, realtime: RealtimeRun) -> Model:
+def with_adapters(
+    scenario: Scenario,
+    name: str,
+    model: Model,
+    make: Callable[[], Model],
+    realtime: RealtimeRun,
+    *,
+    by_hand: bool = False,
+) -> Model:
     """Put around the model of a participant what the scenario asks for; closes it on failure.
 
+    :param make: makes another one, for a participant that is reset
+    :param by_hand: whether it may be reset by hand
     :raises ConfigurationError: settings that do not fit the participant
     """
     try:
-        model = with_seams(scenario, name, model)
+        around = partial(with_seams, scenario, name)
+        model = around(model)
+        if by_hand or is_reset(scenario, name):
+            outputs = _spec(scenario, name, scenario.participants[name]).outputs
+            once = [port.name for port in outputs if port.schedule == "once"]
+            model = Renewable(model, name, make, around, once)
         adapted = adapt(model, adapted_participant(scenario, name), realtime)
         return with_changes(scenario, name, with_faults(scenario, name, adapted))
     except BaseException:

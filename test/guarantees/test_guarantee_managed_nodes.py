@@ -13,8 +13,11 @@ def test_states_are_mapped(observed: Any) -> None:
 
 
 def test_what_is_offered_depends_on_the_state(observed: Any) -> None:
-    # deactivate and shutdown of an active node; activate and shutdown of an inactive one
-    assert {k: set(v) for k, v in observed.offered.items()} == {"RUNNING": {4, 7}, "PAUSED": {3, 6}}
+    # deactivate and shutdown of an active node; cleanup, activate and shutdown of an inactive one
+    assert {k: set(v) for k, v in observed.offered.items()} == {
+        "RUNNING": {4, 7},
+        "PAUSED": {2, 3, 6},
+    }
 
 
 def test_what_is_not_offered_is_refused(observed: Any) -> None:

@@ -28,9 +28,9 @@ from ros2_cosim.study.plan import planned_runs, runs_beyond, study_options
 from ros2_cosim.study.record import RunKey, Study, StudyRun
 
 ROOT = Path(__file__).resolve().parents[2]
-HANG_S = 600.0
+HANG_S = 320.0
 #: A quick study has 8 runs of up to 7 processes: not fast on a machine with other work.
-pytestmark = pytest.mark.timeout(700)
+pytestmark = pytest.mark.timeout(340)
 MODES = ("prt", "hde")
 
 
