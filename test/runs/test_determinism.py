@@ -24,6 +24,15 @@ FIELDS = {
     "final_gap_to_obstacle_m",
 }  # fmt: skip
 RATE = 5.0
+#: Computes half of the time, for longer than a run needs for its steps in between.
+HOG = """
+import random, time
+while True:
+    until = time.monotonic() + random.uniform(0.01, 0.1)
+    while time.monotonic() < until:
+        pass
+    time.sleep(random.uniform(0.01, 0.1))
+"""
 RUNS = ("inproc", "again", "composed", "ros", "busy", "paced")
 
 
@@ -41,9 +50,12 @@ class Run(NamedTuple):
 
 @contextmanager
 def busy_machine() -> Iterator[None]:
-    """One process per processor that does nothing else than compute."""
+    """One process per processor that computes for moments: others are here and there late.
+
+    Without breaks they would take the time of the tests beside this one, and show no more.
+    """
     hogs = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        subprocess.Popen([sys.executable, "-c", HOG])
         for _ in range(os.cpu_count() or 1)
     ]
     try:
