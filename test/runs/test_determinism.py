@@ -54,10 +54,7 @@ def busy_machine() -> Iterator[None]:
 
     Without breaks they would take the time of the tests beside this one, and show no more.
     """
-    hogs = [
-        subprocess.Popen([sys.executable, "-c", HOG])
-        for _ in range(os.cpu_count() or 1)
-    ]
+    hogs = [subprocess.Popen([sys.executable, "-c", HOG]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
     finally:
