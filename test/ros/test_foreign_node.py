@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import gate_scenarios as scenarios
+from support.busy_machine import busy_machine
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import find_executable
@@ -55,16 +57,8 @@ def run(
 @pytest.fixture
 def busy() -> Iterator[Callable[[], None]]:
     """Called, it keeps the processors busy until the test ends."""
-    burners: list[subprocess.Popen[bytes]] = []
-
-    def burn() -> None:
-        for _ in range((os.cpu_count() or 1) + 1):
-            burners.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-
-    yield burn
-    for burner in burners:
-        burner.kill()
-        burner.wait()
+    with ExitStack() as burning:
+        yield lambda: burning.enter_context(busy_machine(more=1))
 
 
 def test_node_gives_what_a_model_gives_also_when_it_is_slow(run, busy):

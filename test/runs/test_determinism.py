@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from rosbags.highlevel import AnyReader
 from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
+from support.busy_machine import busy_machine
 
 # What the design demands of summary.json, for driving scenarios.
 FIELDS = {
@@ -24,15 +20,6 @@ FIELDS = {
     "final_gap_to_obstacle_m",
 }  # fmt: skip
 RATE = 5.0
-#: Computes half of the time, for longer than a run needs for its steps in between.
-HOG = """
-import random, time
-while True:
-    until = time.monotonic() + random.uniform(0.01, 0.1)
-    while time.monotonic() < until:
-        pass
-    time.sleep(random.uniform(0.01, 0.1))
-"""
 RUNS = ("inproc", "again", "composed", "ros", "busy", "paced")
 
 
@@ -46,21 +33,6 @@ class Run(NamedTuple):
     def bag(self) -> dict[str, bytes]:
         """File name -> content."""
         return {path.name: path.read_bytes() for path in (self.output / "bag").iterdir()}
-
-
-@contextmanager
-def busy_machine() -> Iterator[None]:
-    """One process per processor that computes for moments: others are here and there late.
-
-    Without breaks they would take the time of the tests beside this one, and show no more.
-    """
-    hogs = [subprocess.Popen([sys.executable, "-c", HOG]) for _ in range(os.cpu_count() or 1)]
-    try:
-        yield
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
 
 
 def run(directory: Path, name: str, shape: str, *options: object) -> Run:
