@@ -186,7 +186,9 @@ def test_lifecycle_node_that_does_not_become_active_is_named(run, mode, refuses,
 def test_node_with_several_threads_is_named_as_not_repeatable(run):
     # It cooperates in nothing: without parameter services it cannot even be asked.
     settings = {"arguments": ["silent"], "barrier": "none", "ros_parameters": {"slowest": 0.004}}
-    summary = run(scenarios.relay(script="threads_node.py", **settings), "composed")
+    summary = run(
+        scenarios.relay(script="threads_node.py", duration="300ms", **settings), "composed"
+    )
     assert not summary.repeatable
     assert summary.not_repeatable_reason == (
         "'relay': the node /relay_node runs callbacks in several threads"
