@@ -116,6 +116,13 @@ SLOW_PLACES = (
     "web/test_starter_page.py",
     "web/test_world_page.py",
 )
+#: Those that take longest: the first of the slow ones, so that none of them is the last alone.
+LONG_FILES = (
+    "tutorials/test_tutorials.py",
+    "study/test_runs.py",
+    "sweep/test_workers.py",
+    "simulation/test_seeds.py",
+)
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}
 
@@ -134,7 +141,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slow tests behind all others, so that most faults show early."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("slow") is None:
+        return 0
+    place, _ = _place_of(item.path)
+    return 1 + (LONG_FILES.index(place) if place in LONG_FILES else len(LONG_FILES))
 
 
 def _is_slow(item: pytest.Item) -> bool:

@@ -238,11 +238,11 @@ def _start(prepared: PreparedRun) -> Summary:
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
     """Where the page of a run is to be, if it is to have one."""
+    if not address:
+        return None
     from ros2_cosim.live.address import Address
     from ros2_cosim.web.driven_run import check_shown
 
-    if not address:
-        return None
     check_shown(shape, repeat)
     return Address.of(address, "--dashboard")
 

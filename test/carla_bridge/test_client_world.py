@@ -43,6 +43,13 @@ ROOT = Path(__file__).parents[2]
 Server = tuple["subprocess.Popen[str]", int]
 
 
+def other_world(port: int) -> Any:
+    """The world as another client sees it."""
+    client = carla.Client("127.0.0.1", port)
+    client.set_timeout(60.0)
+    return client.get_world()
+
+
 def test_the_same_bits_as_in_process(server: Server) -> None:
     """Curve, lane keeping, pile-up: every record and every collision is the same."""
     expected = record(InProcessWorld(), platoon(), 900)
@@ -72,7 +79,7 @@ def test_a_server_can_be_used_again(server: Server) -> None:
     by_name = platoon(MapChoice(name="highway"))
     first = record(ClientWorld(port=server[1]), platoon(), 60)
     assert record(ClientWorld(port=server[1]), by_name, 60) == first
-    left_over = carla.Client("127.0.0.1", server[1]).get_world()
+    left_over = other_world(server[1])
     assert not left_over.get_settings().synchronous_mode
     left_over.wait_for_tick()
     assert [actor.type_id for actor in left_over.get_actors()] == ["spectator"]
@@ -150,7 +157,7 @@ def test_a_server_that_dies_is_named(server: Server) -> None:
 def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
     scene = Scene(ClientWorld(port=server[1]), platoon())
     scene.initialise()
-    intruder = carla.Client("127.0.0.1", server[1]).get_world()
+    intruder = other_world(server[1])
     intruder.tick()
     # Its frame may be on the way still, and be taken for that of the first step.
     with pytest.raises(CausalityError, match="another client also advances this world"):
@@ -170,7 +177,7 @@ def test_a_tick_of_another_client_in_the_last_step_is_detected_when_the_run_ends
     scene.dismantle()
     scene.initialise()
     scene.step({})
-    carla.Client("127.0.0.1", server[1]).get_world().tick()
+    other_world(server[1]).tick()
     with pytest.raises(CausalityError, match="follows the last step, .*: another client also"):
         scene.finish()
     scene.dismantle()
@@ -181,7 +188,7 @@ def test_vehicles_of_other_clients_are_reported(server: Server) -> None:
     scene.initialise()
     found = scene.road_users()
     assert found is not None and [user.id for user in found.users] == [FIRST_TRAFFIC_ID]
-    other = carla.Client("127.0.0.1", server[1]).get_world()
+    other = other_world(server[1])
     library = other.get_blueprint_library()
     own = scene.read()["leader"].odometry
     for blueprint, ahead in (("vehicle.carlamotors.firetruck", 60.0), ("static.prop.box01", 80.0)):
@@ -242,7 +249,7 @@ def test_a_client_that_nothing_needs_is_let_go(server: Server) -> None:
     while connections_to(server[1]) > 2 and time.monotonic() < deadline:
         time.sleep(0.01)  # its own threads close it
     assert connections_to(server[1]) == 2
-    other = carla.Client("127.0.0.1", server[1]).get_world()
+    other = other_world(server[1])
     own = scene.read()["leader"].odometry
     truck = other.get_blueprint_library().find("vehicle.carlamotors.firetruck")
     place = carla.Transform(carla.Location(own.x + 90.0, -own.y - 9.0, own.z + 0.5))

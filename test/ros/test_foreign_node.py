@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import gate_scenarios as scenarios
+from support.busy_machine import busy_machine
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import find_executable
@@ -55,16 +57,8 @@ def run(
 @pytest.fixture
 def busy() -> Iterator[Callable[[], None]]:
     """Called, it keeps the processors busy until the test ends."""
-    burners: list[subprocess.Popen[bytes]] = []
-
-    def burn() -> None:
-        for _ in range((os.cpu_count() or 1) + 1):
-            burners.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-
-    yield burn
-    for burner in burners:
-        burner.kill()
-        burner.wait()
+    with ExitStack() as burning:
+        yield lambda: burning.enter_context(busy_machine(more=1))
 
 
 def test_node_gives_what_a_model_gives_also_when_it_is_slow(run, busy):
@@ -192,7 +186,9 @@ def test_lifecycle_node_that_does_not_become_active_is_named(run, mode, refuses,
 def test_node_with_several_threads_is_named_as_not_repeatable(run):
     # It cooperates in nothing: without parameter services it cannot even be asked.
     settings = {"arguments": ["silent"], "barrier": "none", "ros_parameters": {"slowest": 0.004}}
-    summary = run(scenarios.relay(script="threads_node.py", **settings), "composed")
+    summary = run(
+        scenarios.relay(script="threads_node.py", duration="300ms", **settings), "composed"
+    )
     assert not summary.repeatable
     assert summary.not_repeatable_reason == (
         "'relay': the node /relay_node runs callbacks in several threads"

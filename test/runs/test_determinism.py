@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from rosbags.highlevel import AnyReader
 from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
+from support.busy_machine import busy_machine
 
 # What the design demands of summary.json, for driving scenarios.
 FIELDS = {
@@ -37,21 +33,6 @@ class Run(NamedTuple):
     def bag(self) -> dict[str, bytes]:
         """File name -> content."""
         return {path.name: path.read_bytes() for path in (self.output / "bag").iterdir()}
-
-
-@contextmanager
-def busy_machine() -> Iterator[None]:
-    """One process per processor that does nothing else than compute."""
-    hogs = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(os.cpu_count() or 1)
-    ]
-    try:
-        yield
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
 
 
 def run(directory: Path, name: str, shape: str, *options: object) -> Run:

@@ -9,6 +9,8 @@ import time
 
 from runs.cosim_process import HANG_S, Result, Running
 
+from ros2_cosim.run.domain_lock import active_runs, own_domain
+
 
 class Controlled:
     """A run under way and the commands that talk to it.
@@ -48,9 +50,17 @@ class Controlled:
     def wait_for_run(self) -> None:
         """Wait until the run, which begins paused, stands at time 0."""
         deadline = time.monotonic() + HANG_S
+        # A command costs as much as the start of a run, which it would hold up.
+        domain = own_domain(self._environment)
+        while not any(run.domain == domain for run in active_runs()):
+            self._check(deadline, "no run")
+            time.sleep(0.05)
         while (
             found := self.command("control", "status", *self._which)
         ).stdout.strip() != "paused at 0s":
-            if self._running is not None:
-                assert not self._running.has_ended, self._running.result()
-            assert time.monotonic() < deadline, found
+            self._check(deadline, found)
+
+    def _check(self, deadline: float, found: object) -> None:
+        if self._running is not None:
+            assert not self._running.has_ended, self._running.result()
+        assert time.monotonic() < deadline, found

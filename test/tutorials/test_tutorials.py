@@ -183,8 +183,17 @@ def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
     assert list(tutorial.files) == ["my_simulator.py"]
 
 
+@pytest.fixture(scope="module")
+def options_of_commands(tmp_path_factory):
+    """The options of the commands of tutorials, as their help tells them."""
+    tutorial = Tutorial("first-run.md", tmp_path_factory.mktemp("help"))
+    commands = "COLUMNS=200 cosim run --help; COLUMNS=200 cosim sweep --help"
+    help_text = re.sub(r"\x1b\[[0-9;]*m", "", tutorial.run(commands).stdout)
+    return set(re.findall(r"--[a-z][a-z-]+", help_text))
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_tutorial_names_what_exists(name, tmp_path):
+def test_tutorial_names_what_exists(name, tmp_path, options_of_commands):
     tutorial = Tutorial(name, tmp_path)
     for file_name in tutorial.files:
         if file_name.endswith(".py"):
@@ -194,9 +203,7 @@ def test_tutorial_names_what_exists(name, tmp_path):
     # Behind -r they are names of ROS.
     assert set(re.findall(r"(?<!-r )\b(\w+):=", text)) <= known
     options = set(re.findall(r"(--[a-z][a-z-]+)", text)) - {"--show-args", "--help"}
-    commands = "COLUMNS=200 cosim run --help; COLUMNS=200 cosim sweep --help"
-    help_text = re.sub(r"\x1b\[[0-9;]*m", "", tutorial.run(commands).stdout)
-    assert options <= set(re.findall(r"--[a-z][a-z-]+", help_text))
+    assert options <= options_of_commands
     for target in re.findall(r"\]\((?!https:)([^)#]+)\)", text):
         assert (ROOT / "docs" / "tutorials" / target).exists(), target
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import queue
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -295,3 +297,30 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, options: list[str], said: st
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_a_page_loads_none(tmp_path: Path) -> None:
+    """What a page needs takes a good part of the start of a command."""
+    script = (
+        "import sys; from ros2_cosim.cli.main import app; "
+        "app(sys.argv[1:], standalone_mode=False); "
+        "print([name for name in sys.modules if name.startswith('ros2_cosim.web')])"
+    )
+    scenario = CONFIG / "car_following.yaml"
+    options = [
+        "--shape",
+        "inproc",
+        "--no-bag",
+        "--set",
+        "duration=100ms",
+        "--out",
+        tmp_path / "out",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", script, "run", scenario, *options],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
