@@ -41,6 +41,7 @@ SLOW_PLACES = (
     "carla_headless/test_client_town.py",
     "carla_headless/test_client_walkers.py",
     "carla_headless/test_garbage.py",
+    "carla_headless/test_loading.py",
     "carla_headless/test_scenery.py",
     "carla_headless/test_server_process.py",
     "carla_headless/test_simulation_fuzz.py",

@@ -32,14 +32,27 @@ _READING_NS = 20_000_000
 # Calls that may have to wait, and the place of the parent among the arguments of the last one.
 _TICKING = ("tick_cue", "apply_batch")
 _MOUNTING, _PARENT = "spawn_actor_with_parent", 2
+# After a load the client drops its episode, asks for the new one and subscribes to it.
+_LOADING, _SUBSCRIBING = "load_new_episode", "get_sensor_token"
+_RENEWING = frozenset(("version", "get_episode_info", _SUBSCRIBING))
+#: What a client is given to renew its episode, and how many calls of its other threads wait.
+_RENEWAL_NS = 2_000_000_000
+_MAX_HELD = 1000
 _logger = logging.getLogger(__name__)
 
 
 class _RpcClient:
-    """One RPC connection: requests are answered in their order."""
+    """One RPC connection: requests are answered in their order, except after a load.
+
+    The client that has loaded a map has no episode until it has asked for the new one. Its traffic
+    manager, in a thread of its own, breaks down where it looks at the episode meanwhile. So what
+    other threads of this client call is answered when the episode is there.
+    """
 
     def __init__(self, server: Server, reactor: Reactor, sock: socket.socket) -> None:
         self._server = server
+        self._reactor = reactor
+        self._held: deque[RpcRequest] | None = None
         self._decoder = RpcDecoder()
         self._pending: deque[RpcRequest] = deque()
         self.connection = TcpConnection(reactor, sock, self._data, self._closed)
@@ -58,6 +71,11 @@ class _RpcClient:
         """Answer waiting requests, until one has to wait: see ``Server.must_wait``."""
         while self._pending and self.connection.open:
             request = self._pending[0]
+            if self._held is not None and request.method not in _RENEWING:
+                self._held.append(self._pending.popleft())
+                if len(self._held) >= _MAX_HELD:
+                    self._release(self._held)
+                continue
             if self._server.must_wait(request):
                 self._server.waiting[self] = None
                 self.connection.pause_reading(True)
@@ -67,6 +85,28 @@ class _RpcClient:
         self.connection.pause_reading(False)
 
     def _answer(self, request: RpcRequest) -> None:
+        world = self._server.simulation.world
+        episode = world.episode
+        self._call(request)
+        if request.method == _LOADING and world.episode != episode:
+            held = self._held = deque()
+            self._server.renewing[self] = None
+            self._reactor.call_later(_RENEWAL_NS, lambda: self._resume(held))
+        elif request.method == _SUBSCRIBING and self._held is not None:
+            self._release(self._held)
+
+    def _resume(self, held: deque[RpcRequest]) -> None:
+        """Go on with calls that still wait."""
+        if held is self._held:
+            self._release(held)
+            self.proceed()
+
+    def _release(self, held: deque[RpcRequest]) -> None:
+        self._held = None
+        self._server.renewing.pop(self, None)
+        self._pending.extendleft(reversed(held))
+
+    def _call(self, request: RpcRequest) -> None:
         try:
             result = ALL.call(self._server.simulation, request.method, request.arguments)
             answer = encode_response(request.id, result)
@@ -84,6 +124,7 @@ class _RpcClient:
         if self.connection.overrun:
             _logger.warning("RPC client dropped: it does not read its answers")
         self._pending.clear()
+        self._held = None
         self._server.forget(self)
 
 
@@ -118,6 +159,7 @@ class Server:
         self._reactor = Reactor()
         self._clients: dict[_RpcClient, None] = {}
         self.waiting: dict[_RpcClient, None] = {}
+        self.renewing: dict[_RpcClient, None] = {}
         self._reserved_clients: dict[TcpConnection, None] = {}
         bound = ExitStack()
         try:
@@ -212,6 +254,7 @@ class Server:
         """Remove a closed connection."""
         self._clients.pop(client, None)
         self.waiting.pop(client, None)
+        self.renewing.pop(client, None)
 
     def _accept(self, sock: socket.socket) -> None:
         client = _RpcClient(self, self._reactor, sock)
@@ -262,7 +305,10 @@ class Server:
         simulation = self.simulation
         self._free_running = not simulation.settings.synchronous_mode
         if self._free_running:
-            simulation.tick()
+            # No frame comes while a client drops its episode: the thread that reads one would keep
+            # the old episode, which then ends the subscription to the new one.
+            if not self.renewing:
+                simulation.tick()
             if self.waiting:
                 self._reactor.call_later(_READING_NS, self._relief)
             step_ns = round(simulation.world.step_s * 1e9)

@@ -109,6 +109,8 @@ class Simulation:
         #: Cameras whose G-buffers a client has switched on.
         self.gbuffers: set[int] = set()
         self._staged_opendrive = ""
+        #: The episode that a client has just ended; it has not asked for the new one yet.
+        self._ended_episode: int | None = None
         self._map_changed = True
         self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
         self._looks_ahead = False
@@ -339,6 +341,25 @@ class Simulation:
             self.look_ahead()
         if reset_settings:
             self.apply_settings(EpisodeSettings())
+
+    def load_for_client(self, name: str, reset_settings: bool, layers: int) -> None:
+        """``load_map`` for a client, which asks for the episode next.
+
+        :raises CallError: if there is no such map or its road description is wrong
+        """
+        ended = self.world.episode
+        self.load_map(name, reset_settings, layers)
+        self._ended_episode = ended
+
+    def told_episode(self) -> int:
+        """The number of the episode for a client that asks.
+
+        The client that has loaded a map is told the old number once, as CARLA tells it before the
+        map has come. So it sees the new one in a snapshot, and only what is seen there starts its
+        traffic manager again, with the roads of the new map.
+        """
+        ended, self._ended_episode = self._ended_episode, None
+        return self.world.episode if ended is None else ended
 
     def _tell_notes(self) -> None:
         """Name what of the map was passed over, once for each load."""

@@ -89,6 +89,8 @@ class World:
         self.frame = 0
         self.episode = 0
         self._next_id = 1
+        self.actors: dict[int, Actor] = {}
+        self._gone: dict[int, BoundingBox] = {}  # of the last actors that have gone
         #: The first id that no frame has shown.
         self._unseen_from = 1
         self.load(opendrive)
@@ -103,12 +105,13 @@ class World:
         self.opendrive = opendrive
         self.episode += 1
         self._elapsed_ns = 0
-        self.actors: dict[int, Actor] = {}
+        for actor in self.actors.values():
+            self._keep_box(actor)
+        self.actors = {}
         self._vehicles: dict[int, VehicleActor] = {}
         self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
         self._triggers: dict[int, Actor] = {}  # of friction
-        self._gone: dict[int, BoundingBox] = {}  # of the last actors that were destroyed
         self.collisions: list[FeltContact] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         self.things = Things(network)
@@ -191,9 +194,7 @@ class World:
         for contacts in self._contacts.values():
             contacts.pop(actor_id, None)
         del self.actors[actor_id]
-        self._gone[actor_id] = actor.bounding_box
-        while len(self._gone) > MAX_GONE:
-            del self._gone[next(iter(self._gone))]
+        self._keep_box(actor)
         self._vehicles.pop(actor_id, None)
         self._walkers.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
@@ -211,7 +212,7 @@ class World:
         return actor
 
     def bounding_box(self, actor_id: int) -> BoundingBox:
-        """The box of an actor, also of one of the last that were destroyed.
+        """The box of an actor, also of one of the last that have gone, alone or with their map.
 
         The threads of a client's traffic manager ask for the boxes of all vehicles that a list has
         named; an actor that is destroyed meanwhile must not end that client, which an error does.
@@ -527,6 +528,11 @@ class World:
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
 
     # Internals ---------------------------------------------------------------------------
+
+    def _keep_box(self, actor: Actor) -> None:
+        self._gone[actor.id] = actor.bounding_box
+        while len(self._gone) > MAX_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def _add(
         self,

@@ -64,10 +64,10 @@ def test_session_map_and_blueprints(client: Any, world: Any) -> None:
     model = library.find(CAR)
     assert model.get_attribute("number_of_wheels").as_int() == 4
     model.set_attribute("role_name", "hero")
-    model.set_attribute("color", "1,2,3")
+    model.set_attribute("color", "1, 2, 3")
     car = world.spawn_actor(model, _at(100.0))
     assert (car.type_id, car.attributes["role_name"], car.attributes["color"]) == (
-        CAR, "hero", "1,2,3",
+        CAR, "hero", "1, 2, 3",
     )  # fmt: skip
     assert len(library.filter("static.prop.*")) > 3
 

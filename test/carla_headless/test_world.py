@@ -316,6 +316,13 @@ def test_the_box_of_a_destroyed_actor_is_still_known(world: World) -> None:
         world.bounding_box(min(boxes))
 
 
+def test_the_boxes_of_actors_that_went_with_their_map_are_still_known(world: World) -> None:
+    car = world.spawn("vehicle.tesla.model3", Transform(Vector(300.0, 5.25, 0.0)))
+    world.load(world.opendrive)
+    assert car.id not in world.actors
+    assert world.bounding_box(car.id) == car.bounding_box
+
+
 @pytest.mark.parametrize(("given", "kept"), [("64", "64"), ("64.0", "64"), ("-3.", "-3")])
 def test_whole_numbers_of_attributes_are_read_as_carla_reads_them(
     world: World, given: str, kept: str

@@ -44,7 +44,7 @@ def _version(_: Simulation) -> str:
 
 @_method("get_episode_info", VALUE)
 def _episode_info(simulation: Simulation) -> list[Any]:
-    return [simulation.world.episode, [simulation.world_token()]]
+    return [simulation.told_episode(), [simulation.world_token()]]
 
 
 @_method("get_sensor_token", VALUE, u32)
@@ -70,7 +70,7 @@ def _tick(simulation: Simulation) -> int:
 
 @_method("load_new_episode", VOID, text, boolean, u16)
 def _load(simulation: Simulation, name: str, reset_settings: bool, layers: int) -> None:
-    simulation.load_map(name, reset_settings, layers)
+    simulation.load_for_client(name, reset_settings, layers)
 
 
 @_method("copy_opendrive_to_file", VOID, text, opendrive_parameters)
