@@ -105,12 +105,14 @@ class Renewable(Wrapper):
 
         :raises ParticipantError: it cannot begin anew, or its reset failed
         """
+        before = _innermost(self._inner)
         self._inner.on_stop()
         self._inner.finish()
-        self._inner = inner = self._around(renewed(self._inner, self._name, self._make))
+        model = renewed(self._inner, self._name, self._make)
+        self._inner = inner = self._around(model)
         self._has_sent = self._has_sent or self._activated
-        if self._host is not None:
-            inner.attach(self._host)
+        if self._host is not None and model is not before:
+            inner.attach(self._host)  # one that is kept knows the process
         ready = threading.Event()
         inner.on_communication_ready_async(ready.set)
         while not ready.is_set():
@@ -119,3 +121,9 @@ class Renewable(Wrapper):
             else:
                 self._host.wait(_LOOK_S)
         inner.on_starting()
+
+
+def _innermost(model: Model) -> Model:
+    while isinstance(model, Wrapper):
+        model = model.inner
+    return model

@@ -13,6 +13,9 @@ from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.ros.foreign_process import ForeignProcess
 
+#: After so long [s of wall time] the user reads what is waited for.
+TOLD_AFTER_S = 5.0
+
 
 class Patience:
     """What the adapter does while it waits: notices signals, a dead process and a silent node.
@@ -34,6 +37,9 @@ class Patience:
         self.hint = ""
         self._name = name
         self._deadline = NEVER
+        #: When the user is to read what is waited for, and what was read last.
+        self._tell_at = NEVER
+        self._told = ""
         self._waits_for: Callable[[], str] = lambda: "nothing"
         self._interrupted = False
         self._previous = {
@@ -44,13 +50,16 @@ class Patience:
     def begin(self, waits_for: Callable[[], str]) -> None:
         """Begin to wait for something new.
 
-        :param waits_for: gives what is missing, for error messages
+        :param waits_for: gives what is missing, for messages
         """
         self._waits_for = waits_for
-        self._deadline = time.monotonic_ns() + int(self.seconds * 1e9)
+        now = time.monotonic_ns()
+        self._deadline = now + int(self.seconds * 1e9)
+        self._tell_at = now + int(TOLD_AFTER_S * 1e9)
+        self._told = ""
 
     def check(self) -> None:
-        """Called while waiting.
+        """Called while waiting; says what is waited for when that lasts, and when it changes.
 
         :raises ParticipantError: there is nothing to wait for any more, or it takes too long
         :raises KeyboardInterrupt: a signal asked the process to end
@@ -61,11 +70,18 @@ class Patience:
             ended = self.process.ended()
             if ended is not None:
                 self.fail(f"the foreign process {ended}. Missing: {self._waits_for()}")
-        if time.monotonic_ns() > self._deadline:
+        now = time.monotonic_ns()
+        if now > self._deadline:
             self.fail(
                 f"the foreign node keeps the run waiting for {self.seconds:g} s. Missing: "
                 f"{self._waits_for()}{self.hint}"
             )
+        if now >= self._tell_at:
+            missing = self._waits_for()
+            if missing != self._told:
+                self._told = missing
+                place = f"participant '{self._name}', {self.place}"
+                print(f"{place}: waits for the foreign node. Missing: {missing}", flush=True)
 
     def fail(self, text: str) -> NoReturn:
         """End the run.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from runs.cosim_process import PLATOON, Running, left_processes, user_environment
-from support import reset_models
+from support import counter_models
 from support.controlled_run import Controlled
 from support.onlooker import Onlooker
 
@@ -128,12 +128,8 @@ def test_one_that_cannot_begin_anew_is_not_cleaned_up(
     from ros2_cosim.ros.session import Session
 
     file = tmp_path / "counting.yaml"
-    file.write_text(
-        json.dumps(
-            reset_models.scenario("Open", stop_latency="50ms", run_ahead="50ms", clock_step="10ms")
-        ),
-        encoding="utf-8",
-    )
+    short = {"stop_latency": "50ms", "run_ahead": "50ms", "clock_step": "10ms"}
+    file.write_text(json.dumps(counter_models.scenario("Open", **short)), encoding="utf-8")
     warned: list[str] = []
     with user_environment(tmp_path / "log") as environment:
         for key, value in loopback_environment(environment, tmp_path).items():

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import reset_models
-from support.reset_models import Kept
+from support import counter_models
+from support.counter_models import Kept
 
 from ros2_cosim.kernel.errors import ConfigurationError, LifecycleError
 from ros2_cosim.kernel.participant import Step
@@ -34,7 +34,7 @@ def reset_at(*times: str, name: str = "counter") -> list[dict[str, Any]]:
 
 
 def made(kind: str = "Counter", **more: Any) -> Scenario:
-    return make_scenario(reset_models.scenario(kind, **more), "test")
+    return make_scenario(counter_models.scenario(kind, **more), "test")
 
 
 def run(scenario: Scenario, out: Path, shape: str = "inproc") -> Summary:

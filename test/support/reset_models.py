@@ -1,113 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose state shows when they began: for participants that are reset during a run."""
+"""Models that hold something open, and may be able to begin anew; they keep a log of that."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from pydantic import BaseModel
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.kernel.random_streams import RandomStream
 
-ACCELERATION = "geometry_msgs/msg/AccelStamped"
-
-
-class Settings(BaseModel):
-    """Parameters of a :class:`Counter`."""
-
-    factor: float = 1.0
+TYPE = "geometry_msgs/msg/AccelStamped"
 
 
-class Counter(Model):
-    """Counts its activations, times a factor that may change, beside a random number.
+class Holder:
+    """Sums up what it has read; holds its log open. It cannot begin anew."""
 
-    Its port ``begun`` sends once. Made again when it begins anew.
-    """
+    def __init__(self, log: Path) -> None:
+        self._file = log.open("a", encoding="utf-8")
+        self._note("open")
+        self._sum = 1.0
 
-    Parameters = Settings
-    output_ports = (
-        Port("count", ACCELERATION),
-        Port("begun", ACCELERATION, False, schedule="once"),
-    )
-    other_ports = False
-    traits = Traits(changeable=("factor",))
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        if step.time == 0:
+            self._note("step")
+        for sample in step.latest.values():
+            self._sum += 0.25 * sample.value.ax if sample is not None else 0.5
+        self._sum %= 100.0
+        return {"out": Acceleration(self._sum, 0.0, 0.0)}
 
-    def __init__(self, context: ModelContext, parameters: Settings) -> None:
-        self._factor = parameters.factor
-        self._context = context
-        self._begin()
+    def close(self) -> None:
+        self._note("close")
+        self._file.close()
 
-    def _begin(self) -> None:
-        self._count = 0
-        self._random = RandomStream(self._context.run_seed, self._context.name, "noise")
-
-    def change_parameters(self, parameters: Settings) -> None:
-        """Take another factor."""
-        self._factor = parameters.factor
-
-    def activate(self, step: Step) -> dict[str, Any]:
-        """Count on."""
-        self._count += 1
-        sent = {"count": Acceleration(self._count * self._factor, self._random.uniform(), 0.0)}
-        if self._count == 1:
-            sent["begun"] = Acceleration(step.time / 1e9, 0.0, 0.0)
-        return sent
+    def _note(self, what: str) -> None:
+        print(what, file=self._file, flush=True)
 
 
-class Kept(Counter):
-    """The same; it is kept when it begins anew, because it holds something open."""
-
-    calls: ClassVar[list[str]] = []
-
-    def on_communication_ready(self) -> None:
-        """Note it."""
-        self.calls.append("ready")
-
-    def on_stop(self) -> None:
-        """Note it."""
-        self.calls.append("stop")
+class ResettableHolder(Holder):
+    """One that can."""
 
     def reset(self) -> None:
-        """Begin anew."""
-        self.calls.append("reset")
-        self._begin()
-
-    def close(self) -> None:
-        """Note it."""
-        self.calls.append("close")
+        self._note("reset")
+        self._sum = 1.0
 
 
-class Open(Counter):
-    """The same; it cannot begin anew."""
+def make_holder(context: ModelContext) -> Holder:
+    """``log``: a directory; ``resettable``: whether it has a method ``reset``."""
+    kind = ResettableHolder if context.parameters["resettable"] else Holder
+    return kind(Path(context.parameters["log"]) / context.name)
 
-    def close(self) -> None:
-        """Release nothing."""
 
+def scenario(log: Path, *, resettable: bool, **slow: Any) -> dict[str, Any]:
+    """``fast`` and ``slow`` (a holder) in a loop, for 300 ms.
 
-def scenario(kind: str = "Counter", **more: Any) -> dict[str, Any]:
-    """A counter at 10 ms for 200 ms, and another one beside it."""
+    :param slow: further settings of ``slow``
+    """
 
-    def participant(model: str, *topics: str) -> dict[str, Any]:
-        outputs = {
-            port: {"type": ACCELERATION, "topic": topic}
-            for port, topic in zip(("count", "begun"), topics, strict=True)
-        }
-        outputs["begun"]["schedule"] = "once"
+    def part(writer: str, topic: str, delayed: bool, able: bool) -> dict[str, Any]:
         return {
-            "model": f"support.reset_models:{model}",
+            "model": "support.reset_models:make_holder",
+            "parameters": {"log": str(log), "resettable": able},
             "period": "10ms",
-            "outputs": outputs,
+            "inputs": {"in": {"from": [f"{writer}.out"], "delayed": delayed}},
+            "outputs": {"out": {"type": TYPE, "topic": topic}},
         }
 
     return {
-        "name": "counting",
-        "duration": "200ms",
+        "name": "reset",
+        "duration": "300ms",
         "participants": {
-            "counter": participant(kind, "/count", "/begun"),
-            "other": participant("Counter", "/other", "/other_begun"),
+            "fast": part("slow", "/fast", False, True),
+            "slow": {**part("fast", "/slow", True, resettable), **slow},
         },
-        **more,
     }
