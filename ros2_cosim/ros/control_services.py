@@ -13,6 +13,7 @@ from std_srvs.srv import Trigger
 
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.repeated_requests import RepeatedRequests
 from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.ros.deferred_service import deferred_service
 from ros2_cosim.ros.session import Session
@@ -50,6 +51,7 @@ class ControlServices:
         self._time = time
         self._state = state
         self._timer = timer
+        self._repeated = RepeatedRequests()
         deferred_service(session.node, ControlRun, CONTROL, self._control_run)
         for command in SHORT:
             name = f"{PREFIX}/{command.name.lower()}"
@@ -76,7 +78,8 @@ class ControlServices:
         names = tuple(asked.participants)
         numbers = asked.steps, asked.time_ns, asked.rate
         change = asked.path, asked.value
-        self.ask(Request(command, *numbers, asked.reason, names, *change), reply)
+        request = Request(command, *numbers, asked.reason, names, *change)
+        self._repeated.take(asked.number, reply, lambda done: self.ask(request, done))
 
     def _trigger(self, command: Command) -> Callable[[Any, Any, Callable[[], None]], None]:
         def handle(asked: Any, response: Any, send: Callable[[], None]) -> None:
@@ -89,11 +92,15 @@ class ControlServices:
         return handle
 
 
-def as_message(request: Request) -> Any:
-    """A request for ``/cosim/control``, as ``ros2_cosim/srv/ControlRun`` has it."""
+def as_message(request: Request, number: int = 0) -> Any:
+    """A request for ``/cosim/control``, as ``ros2_cosim/srv/ControlRun`` has it.
+
+    :param number: see :meth:`RepeatedRequests.take`
+    """
     from ros2_cosim.srv import ControlRun
 
-    return ControlRun.Request(**request._replace(command=int(request.command))._asdict())  # type: ignore[arg-type]
+    details = {**request._asdict(), "command": int(request.command)}
+    return ControlRun.Request(**details, number=number)
 
 
 def describe_end(time: int, reason: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 #: Wall time [s] in which a run has to be found by the middleware.
 FIND_S = 30.0
 _POLL_S = 0.1
+#: Wall time [s] after which a request without an answer is sent again; each time twice as long.
+_REPEAT_S = 5.0
 #: After these requests a run may end at once.
 _ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
 
@@ -153,9 +156,11 @@ def ask(
         _check(run, began, FIND_S, "found no clock")
         session.wait(_POLL_S)
     begun = repetitions(run.output)
-    answer = client.call_async(as_message(request))
+    message = as_message(request, secrets.randbits(63) + 1)
+    answers = [client.call_async(message)]
     began = time.monotonic()
-    while not answer.done():
+    again = _REPEAT_S
+    while not any(answer.done() for answer in answers):
         if request.command in _ENDING and run not in active_runs():
             # It ended faster than its answer arrived.
             return Answer(True, "the run has ended")
@@ -163,8 +168,12 @@ def ask(
             # Its nodes were given up faster than their answer arrived.
             return Answer(True, "reset accepted")
         _check(run, began, timeout_s or None, "the run did not answer")
+        if time.monotonic() - began > again:
+            # The run may have answered before its middleware knew the reader of this session.
+            answers.append(client.call_async(message))
+            again *= 2
         session.wait(_POLL_S)
-    response = answer.result()
+    response = next(answer.result() for answer in answers if answer.done())
     return Answer(response.success, response.message)
 
 

@@ -423,9 +423,10 @@ class SimulatedRun:
         def body(started: Started) -> bool:
             make = partial(self.system.model, name)
             model = renewed(kept.pop(), name, make) if kept else make()
-            again = participant_node(started, name, model).run()
+            models = {name: model}
+            again = participant_node(started, name, models).run()
             if again:
-                kept.append(model)
+                kept.append(models[name])
             return again
 
         return self._run_node(process, body)
