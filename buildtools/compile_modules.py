@@ -48,7 +48,8 @@ HOT = {
     "models/road": "cubics lanes nearest network plan_view stations",
     "models/vehicle": "levels on_road parameters pedals vehicle",
     "carla_headless": (
-        "actors body collisions contact gearbox signals skeleton snapshot walkers wire_types world"
+        "actors body collisions contact gearbox signals skeleton snapshot sway walkers wire_types "
+        "world"
     ),
     "study": "free_running",  # a subclass of the runtime
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),

@@ -118,7 +118,7 @@ class InProcessWorld:
         try:
             attributes = {"role_name": role}
             known = LIBRARY.get(blueprint)
-            if known is not None and known.class_dynamics is not None:
+            if known is not None and known.kind == "vehicle":
                 attributes[STEERING] = CLASS_STEERING
             actor = self.world.spawn(blueprint, _transform(pose), attributes)
         except CallError as error:

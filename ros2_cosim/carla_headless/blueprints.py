@@ -81,6 +81,10 @@ class Blueprint:
         of_class = chosen.get(STEERING) == CLASS_STEERING
         return self.class_dynamics if of_class and self.class_dynamics else self.dynamics
 
+    def sways(self, chosen: Mapping[str, str]) -> bool:
+        """Whether a vehicle with the given attribute values wanders about its way."""
+        return chosen.get(STEERING) != CLASS_STEERING
+
     @property
     def hull(self) -> Vector:
         """Half sizes of what collides: the box, unless ``hull_width`` says that it is narrower."""
@@ -201,11 +205,8 @@ def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
         Attribute("sticky_control", BOOL, "true", ("true", "false"), modifiable=True),
         Attribute("ros_name", STRING, name, modifiable=True),
         _role("autopilot"),
+        Attribute(STEERING, STRING, "carla", ("carla", CLASS_STEERING), modifiable=True),
     ]
-    if not entry.mass:
-        attributes.append(
-            Attribute(STEERING, STRING, "carla", ("carla", CLASS_STEERING), modifiable=True)
-        )
     if entry.colors:
         attributes.append(Attribute("color", COLOR, entry.colors[0], entry.colors, modifiable=True))
     if entry.drivers:

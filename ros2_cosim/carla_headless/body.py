@@ -23,6 +23,7 @@ from ros2_cosim.carla_headless.flight import (
 )
 from ros2_cosim.carla_headless.gearbox import Curve, Gearbox, interpolated
 from ros2_cosim.carla_headless.snapshot import Numbers
+from ros2_cosim.carla_headless.sway import Sway
 from ros2_cosim.carla_headless.wire_types import (
     Transform,
     Vector,
@@ -98,16 +99,19 @@ class VehicleBody:
         network: RoadNetwork,
         pose: Transform,
         dynamics: VehicleParameters | None = None,
+        sway: Sway | None = None,
     ) -> None:
         """Place a vehicle at rest on the road below ``pose``.
 
         :param dynamics: of the vehicle, until a client sets others; those of the blueprint, if None
+        :param sway: how it wanders about its way; None: not at all
         """
         #: What the vehicle has unless a client sets others.
         self.usual: VehicleParameters = dynamics or blueprint.dynamics or SEDAN
         self.parameters: VehicleParameters = self.usual
         self.mass = self.parameters.mass
         self._network = network
+        self._sway = sway
         self._hull = blueprint.hull
         self._reach = self._hull.x + self._hull.y
         self._held: frames.Vector | None = None
@@ -320,6 +324,10 @@ class VehicleBody:
             dt, ActuatorCommand(throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake)
         )
         self._hold()
+        if self._sway is not None and self._held is None:
+            shift = self._sway.step(dt, self._vehicle.vx)
+            self._vehicle.x -= shift * self._sin
+            self._vehicle.y += shift * self._cos
         self._turned()
 
     def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:

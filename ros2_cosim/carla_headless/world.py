@@ -21,6 +21,7 @@ from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
 from ros2_cosim.carla_headless.street_lights import StreetLights
+from ros2_cosim.carla_headless.sway import Sway
 from ros2_cosim.carla_headless.things import Things
 from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
@@ -550,7 +551,9 @@ class World:
         if blueprint.kind == "vehicle":
             if parent:
                 raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
-            body = VehicleBody(blueprint, self.network, pose, blueprint.driven(attributes))
+            dynamics = blueprint.driven(attributes)
+            sway = Sway(len(self._vehicles)) if blueprint.sways(attributes) else None
+            body = VehicleBody(blueprint, self.network, pose, dynamics, sway)
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle

@@ -18,8 +18,9 @@ CONTACT_DELAY_TICKS: Final = 3
 SETTLE_TICKS: Final = 100
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
 
-#: Attribute of some vehicles of the headless server: scenarios drive them with the steering of
-#: their class, which is that of a real car; what CARLA's clients spawn has CARLA's.
+#: Attribute of the vehicles of the headless server: scenarios drive them with the steering of
+#: their class, which is that of a real car and keeps exactly to its way; what CARLA's clients spawn
+#: has CARLA's.
 STEERING: Final = "steering"
 CLASS_STEERING: Final = "class"
 
