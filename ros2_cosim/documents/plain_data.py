@@ -13,6 +13,7 @@ used. All YAML of the package is read here.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Hashable, Mapping
 from math import isfinite
 from pathlib import Path
@@ -110,6 +111,14 @@ class _Loader(yaml.SafeLoader):
                     raise _fault(f"key {key!r} stands twice", key_node)
                 seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+# YAML 1.1 reads 1.0e+9 as a number, and 1e9 as a text; YAML 1.2 and JSON read both as numbers.
+_Loader.add_implicit_resolver(
+    f"{_YAML}float",
+    re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
 
 
 def _fault(text: str, place: Any) -> yaml.YAMLError:

@@ -92,6 +92,15 @@ def test_what_is_in_bounds_is_read() -> None:
     assert parse_value("[" * depth + "]" * depth, "a")
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e9", 1e9), ("-2E-3", -2e-3), ("1.5e3", 1.5e3), (".5e+1", 5.0), ("1.0e+3", 1e3), ("7", 7)],
+)
+def test_numbers_are_those_of_json(text: str, number: float) -> None:
+    assert parse_value(text, "a") == number
+    assert parse_value(f"[{text}, x{text}, '{text}']", "a") == [number, f"x{text}", text]
+
+
 @pytest.mark.parametrize("name", ["pipe.yaml", "pipe.json"])
 def test_pipes_and_devices_are_not_read(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
