@@ -12,7 +12,7 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import CosimError, ParticipantError
 from ros2_cosim.kernel.loading import line_of
-from ros2_cosim.kernel.model import BeginsAnew, Model, Wrapper
+from ros2_cosim.kernel.model import BeginsAnew, Model, Wrapper, layers
 from ros2_cosim.kernel.participant import Host, Step
 
 #: A handler that completes asynchronously is looked at so often [s of wall time].
@@ -105,7 +105,7 @@ class Renewable(Wrapper):
 
         :raises ParticipantError: it cannot begin anew, or its reset failed
         """
-        before = _innermost(self._inner)
+        *_, before = layers(self._inner)
         self._inner.on_stop()
         self._inner.finish()
         model = renewed(self._inner, self._name, self._make)
@@ -121,9 +121,3 @@ class Renewable(Wrapper):
             else:
                 self._host.wait(_LOOK_S)
         inner.on_starting()
-
-
-def _innermost(model: Model) -> Model:
-    while isinstance(model, Wrapper):
-        model = model.inner
-    return model
