@@ -59,7 +59,7 @@ HOT = {
         "recorder_node short_forms state_topics time_topics writers"
     ),
     "realtime": "pacing run_control run_state",
-    "sockets": "framing",
+    "sockets": "brief_waits framing",
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.

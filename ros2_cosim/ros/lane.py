@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.ros.lane_interface import NodeServer, Receive, Take, Watch
+from ros2_cosim.sockets.brief_waits import BriefWaits
 from ros2_cosim.sockets.framing import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
 from ros2_cosim.sockets.switchboard import CallerEnd
@@ -46,6 +47,8 @@ TOGETHER_NS = 200_000
 FLUSH_S = 2.0
 #: How often a writer that waits for a reader looks whether it has been asked to end [s].
 _LOOK_S = 0.1
+#: A process looks so long for messages before it sleeps [ns]: as long as a step of a small system.
+_LOOK_NS = 200_000
 #: Shorter waits are waited for exactly [s].
 _FINE_S = 0.01
 #: ``select`` knows no descriptors from here on.
@@ -180,6 +183,7 @@ class SocketLane:
         self._interrupted = interrupted
         self._clock = clock
         self._poll = select.epoll()
+        self._waits = BriefWaits(_LOOK_NS, clock)
         self._waker = Waker()
         self._poll.register(self._waker.fileno(), _READ)
         self._poll.register(line.fileno(), _READ)
@@ -379,8 +383,8 @@ class SocketLane:
                 events = self._events(seconds - LAZY_S)
         else:
             if self._preferred and seconds * 1e3 > PREFER_MS:
-                self._poll_of(self._preferred).poll(PREFER_MS)
-            events = self._events(seconds)
+                self._waits.wait(self._preferred_events, PREFER_MS * 1e-3)
+            events = self._waits.wait(self._events, seconds)
         self._preferred = ""
         woke = self._awake_since = self._clock()
         for descriptor, found in events:
@@ -410,6 +414,10 @@ class SocketLane:
                 if topic in peer.writes.values():
                     poll.register(peer.link.fileno(), select.POLLIN)
         return poll
+
+    def _preferred_events(self, seconds: float) -> list[tuple[int, int]]:
+        """The same, of the writers of the topic that the wait is for."""
+        return self._poll_of(self._preferred).poll(seconds * 1e3)
 
     def _events(self, seconds: float) -> list[tuple[int, int]]:
         """What is there, or comes first within the time."""

@@ -19,13 +19,19 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from time import monotonic_ns
 from typing import Protocol
+
+from ros2_cosim.sockets.brief_waits import BriefWaits
 
 Callback = Callable[[], object]
 
 #: The longest single wait [s]; selectors refuse waits that do not fit into their integers.
 _LONGEST_WAIT_S = 3600.0
+#: How long it is looked for messages before the process sleeps [ns]: a simulator's step is longer
+#: than one of the lane.
+_LOOK_NS = 400_000
 _NS = 1e-9
 
 
@@ -99,6 +105,7 @@ class Reactor:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
+        self._waits = BriefWaits(_LOOK_NS)
         self._timers: list[tuple[int, int, Callback]] = []
         self._before_wait: list[Callback] = []
         self._timer_numbers = itertools.count()
@@ -216,17 +223,22 @@ class Reactor:
         """
         return self._serve(0.0, -1 if without is None else without.fileno())
 
+    def _select(self, seconds: float) -> list[tuple[selectors.SelectorKey, int]]:
+        return self._selector.select(None if seconds == inf else seconds)
+
     def _serve(self, timeout_s: float | None, without: int = -1) -> bool:
         served = False
         if self._before_wait and (timeout_s is None or timeout_s > 0.0):
             callbacks, self._before_wait = self._before_wait, []
             for callback in callbacks:
                 callback()
-        if self._sleeps is None or self._woke is None or timeout_s == 0.0:
-            ready = self._selector.select(timeout_s)
+        if timeout_s == 0.0:
+            ready = self._selector.select(0.0)
+        elif self._sleeps is None or self._woke is None:
+            ready = self._waits.wait(self._select, inf if timeout_s is None else timeout_s)
         else:
             self._sleeps()
-            ready = self._selector.select(timeout_s)
+            ready = self._waits.wait(self._select, inf if timeout_s is None else timeout_s)
             self._woke()
         for key, events in ready:
             if key.fd == without:
