@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.sockets.brief_waits import BriefWaits
+from ros2_cosim.sockets.brief_waits import BriefWaits, processor_delay_ns
 
 LOOK_NS = 1000
 LOOK_COST_NS = 10
@@ -21,11 +21,13 @@ class Line:
     def __init__(self, *, cores: int = 2, look_ns: int = LOOK_NS) -> None:
         self.now = 0
         self.due = 0
+        #: How long another program had the processor so far; None: unknown.
+        self.delay: int | None = 0
         self.sleeps = 0
         self.looks = 0
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)))
-            self._waits = BriefWaits(look_ns, lambda: self.now)
+            self._waits = BriefWaits(look_ns, lambda: self.now, lambda: self.delay)
 
     def events(self, seconds: float) -> list[str]:
         if seconds == 0.0:
@@ -42,7 +44,7 @@ class Line:
         return found
 
 
-def test_where_messages_come_at_once_nobody_sleeps() -> None:
+def test_where_messages_come_at_once_it_does_not_sleep() -> None:
     line = Line()
     for _ in range(100):
         assert line.wait(300) == ["message"]
@@ -71,6 +73,38 @@ def test_where_messages_take_their_time_it_sleeps_again() -> None:
     for _ in range(50):
         line.wait(5 * LOOK_NS)
     assert line.looks == looks
+
+
+def test_where_others_want_the_processors_it_sleeps() -> None:
+    line = Line()
+    for _ in range(100):
+        line.wait(300)
+    assert line.looks
+    looks = 0
+    for _ in range(3000):
+        line.delay = line.now // 2
+        before = line.looks
+        line.wait(300)
+        looks += line.looks > before
+    assert looks < 100
+    for _ in range(300_000):
+        line.wait(300)
+    asleep = line.sleeps
+    line.wait(300)
+    assert line.sleeps == asleep
+
+
+def test_where_the_delay_is_unknown_it_sleeps() -> None:
+    line = Line()
+    line.delay = None
+    for _ in range(100):
+        line.wait(300)
+    assert (line.sleeps, line.looks) == (100, 0)
+
+
+def test_the_system_says_how_long_a_thread_waited_for_a_processor() -> None:
+    delay = processor_delay_ns()
+    assert delay is None or delay >= 0
 
 
 @given(
