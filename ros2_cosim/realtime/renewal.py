@@ -84,6 +84,13 @@ class Renewable(Wrapper):
         self._activated = False
         #: Whether an earlier beginning has sent on the ports that send once.
         self._has_sent = False
+        self._take(inner)
+
+    def _take(self, inner: Model) -> None:
+        self._inner = inner
+        if not self._once:
+            # No call in between where it is hot.
+            self.activate = inner.activate  # type: ignore[method-assign]
 
     def attach(self, host: Host) -> None:
         """Pass on, to each model that begins."""
@@ -109,7 +116,7 @@ class Renewable(Wrapper):
         self._inner.on_stop()
         self._inner.finish()
         model = renewed(self._inner, self._name, self._make)
-        self._inner = inner = self._around(model)
+        self._take(inner := self._around(model))
         self._has_sent = self._has_sent or self._activated
         if self._host is not None and model is not before:
             inner.attach(self._host)  # one that is kept knows the process

@@ -15,14 +15,11 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 
-def processor_delay_ns() -> int | None:
-    """How long this thread has been ready to run, and another one had the processor [ns].
-
-    None where the system does not say it.
-    """
+def running() -> int | None:
+    """How many threads of the machine are running, or ready to; None where it does not say it."""
     try:
-        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
-            return int(file.read(64).split()[1])
+        with open("/proc/loadavg", "rb", buffering=0) as file:
+            return int(file.read(64).split()[3].partition(b"/")[0])
     except (OSError, IndexError, ValueError):
         return None
 
@@ -31,14 +28,13 @@ def processor_delay_ns() -> int | None:
 _LONGEST: Final = 8
 #: Weight of a wait in the mean of the last ones.
 _WEIGHT: Final = 0.125
-#: After so many waits it is found out whether the thread has had to wait for a processor.
+#: After so many waits it is found out whether other programs want the processors.
 _WAITS: Final = 32
-#: For at most so large a share of the time; else others want the processors, and to look for
-#: messages keeps them from what is to send these.
-_SHARE: Final = 0.2
+#: So many threads want each of them then: what a run has besides is asleep most of the time.
+_WANTED: Final = 2
 #: Then it is not looked for so many times that number of waits, each time twice as often.
-_REST: Final = 8
-_LONGEST_REST: Final = 1024
+_REST: Final = 4
+_LONGEST_REST: Final = 256
 
 
 class BriefWaits:
@@ -46,20 +42,21 @@ class BriefWaits:
 
     :param look_ns: how long it looks before it sleeps [ns]; 0: it does not
     :param clock: monotonic [ns]
-    :param delayed: how long the thread has waited for a processor so far [ns]; None if unknown:
-        then it does not look
+    :param running: how many threads of the machine want a processor; None if unknown: then it does
+        not look
     """
 
     def __init__(
         self,
         look_ns: int,
         clock: Callable[[], int] = perf_counter_ns,
-        delayed: Callable[[], int | None] = processor_delay_ns,
+        running: Callable[[], int | None] = running,
     ) -> None:
         self._clock = clock
-        self._delayed = delayed
+        self._running = running
+        self._processors = len(os.sched_getaffinity(0))
         # With one processor no other process gets on while this one looks.
-        self._look_ns: int = look_ns if len(os.sched_getaffinity(0)) > 1 else 0
+        self._look_ns: int = look_ns if self._processors > 1 else 0
         self._longest_ns: int = _LONGEST * look_ns
         self._mean_ns: float = float(self._longest_ns)
         #: Waits until the next check, and how often that number of them the next rest lasts.
@@ -67,8 +64,6 @@ class BriefWaits:
         self._rest: int = _REST
         #: Whether no other program wanted the processors lately.
         self._is_free: bool = False
-        self._checked_at: int = 0
-        self._delay_ns: int = 0
 
     def wait(self, events: Callable[[float], Any], seconds: float) -> Any:
         """What is there, or comes first within the time.
@@ -81,7 +76,7 @@ class BriefWaits:
         began = self._clock()
         self._left -= 1
         if self._left <= 0:
-            self._check(began)
+            self._check()
         found: Any = None
         if self._is_free and self._mean_ns < look:
             while True:
@@ -96,19 +91,16 @@ class BriefWaits:
         self._mean_ns += _WEIGHT * (waited - self._mean_ns)
         return found
 
-    def _check(self, now: int) -> None:
+    def _check(self) -> None:
         """Find out whether other programs want the processors."""
-        delay = self._delayed()
-        if delay is None:
+        running = self._running()
+        if running is None:
             self._look_ns = 0
-            return
-        was_free = self._is_free
-        self._is_free = delay - self._delay_ns < _SHARE * (now - self._checked_at)
-        self._checked_at, self._delay_ns = now, delay
-        if self._is_free:
-            self._left = _WAITS
-            if was_free:
-                self._rest = max(_REST, self._rest // 2)
-        else:
+        elif running > _WANTED * self._processors:
+            self._is_free = False
             self._left = _WAITS * self._rest
             self._rest = min(2 * self._rest, _LONGEST_REST)
+        else:
+            self._is_free = True
+            self._left = _WAITS
+            self._rest = max(_REST, self._rest - 1)
