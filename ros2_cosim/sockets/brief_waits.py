@@ -24,6 +24,8 @@ def running() -> int | None:
         return None
 
 
+#: For peers that answer one another, as a master and its slaves [ns].
+DIALOGUE_NS: Final = 400_000
 #: A wait counts as at most so many times what may be looked for messages.
 _LONGEST: Final = 8
 #: Weight of a wait in the mean of the last ones.

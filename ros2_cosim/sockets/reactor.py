@@ -29,9 +29,6 @@ Callback = Callable[[], object]
 
 #: The longest single wait [s]; selectors refuse waits that do not fit into their integers.
 _LONGEST_WAIT_S = 3600.0
-#: How long it is looked for messages before the process sleeps [ns]: a simulator's step is longer
-#: than one of the lane.
-_LOOK_NS = 400_000
 _NS = 1e-9
 
 
@@ -101,11 +98,13 @@ class Reactor:
     :meth:`serve_ready`): a socket that was forgotten meanwhile is not called any more, and one
     that was read meanwhile may be called once with nothing to read, so watched sockets must not
     block. A callback that raises ends the turn with its exception; the reactor stays usable.
+
+    :param look_ns: how long it looks for messages before it sleeps, see :class:`BriefWaits`
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look_ns: int = 0) -> None:
         self._selector = selectors.DefaultSelector()
-        self._waits = BriefWaits(_LOOK_NS)
+        self._waits = BriefWaits(look_ns)
         self._timers: list[tuple[int, int, Callback]] = []
         self._before_wait: list[Callback] = []
         self._timer_numbers = itertools.count()

@@ -25,6 +25,7 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
+from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.endpoints import Listener, address_towards
 from ros2_cosim.sockets.reactor import Reactor
 
@@ -62,7 +63,7 @@ class MasterSockets:
         self._connect_wait_s = connect_wait_s
         self._on_control = on_control
         self._on_data = on_data
-        self._reactor = Reactor()
+        self._reactor = Reactor(DIALOGUE_NS)
         self._on_sent: Callable[[str], None] | None = None
         self._by_address: dict[tuple[str, int], RemoteSlave] = {}
         #: One for each address of this machine, so that only what can come from a slave gets in.

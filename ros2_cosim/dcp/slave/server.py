@@ -23,6 +23,7 @@ from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.sockets import SlaveSockets
 from ros2_cosim.dcp.wire.enums import ErrorCode, State
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.reactor import Reactor
 
 logger = logging.getLogger("ros2_cosim.dcp.slave")
@@ -72,7 +73,7 @@ class SlaveServer:
         self._lost: str | None = None
         self._give_up_at: float | None = None
         with ExitStack() as opened:
-            self.reactor = opened.enter_context(Reactor())
+            self.reactor = opened.enter_context(Reactor(DIALOGUE_NS))
             self.sockets = SlaveSockets(self.reactor, description, host, port)
             opened.callback(self.sockets.close)
             self.slave = Slave(model, description, self.sockets, self, self.options)
