@@ -35,7 +35,9 @@ GRACE_SECONDS = 5.0
 
 def without_dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a user who chose no DDS settings: a run then takes its own."""
-    return {name: value for name, value in environment.items() if name not in USER_CHOICES}
+    # Not by items(): pytest sets and removes a variable while runs of a module's threads begin.
+    found = ((name, environment.get(name)) for name in environment if name not in USER_CHOICES)
+    return {name: value for name, value in found if value is not None}
 
 
 def drop_dds_settings(monkeypatch: pytest.MonkeyPatch) -> None:
