@@ -7,6 +7,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -220,7 +221,7 @@ def _write_results(
             transport_s=sum(p.transport_s for p in participants),
         ),
         verdicts=tuple(verdicts),
-        versions=_versions(),
+        versions=dict(_versions()),
         compiled=is_compiled(),
         figures=others or None,
         **figures,
@@ -316,7 +317,8 @@ def _participant(
     )
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _versions() -> Mapping[str, str]:
     found = {"ros2_cosim": ros2_cosim.__version__, "python": platform.python_version()}
     for package in ("carla", "numpy", "ros-rclpy"):
         try:

@@ -14,7 +14,6 @@ from ros2_cosim.kernel.errors import CosimError, StorageError
 from ros2_cosim.record.results import ACTIVATIONS_FILE
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.output_directory import LOCK_FILE
-from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.composition import ValueChange, resolved
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
@@ -63,9 +62,7 @@ def perform(job: SweepJob, place: str | None = None) -> RunOutcome:
     with TemporaryDirectory(prefix="cosim-sweep-", dir=place) as directory:
         output = Path(directory)
         try:
-            scenario = scenario_of(job)
-            check_scenario(scenario, "inproc")
-            run_inproc(scenario, output, record=job.bag)
+            run_inproc(scenario_of(job), output, record=job.bag)
         except StorageError:
             raise
         except CosimError as error:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from support.xosc_files import at, document, written
 from typer.testing import CliRunner
 
@@ -275,6 +277,16 @@ def test_the_interval_of_a_rate_is_the_exact_one():
     assert (gap.low, gap.high) == pytest.approx((0.032, 0.379), abs=5e-4)
     assert both[1:] == gap[1:]
     assert (other.low, other.high) == pytest.approx((0.0, 0.168), abs=5e-4)
+
+
+@given(answers=st.lists(st.booleans(), min_size=1, max_size=300))
+def test_the_interval_of_a_rate_is_that_of_scipys_test(answers):
+    from scipy.stats import binomtest
+
+    runs = [SweepRun(str(n), n, {}, "done", verdicts={"gap": met}) for n, met in enumerate(answers)]
+    rate = rates_of(runs)[0]
+    interval = binomtest(answers.count(False), len(answers)).proportion_ci(0.95, method="exact")
+    assert (rate.low, rate.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
 def test_the_time_left_is_told():
