@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much faster a sweep is on several workers, and whether its results are the same.
+"""How much faster a sweep is on several cores, and whether its results are the same.
 
-``python -m bench.sweep [--runs 1000] [--workers 2] [--duration 5s]`` runs the car following
-scenario with as many seeds, first on one worker, then on several. Processor time of all processes
-is told, too: on a machine that does other work, too, it says more than wall time.
+``python -m bench.sweep [--runs 1000] [--cores 2] [--duration 5s]`` runs the car following
+scenario with as many seeds, first on one core of this machine, then on several; one worker for
+each. Scheduler and command share the cores with the workers. Processor time of all processes is
+told, too: on a machine that does other work, too, it says more than wall time.
 """
 
 from __future__ import annotations
@@ -35,15 +36,16 @@ class Figure(NamedTuple):
     table: bytes
 
 
-def measure(place: Path, runs: int, duration: str, workers: int) -> Figure:
-    """Run the sweep once.
+def measure(place: Path, runs: int, duration: str, cores: set[int]) -> Figure:
+    """Run the sweep once on these cores.
 
     :raises AssertionError: a run failed
     """
+    os.sched_setaffinity(0, cores)
     file = place / "sweep.yaml"
     file.write_text(SWEEP.format(scenario=CONFIG, duration=duration, runs=runs))
     before, begun = os.times(), time.perf_counter()
-    result = run_sweep(load_sweep(file), place / f"workers-{workers}", workers=workers)
+    result = run_sweep(load_sweep(file), place / f"cores-{len(cores)}")
     wall, after = time.perf_counter() - begun, os.times()
     assert not result.failed, result.failed
     # Those of the workers are counted when they have ended.
@@ -55,17 +57,20 @@ def main() -> int:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--duration", default="5s")
     options = parser.parse_args()
+    known = sorted(os.sched_getaffinity(0))
+    if not 2 <= options.cores <= len(known):
+        parser.error(f"--cores: found {options.cores}; allowed are 2 to {len(known)}")
     with TemporaryDirectory() as place:
         one, several = (
-            measure(Path(place), options.runs, options.duration, workers)
-            for workers in (1, options.workers)
+            measure(Path(place), options.runs, options.duration, set(known[:cores]))
+            for cores in (1, options.cores)
         )
-    print(f"{'workers':>8} {'wall [s]':>9} {'processor [s]':>14}")
-    for workers, figure in ((1, one), (options.workers, several)):
-        print(f"{workers:>8} {figure.wall_s:>9.1f} {figure.cpu_s:>14.1f}")
+    print(f"{'cores':>6} {'wall [s]':>9} {'processor [s]':>14}")
+    for cores, figure in ((1, one), (options.cores, several)):
+        print(f"{cores:>6} {figure.wall_s:>9.1f} {figure.cpu_s:>14.1f}")
     print(f"{one.wall_s / several.wall_s:.2f} times as fast")
     print(f"tables {'equal' if one.table == several.table else 'DIFFER'}")
     return 0 if one.table == several.table else 1
