@@ -28,6 +28,8 @@ scenario: {scenario}
 set: {{duration: {duration}}}
 seeds: {runs}
 """
+#: The scheduler is killed after so many runs, and others have to be left.
+_BEFORE_KILL, _LEAST = 5, 20
 #: Guards against hanging only.
 _HANG_S = 300.0
 
@@ -125,7 +127,7 @@ def _killed(place: Path, file: Path, hosts: tuple[str, str], cluster: Cluster) -
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     until = time.monotonic() + _HANG_S
-    while len(list((out / "runs").glob("*"))) < 5:
+    while len(list((out / "runs").glob("*"))) < _BEFORE_KILL:
         assert process.poll() is None and time.monotonic() < until, "the sweep ended too early"
         time.sleep(0.02)
     cluster.kill_scheduler()
@@ -140,12 +142,14 @@ def _killed(place: Path, file: Path, hosts: tuple[str, str], cluster: Cluster) -
 def main() -> int:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=200, help=f"at least {_LEAST}")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--duration", default="5s")
     parser.add_argument("--latency-ms", type=float, default=2.0)
     parser.add_argument("--loss", type=float, default=0.005)
     chosen = parser.parse_args()
+    if chosen.runs < _LEAST:
+        parser.error(f"--runs: found {chosen.runs}; allowed is {_LEAST} or more")
     with TemporaryDirectory() as directory:
         return measure(Path(directory), chosen)
 

@@ -50,3 +50,4 @@ def test_many_participants_are_measured(tmp_path: Path) -> None:
     assert [r["arrangement"] for r in results] == ["inproc", "composed"]
     assert [r["participants"] for r in results] == [4, 4]
     assert len({r["trace_sha256"] for r in results}) == 1
+    assert min(r[part] for r in results for part in ("around_s", "step_ms")) > 0.0
