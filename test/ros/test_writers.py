@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from support import patience
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
@@ -52,11 +52,7 @@ def sessions(ros_domain: int) -> Iterator[tuple[Session, Session]]:
 
 
 def until(sessions: tuple[Session, ...], condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30.0
-    while not condition():
-        assert time.monotonic() < deadline
-        for session in sessions:
-            session.wait(0.01)
+    patience.until(condition, lambda: [session.wait(0.01) for session in sessions])
 
 
 def test_a_later_onlooker_gets_the_newest_horizon_and_all_that_follow(

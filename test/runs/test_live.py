@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_environment
+from runs.cosim_process import PLATOON, Running, left_processes, user_environment
+from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim.record.bag_reader import read_bag

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG_S
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-#: Guards against a browser that hangs; far more than a busy machine needs.
-PATIENCE_S = 120.0
 
 # The pipe has to have the numbers 3 and 4 in the browser.
 _LAUNCHER = """
@@ -125,7 +125,7 @@ class Browser:
 
     def wait_for(self, expression: str) -> Any:
         """The value of an expression as soon as it is true."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + HANG_S
         while True:
             try:
                 value = self.evaluate(expression)
@@ -170,7 +170,7 @@ class Browser:
             os.write(self._write, json.dumps(message).encode() + b"\0")
         except BrokenPipeError:
             raise BrowserError(f"{method}: the browser has ended") from None
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + HANG_S
         while True:
             answer = self._receive(until)
             if answer.get("id") == self._number:

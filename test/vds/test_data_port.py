@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.patience import HANG_S, until
 from support.vds_peer import HandClock
-from support.vds_serving import PATIENCE_S, Client, data_port, until
+from support.vds_serving import Client, data_port
 
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.vds.data_port.http_server import MAX_BODY
@@ -153,7 +154,7 @@ def test_telemetry_fans_out(server: VdsServer, client: Client) -> None:
     receivers = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
     for receiver in receivers:
         receiver.bind(("127.0.0.1", 0))
-        receiver.settimeout(PATIENCE_S)
+        receiver.settimeout(HANG_S)
     targets = [{"ip": "127.0.0.1", "port": r.getsockname()[1]} for r in receivers]
     for vehicle, chosen, command in (("rear", targets[:2], True), ("front", targets[2:], False)):
         request = {"vehicle": vehicle, "targets": chosen, "command": command}

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.browser import Browser, BrowserError, find_browser
+from support.patience import HANG_S, until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -28,7 +29,6 @@ from ros2_cosim.web.startable import changed_scenario, startable, values_of
 from ros2_cosim.web.starter_page import StarterPage
 
 #: Guards against hanging only.
-HANG_S = 240.0
 #: Whether the view from behind has strong colours of two kinds.
 COLOURED = """(() => {
   const canvas = document.getElementById("solid");
@@ -93,18 +93,17 @@ class Port:
 
     def until(self, state: str) -> dict[str, Any]:
         """The first picture of a run in this state."""
-        deadline = time.monotonic() + HANG_S
-        while (picture := self.ask("api/run"))["run"]["state"] != state:
-            assert time.monotonic() < deadline, picture
-            time.sleep(0.02)
-        return picture  # type: ignore[no-any-return]
+        pictures = partial(self.ask, "api/run")
+        return until(
+            lambda: p if (p := pictures())["run"]["state"] == state else None, so_far=pictures
+        )
 
     def until_told(self, start: str) -> None:
         """Wait for a line that starts so."""
-        deadline = time.monotonic() + HANG_S
-        while not any(line.startswith(start) for line in self._lines):
-            assert time.monotonic() < deadline, self._lines
-            time.sleep(0.02)
+        until(
+            lambda: any(line.startswith(start) for line in self._lines),
+            so_far=lambda: self._lines,
+        )
 
 
 @pytest.fixture

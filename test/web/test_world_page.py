@@ -21,6 +21,7 @@ import pytest
 import typer
 from support.browser import Browser, BrowserError, find_browser
 from support.headless_process import HIGHWAY, TOWN
+from support.patience import HANG_S
 from typer.testing import CliRunner
 
 from ros2_cosim.carla_headless.__main__ import make_command
@@ -42,7 +43,6 @@ from ros2_cosim.web.pictures import png_of
 from ros2_cosim.web.world_view import world_page
 
 PROGRAM = find_browser()
-PATIENCE_S = 60.0
 
 
 def _spawn(
@@ -89,12 +89,12 @@ def _served(path: Path) -> Iterator[tuple[Simulation, str]]:
             yield simulation, address
         finally:
             server.stop()
-            thread.join(PATIENCE_S)
+            thread.join(HANG_S)
     server.close()
 
 
 def _ask(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
+    with urllib.request.urlopen(address, timeout=HANG_S) as answer:
         data = answer.read()
     return data if answer.headers.get_content_type() == "image/png" else json.loads(data)
 
@@ -145,7 +145,7 @@ def test_the_page_is_told_the_world_and_changes_nothing() -> None:
             address + "api/run", b'{"action": "pause"}', {"Content-Type": "application/json"}
         )
         with pytest.raises(urllib.error.HTTPError, match="400"):
-            urllib.request.urlopen(request, timeout=PATIENCE_S)
+            urllib.request.urlopen(request, timeout=HANG_S)
         assert simulation.world.frame == frame
         assert list(simulation.world.records()) == before
 
@@ -235,7 +235,7 @@ def test_the_command_names_the_page_after_the_ready_line() -> None:
         assert _ask(address + "api/run")["world"]["signals"] == []
     finally:
         process.terminate()
-        _, messages = process.communicate(timeout=PATIENCE_S)
+        _, messages = process.communicate(timeout=HANG_S)
     # A client of another test may still look for its server at a port that was free again.
     said = [line for line in messages.splitlines() if "not a request" not in line]
     assert (process.returncode, said) == (0, [])
