@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ros2_cosim.documents.files import read_bounded, write_atomically
+from ros2_cosim.documents.files import cause_of, read_bounded, write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.faults.faulty import Faulty
@@ -507,7 +507,7 @@ def recorded_changes(directory: Path) -> tuple[ChangeSettings, ...]:
     try:
         data = json_value(read_bounded(path, _MAX_BYTES).decode("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error}") from None
+        raise ConfigurationError(f"{path}: cannot be read: {cause_of(error)}") from None
     return read_section(_Record, data, origin=str(path)).changes
 
 

@@ -16,6 +16,7 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified, shared_node_name
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
@@ -565,7 +566,7 @@ def _reserve(
                 which = f"port {port + above} on {host}"
                 which += f", needed beside {port}," if above else ""
                 raise ConfigurationError(
-                    f"{place}: {which} cannot be used: {error.strerror or error}"
+                    f"{place}: {which} cannot be used: {cause_of(error)}"
                     f"{'' if above else ' (port 0 takes a free one)'}"
                 ) from None
         else:
