@@ -463,7 +463,7 @@ class ClientWorld:
         def make() -> None:
             try:
                 outcome.put((call(), None))
-            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            except BaseException as error:  # raised in the thread that waits
                 outcome.put((None, error))
 
         threading.Thread(target=make, name="carla-call", daemon=True).start()

@@ -46,7 +46,7 @@ def open_ordinary(path: Path) -> BinaryIO:
 
     :raises OSError: it cannot be read, or is no ordinary file
     """
-    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     mode = os.fstat(file.fileno()).st_mode
     if stat.S_ISREG(mode):
         return file

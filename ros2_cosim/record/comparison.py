@@ -331,7 +331,7 @@ class _Comparer:
 
 def _bytes_that_differ(a: bytes, b: bytes) -> tuple[None, str, str]:
     """The first byte that differs between messages that cannot be decoded."""
-    for number, mine, other in zip(count(), a, b):  # noqa: B905  # what is longer comes below
+    for number, mine, other in zip(count(), a, b):  # what is longer comes below
         if mine != other:
             return None, f"byte {number}: {mine:02x}", f"byte {number}: {other:02x}"
     return None, f"{len(a)} bytes", f"{len(b)} bytes"

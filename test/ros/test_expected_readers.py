@@ -16,10 +16,10 @@ from ros2_cosim.kernel.membership import MembershipView
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.writers import Writer, data_qos  # noqa: E402
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import Writer, data_qos
 
 TOPIC, TYPE = "/a/out", "ros2_cosim/msg/ControlCommand"
 

@@ -18,16 +18,16 @@ from support.patience import until
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from rclpy.node import Node  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
+from rclpy.node import Node
+from std_srvs.srv import Trigger
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
-from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
-from ros2_cosim.kernel.errors import Cancelled  # noqa: E402
-from ros2_cosim.ros import answers  # noqa: E402
-from ros2_cosim.ros.deferred_service import deferred_service as serve_later  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.writers import ClockWriter, data_qos  # noqa: E402
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.ros import answers
+from ros2_cosim.ros.deferred_service import deferred_service as serve_later
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import ClockWriter, data_qos
 
 TOPIC, KIND = "/numbers", "ros2_cosim/msg/Horizon"
 CODEC = CATALOGUE.codec(KIND)

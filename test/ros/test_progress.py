@@ -17,18 +17,18 @@ from ros2_cosim.kernel.time import FOREVER, NEVER
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.kernel.errors import Aborted  # noqa: E402
-from ros2_cosim.kernel.lifecycle import State  # noqa: E402
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.progress import (  # noqa: E402
+from ros2_cosim.kernel.errors import Aborted
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.progress import (
     BEAT_NS,
     EXPLAIN_AFTER_NS,
     ProgressTopics,
     Standstill,
 )
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic  # noqa: E402
-from ros2_cosim.ros.writers import data_qos  # noqa: E402
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic
+from ros2_cosim.ros.writers import data_qos
 
 
 class WallClock:

@@ -16,15 +16,15 @@ from ros2_cosim.kernel.lifecycle import State
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.state_topics import (  # noqa: E402
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.state_topics import (
     ParticipantStateTopic,
     SystemStateReader,
     SystemStateTopic,
 )
-from ros2_cosim.ros.system_monitor import SystemMonitor  # noqa: E402
-from ros2_cosim.ros.writers import data_qos  # noqa: E402
+from ros2_cosim.ros.system_monitor import SystemMonitor
+from ros2_cosim.ros.writers import data_qos
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from support import patience
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
-from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
-from ros2_cosim.kernel.membership import Presence  # noqa: E402
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.short_forms import short_horizon  # noqa: E402
-from ros2_cosim.ros.writers import Writer, data_qos  # noqa: E402
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.kernel.membership import Presence
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.short_forms import short_horizon
+from ros2_cosim.ros.writers import Writer, data_qos
 
 RUN = "this run"
 CODEC = CATALOGUE.codec(topics.HORIZON_TYPE)

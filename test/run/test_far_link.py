@@ -62,7 +62,7 @@ def beside(work: Callable[[], Found]) -> Callable[[], Found]:
     def run() -> None:
         try:
             found.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised where it is awaited
+        except BaseException as error:  # raised where it is awaited
             found.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

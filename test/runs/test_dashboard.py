@@ -30,12 +30,12 @@ from ros2_cosim.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.web.dashboard import (  # noqa: E402
+from ros2_cosim.web.dashboard import (
     RequestedControl,
     footprints,
     shown_ports,
 )
-from ros2_cosim.web.records_view import RecordsView  # noqa: E402
+from ros2_cosim.web.records_view import RecordsView
 
 
 class Page:

@@ -23,7 +23,7 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("foxglove", reason="the extra live is not installed")
 pytest.importorskip("tornado", reason="the extra sweep is not installed")
 
-from support.foxglove_viewer import Viewer  # noqa: E402
+from support.foxglove_viewer import Viewer
 
 
 def viewer_at(port: int, running: Running) -> Viewer:
