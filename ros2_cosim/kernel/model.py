@@ -122,7 +122,6 @@ class Traits:
     :param shapes: the run shapes that it can take part in
     :param foreign: it stands for a program that knows nothing of this project
     :param needs_graph: it stands between its ports and something else, and looks at the graph
-    :param reads_scene: it reads the section ``scene``, which is then checked
     :param law: its parameter that names a control law, which ``controllers`` replaces; the
         parameter of that name with ``_parameters`` holds the law's own
     :param cost_ns: typical wall time of one activation [ns], for plans; None: not known. A model
@@ -137,7 +136,6 @@ class Traits:
     shapes: tuple[str, ...] = ("ros", "composed", "inproc")
     foreign: bool = False
     needs_graph: bool = False
-    reads_scene: bool = False
     law: str | None = None
     cost_ns: int | None = None
     saves: bool = False
