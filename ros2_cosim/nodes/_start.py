@@ -46,7 +46,8 @@ from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.transport import lane_address
-from ros2_cosim.scenario.changes import ChangesTaken, settings_of
+from ros2_cosim.scenario.changes_by_hand import settings_of
+from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters

@@ -21,7 +21,7 @@ from ros2_cosim.record.bag_metadata import METADATA_FILE, mcap_path
 from ros2_cosim.record.comparison import Comparison, Difference, in_order
 from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
-from ros2_cosim.scenario.changes import with_recorded_changes
+from ros2_cosim.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.scenario.declaration import declare_all
 from ros2_cosim.scenario.plan import LOOPBACK, RESOLVED_SCENARIO, with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario, load_scenario

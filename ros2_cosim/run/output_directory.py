@@ -17,7 +17,7 @@ from types import TracebackType
 from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.changes import CHANGES_FILE
+from ros2_cosim.scenario.changes_by_hand import CHANGES_FILE
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.views import FOXGLOVE_LAYOUT, RVIZ_VIEW
 

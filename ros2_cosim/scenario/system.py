@@ -28,7 +28,8 @@ from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.renewal import Renewable
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
-from ros2_cosim.scenario.changes import is_reset, with_changes
+from ros2_cosim.scenario.changes import is_reset
+from ros2_cosim.scenario.changing import with_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario

@@ -25,7 +25,7 @@ from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.scenario.changes import recorded_changes
+from ros2_cosim.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
