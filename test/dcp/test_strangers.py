@@ -43,7 +43,7 @@ def test_stray_datagrams_do_not_end_the_run_of_a_master() -> None:
     description = describe(Offset)
     with (
         running(Offset(), description) as slave,
-        Master(timeout_s=30) as master,
+        Master(timeout_s=HANG_S) as master,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stray,
     ):
         remote = master.add_slave(description, port=slave.port, transport=UDP)
@@ -64,7 +64,7 @@ def test_stray_datagrams_do_not_end_the_run_of_a_master() -> None:
 
 def test_data_from_the_host_of_no_slave_are_dropped() -> None:
     description = describe(Offset)
-    with running(Offset(), description) as slave, Master(timeout_s=30) as master:
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=UDP)
         master.configure()
         (data_id,) = remote.received
