@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import Browser, BrowserError, find_browser
+from support.browser import Browser
 from support.patience import HANG_S, until
 from typer.testing import CliRunner
 
@@ -293,32 +293,22 @@ def test_what_cannot_be_is_one_line(
     assert done.exit_code == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.skipif(find_browser() is None, reason="there is no Chromium to show it")
-def test_the_page_starts_a_scenario(port: Port, tmp_path: Path) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    try:
-        browser = Browser(str(find_browser()), profile)
-    except BrowserError as error:
-        pytest.skip(f"Chromium does not start here: {error}")
-    try:
-        browser.open(f"{port.url}#token={port.token}", width=420, height=1200)
-        browser.wait_for("document.querySelectorAll('#values input').length === 5")
-        browser.evaluate("document.querySelector('[data-key=\"parameters.speed\"]').value = '17'")
-        browser.evaluate("document.getElementById('start').click()")
-        browser.wait_for("document.getElementById('state').innerText === 'running'")
-        browser.wait_for("document.querySelectorAll('#vehicles tr').length === 2")
-        browser.evaluate("document.getElementById('solid-view').click()")
-        # The solids have the colours of both vehicles.
-        browser.wait_for(COLOURED)
-        wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        assert browser.evaluate(wide)
-        browser.evaluate("document.getElementById('stop').click()")
-        browser.wait_for("document.getElementById('state').innerText === 'ended'")
-        assert browser.evaluate("!document.getElementById('start').disabled")
-        assert browser.complaints == []
-    finally:
-        browser.close()
+def test_the_page_starts_a_scenario(port: Port, browser: Browser, tmp_path: Path) -> None:
+    browser.open(f"{port.url}#token={port.token}", width=420, height=1200)
+    browser.wait_for("document.querySelectorAll('#values input').length === 5")
+    browser.evaluate("document.querySelector('[data-key=\"parameters.speed\"]').value = '17'")
+    browser.evaluate("document.getElementById('start').click()")
+    browser.wait_for("document.getElementById('state').innerText === 'running'")
+    browser.wait_for("document.querySelectorAll('#vehicles tr').length === 2")
+    browser.evaluate("document.getElementById('solid-view').click()")
+    # The solids have the colours of both vehicles.
+    browser.wait_for(COLOURED)
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert browser.evaluate(wide)
+    browser.evaluate("document.getElementById('stop').click()")
+    browser.wait_for("document.getElementById('state').innerText === 'ended'")
+    assert browser.evaluate("!document.getElementById('start').disabled")
+    assert browser.complaints == []
     port.until_told("mine: ")
     data = json.loads((tmp_path / "out" / "scenario.json").read_text())
     assert data["scene"]["vehicles"]["leader"]["speed"] == 17.0

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from support.browser import Browser, BrowserError, find_browser
+from support.browser import Browser
 from support.headless_process import HIGHWAY, TOWN
 from support.patience import HANG_S
 from typer.testing import CliRunner
@@ -41,8 +41,6 @@ from ros2_cosim.carla_headless.wire_types import (
 )
 from ros2_cosim.web.pictures import png_of
 from ros2_cosim.web.world_view import world_page
-
-PROGRAM = find_browser()
 
 
 def _spawn(
@@ -185,40 +183,30 @@ FOLLOW = """(() => {
 })()"""
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
-def test_a_browser_shows_the_world(tmp_path: Path) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    try:
-        browser = Browser(str(PROGRAM), profile)
-    except BrowserError as error:
-        pytest.skip(f"Chromium does not start here: {error}")
-    try:
-        with _served(TOWN) as (_, address):
-            browser.open(address)
-            browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
-            assert browser.evaluate("document.getElementById('people').innerText") == "1"
-            assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
-            assert browser.evaluate("document.getElementById('pause').disabled")
-            names = "[...document.getElementById('follow').options].map(o => o.value)"
-            assert browser.evaluate(names)[:2] == ["", "hero"]
-            # Red and green lights in the picture of the whole town; shapes near the hero.
-            assert browser.evaluate(COLOURED % (229, 56, 43)) > 20
-            assert browser.evaluate(COLOURED % (47, 178, 76)) > 20
-            far = browser.evaluate(COLOURED % (255, 0, 255))
-            browser.evaluate(FOLLOW)
-            browser.wait_for(f"{COLOURED % (255, 0, 255)} > {2 * far + 50}")
-            seen = "Number(document.querySelector('#cameras canvas').dataset.pictures)"
-            browser.wait_for(f"{seen} > {browser.evaluate(seen)}")
-            fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            assert browser.evaluate(fits)
-            browser.screenshot(tmp_path / "world.png")
-            browser.open(address, width=420)
-            browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
-            assert browser.evaluate(fits)
-            assert browser.complaints == []
-    finally:
-        browser.close()
+def test_a_browser_shows_the_world(browser: Browser, tmp_path: Path) -> None:
+    with _served(TOWN) as (_, address):
+        browser.open(address)
+        browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
+        assert browser.evaluate("document.getElementById('people').innerText") == "1"
+        assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
+        assert browser.evaluate("document.getElementById('pause').disabled")
+        names = "[...document.getElementById('follow').options].map(o => o.value)"
+        assert browser.evaluate(names)[:2] == ["", "hero"]
+        # Red and green lights in the picture of the whole town; shapes near the hero.
+        assert browser.evaluate(COLOURED % (229, 56, 43)) > 20
+        assert browser.evaluate(COLOURED % (47, 178, 76)) > 20
+        far = browser.evaluate(COLOURED % (255, 0, 255))
+        browser.evaluate(FOLLOW)
+        browser.wait_for(f"{COLOURED % (255, 0, 255)} > {2 * far + 50}")
+        seen = "Number(document.querySelector('#cameras canvas').dataset.pictures)"
+        browser.wait_for(f"{seen} > {browser.evaluate(seen)}")
+        fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert browser.evaluate(fits)
+        browser.screenshot(tmp_path / "world.png")
+        browser.open(address, width=420)
+        browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
+        assert browser.evaluate(fits)
+        assert browser.complaints == []
 
 
 def test_the_command_names_the_page_after_the_ready_line() -> None:
