@@ -295,6 +295,17 @@ def as_declared(
     )
 
 
+def with_declared_outputs(scenario: Scenario) -> Scenario:
+    """The scenario with what its models declare of their outputs."""
+    data = scenario.model_dump(by_alias=True)
+    for name, participant in scenario.participants.items():
+        declared = cache(partial(declared_outputs, scenario, name))
+        for port, output in participant.outputs.items():
+            found = as_declared(scenario, name, port, output, declared)
+            data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)
+    return Scenario.model_validate(data)
+
+
 def _feeds_late(scenario: Scenario, source: str) -> bool:
     """Whether a reader of an output may connect when the run has begun."""
     return any(
