@@ -8,7 +8,6 @@ sentence: place, what was found, what is allowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from ros2_cosim.documents.settings import fault_texts
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import Model, Onlooker, Port
 from ros2_cosim.kernel.time import format_ns
@@ -352,9 +352,10 @@ _SENDS = {
 
 
 def _unknown(port: str, known: dict[str, Port], model: str) -> str:
-    near = get_close_matches(port, known, n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
-    return f"unknown port; {guess}allowed for model {model} are {', '.join(known) or 'none'}"
+    return (
+        f"unknown port; {did_you_mean(port, known)}allowed for model {model} are "
+        f"{', '.join(known) or 'none'}"
+    )
 
 
 def _of_type(port: Port) -> str:
