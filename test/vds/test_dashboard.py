@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,12 +14,6 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
 from ros2_cosim.vds.server import VdsServer
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VdsServer]:
-    with data_port() as made:
-        yield made
 
 
 def opened(browser: Browser, server: VdsServer, **options: object) -> None:

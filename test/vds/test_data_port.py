@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.patience import HANG_S, until
 from support.vds_peer import HandClock
-from support.vds_serving import Client, data_port
+from support.vds_serving import Client
 
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.vds.data_port.http_server import MAX_BODY
@@ -21,20 +20,6 @@ from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Targe
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.server import VdsServer
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VdsServer]:
-    with data_port() as made:
-        yield made
-
-
-@pytest.fixture
-def client(server: VdsServer) -> Iterator[Client]:
-    assert server.data_port is not None
-    made = Client(server.data_port)
-    yield made
-    made.close()
 
 
 def test_command_in_state_out(server: VdsServer, client: Client) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 from support.patience import HANG_S, until
@@ -16,20 +15,6 @@ from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.data_port import http_server
 from ros2_cosim.vds.data_port.http_server import MAX_BODY, MAX_CONNECTIONS
 from ros2_cosim.vds.server import VdsServer
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VdsServer]:
-    with data_port() as made:
-        yield made
-
-
-@pytest.fixture
-def client(server: VdsServer) -> Iterator[Client]:
-    assert server.data_port is not None
-    made = Client(server.data_port)
-    yield made
-    made.close()
 
 
 def raw(server: VdsServer, request: bytes) -> bytes:
