@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import check_names, public_names
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
 
 
@@ -197,41 +198,6 @@ class Report(NamedTuple):
     realtime: Mapping[str, Any] | None = None
     not_repeatable: tuple[int, str] | None = None
     transport_ns: int = 0
-
-
-def public_names(kind: type) -> list[str]:
-    """The public names that a class defines itself, inherited ones of ``object`` aside."""
-    return [name for name in vars(kind) if not name.startswith("_")]
-
-
-def check_names(owner: str, names: Iterable[str], declared: Iterable[str]) -> None:
-    """Refuse a name that looks like a misspelt declared one; other helpers are allowed.
-
-    :raises ConfigurationError: a name is within two edits of a declared one
-    """
-    known = sorted(declared)
-    for name in names:
-        if name in known:
-            continue
-        near = [other for other in known if edit_distance(name, other) <= 2]
-        if near:
-            best = min(near, key=lambda other: (edit_distance(name, other), other))
-            raise ConfigurationError(
-                f"{owner}: found '{name}', which nothing calls; did you mean '{best}'? (Another "
-                "name, or one that begins with an underscore, is allowed for a helper.)"
-            )
-
-
-def edit_distance(one: str, other: str) -> int:
-    """Least number of insertions, deletions and replacements between two texts (Levenshtein)."""
-    if abs(len(one) - len(other)) > 2:
-        return 3  # far enough apart for all uses here
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, start=1):
-        before, row[0] = row[0], i
-        for j, wanted in enumerate(other, start=1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != wanted))
-    return row[-1]
 
 
 class Model(ABC):
