@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.browser import browser, started_browser
 from support.isolation import nothing_left, ros_domain, ros_domains
 
 from ros2_cosim import compiled
 
-__all__ = ["nothing_left", "ros_domain", "ros_domains"]
+__all__ = ["browser", "nothing_left", "ros_domain", "ros_domains", "started_browser"]
 
 # How long an example takes, or its making, says nothing on a machine that does other work, too.
 # Property tests take the same examples in every run, so that a change is judged by itself;

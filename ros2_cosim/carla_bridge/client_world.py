@@ -43,6 +43,7 @@ from ros2_cosim.carla_bridge.server_wire import (
     velocity_command,
 )
 from ros2_cosim.carla_bridge.weather import WEATHER
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.sensors import (
     Fix,
     Inertia,
@@ -418,7 +419,7 @@ class ClientWorld:
             self._witness = socket.create_connection((self._host, self._port), self._timeout_s)
             self._witness.setblocking(False)
         except OSError as error:
-            raise ConnectionFailedError(f"no {self._where}: {error.strerror or error}") from None
+            raise ConnectionFailedError(f"no {self._where}: {cause_of(error)}") from None
         client = self._new_client()
         try:
             version = client.get_server_version()
@@ -462,7 +463,7 @@ class ClientWorld:
         def make() -> None:
             try:
                 outcome.put((call(), None))
-            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            except BaseException as error:  # raised in the thread that waits
                 outcome.put((None, error))
 
         threading.Thread(target=make, name="carla-call", daemon=True).start()

@@ -21,7 +21,7 @@ from ros2_cosim.carla_bridge.parameters import (
 from ros2_cosim.carla_bridge.plant import RED_LIGHTS, TRAFFIC
 from ros2_cosim.carla_bridge.sensor_attributes import sensor_attributes
 from ros2_cosim.dcp.wire.transport import is_local
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.settings import (
     Duration,
     Host,
@@ -249,7 +249,7 @@ def map_choice(name: str, base_directory: Path) -> MapChoice:
     try:
         return MapChoice(opendrive=read_bounded(path, MAX_BYTES).decode("utf-8"))
     except OSError as error:
-        raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
+        raise ConfigurationError(f"scene.map: {path}: {cause_of(error)}") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"scene.map: {path}: {error}") from None
 

@@ -17,6 +17,7 @@ from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import SlaveServer, serve
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError, ConnectionFailedError
 from ros2_cosim.kernel.participant import ModelContext
@@ -64,7 +65,7 @@ def serve_world(
         )
     except OSError as error:
         raise ConfigurationError(
-            f"DCP port {place[1]} on {place[0]} cannot be used: {error.strerror or error}"
+            f"DCP port {place[1]} on {place[0]} cannot be used: {cause_of(error)}"
         ) from None
     except DcpPeerLostError as error:
         if slave.failure is None:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from ros2_cosim.carla_headless.snapshot import RECORD_BYTES
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.simulator import Body, Motion, Pose
 from ros2_cosim.kernel.exactmath import float32
@@ -159,7 +160,7 @@ class Stream:
             except BlockingIOError:
                 return None
             except OSError as error:
-                raise WireError(error.strerror or str(error)) from None
+                raise WireError(cause_of(error)) from None
             if not more:
                 raise WireError("a stream has ended")
             self._rest = data + more if data else more
@@ -191,7 +192,7 @@ class ServerWire:
         try:
             return socket.create_connection((host, port), self._timeout_s)
         except OSError as error:
-            raise WireError(f"no connection to {host}:{port}: {error.strerror or error}") from None
+            raise WireError(f"no connection to {host}:{port}: {cause_of(error)}") from None
 
     def post(self, method: str, *arguments: Any) -> None:
         """Make a call that nothing waits for.
@@ -233,7 +234,7 @@ class ServerWire:
         try:
             self._calls.sendall(packer.pack([_REQUEST, number, method, [[forget], *arguments]]))
         except OSError as error:
-            raise WireError(error.strerror or str(error)) from None
+            raise WireError(cause_of(error)) from None
         return number
 
     def _take(self, flags: int) -> None:
@@ -242,7 +243,7 @@ class ServerWire:
         except (BlockingIOError, TimeoutError):
             raise
         except OSError as error:
-            raise WireError(error.strerror or str(error)) from None
+            raise WireError(cause_of(error)) from None
         if not data:
             raise WireError("the connection was closed")
         with _reading("answers to calls"):
@@ -291,7 +292,7 @@ class ServerWire:
             sock.sendall(_ID.pack(number))
         except OSError as error:
             sock.close()
-            raise WireError(error.strerror or str(error)) from None
+            raise WireError(cause_of(error)) from None
         return Stream(sock)
 
     def close(self) -> None:

@@ -103,7 +103,7 @@ class CarlaWorld(Model):
     """
 
     Parameters = WorldParameters
-    traits = Traits(reads_scene=True, cost_ns=500_000, saves=True)
+    traits = Traits(cost_ns=500_000, saves=True)
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),

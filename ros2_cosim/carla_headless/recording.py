@@ -150,7 +150,7 @@ class Recorder:
                 raise CallError(f"{self.path} exists and is no recording: it is not overwritten")
             self._file: BinaryIO = self.path.open("wb")
         except OSError as error:
-            raise CallError(f"{self.path}: {error.strerror}") from None
+            raise CallError(f"{self.path}: {cause_of(error)}") from None
         self._file.write(struct.pack("<H", _VERSION) + _text(MAGIC))
         self._file.write(struct.pack("<q", int(time.time())) + _text(map_name))
         self.frame(world)

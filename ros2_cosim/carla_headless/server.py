@@ -22,6 +22,7 @@ from ros2_cosim.carla_headless.rpc_channel import (
 )
 from ros2_cosim.carla_headless.simulation import Simulation
 from ros2_cosim.carla_headless.streaming import StreamServer
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
 from ros2_cosim.sockets.endpoints import Listener, TcpConnection
 from ros2_cosim.sockets.reactor import Reactor
@@ -175,8 +176,7 @@ class Server:
         except (OSError, OverflowError) as error:
             self._reactor.close()
             raise ConnectionFailedError(
-                f"cannot listen at {host}, ports {port} to {port + 2}: "
-                f"{getattr(error, 'strerror', None) or error}"
+                f"cannot listen at {host}, ports {port} to {port + 2}: {cause_of(error)}"
             ) from None
         self._relieving = False
         self._streams.on_relief = self._schedule_relief

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import typer
 
-from ros2_cosim.documents.files import cause_of
+from ros2_cosim.documents.files import in_words
 from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning, WithoutEffectWarning
 
 if TYPE_CHECKING:
@@ -34,15 +34,8 @@ def clear_errors() -> Iterator[None]:
     """Turn every expected failure into one line and an exit code."""
     try:
         yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"cosim: {place}{cause_of(error)}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except MemoryError:
-        print("cosim: out of memory", file=sys.stderr)
+    except (CosimError, OSError, MemoryError) as error:
+        print(f"cosim: {in_words(error)}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
     except (KeyboardInterrupt, Cancelled) as interrupt:
         # A ROS session takes signals itself, and tells their names.
@@ -163,7 +156,7 @@ def going_on_without_output() -> Iterator[None]:
 
 
 def _show_lost(error: OSError) -> None:
-    print(f"cosim: {error.filename}: {cause_of(error)}", file=sys.stderr)
+    print(f"cosim: {in_words(error)}", file=sys.stderr)
 
 
 def show_notes() -> None:

@@ -349,7 +349,8 @@ def plan(
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
     from ros2_cosim.scenario.grouping import cores_for, grouped
-    from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
+    from ros2_cosim.scenario.held_ports import resolve_ports
+    from ros2_cosim.scenario.plan import RunOptions, make_plan
 
     with clear_errors():
         request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)

@@ -47,8 +47,6 @@ class HasOutputs(Protocol):
 
 Place = Callable[[str, str], tuple[HasOutputs, int]]
 """(slave, output) -> what holds its newest value, and at which index."""
-Variables = Mapping[str, SlaveDescription]
-"""Descriptions by the names of the slaves."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -44,7 +45,7 @@ def opened_archive(path: Path, error: type[ConfigurationError]) -> Iterator[zipf
     except ConfigurationError:
         raise
     except OSError as fault_:
-        raise error(f"{path}: {fault_.strerror or fault_}") from None
+        raise error(f"{path}: {cause_of(fault_)}") from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as fault_:
         raise error(f"{path}: no readable zip archive: {one_line(fault_)}") from None
     except Exception as fault_:  # zlib.error and its kin have no common base class

@@ -16,11 +16,27 @@ _LIMITS = {
 }
 
 
-def cause_of(error: OSError) -> str:
-    """Why the operating system refused something, in words; a limit is named."""
+def cause_of(error: Exception) -> str:
+    """Why the operating system refused something, in words; a limit is named.
+
+    :param error: from the operating system, or from a library that does not even ask it
+    """
+    if not isinstance(error, OSError):
+        return str(error)
+    # Errors of libraries, and time limits of sockets, have neither number nor text of the system.
     text = error.strerror or str(error) or type(error).__name__
     limit = _LIMITS.get(error.errno or 0)
     return f"{text} ({limit})" if limit else text
+
+
+def in_words(error: BaseException) -> str:
+    """What a program says of a failure: one of the operating system with the file, if it is one."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{cause_of(error)}"
+    return str(error)
 
 
 def open_ordinary(path: Path) -> BinaryIO:
@@ -30,7 +46,7 @@ def open_ordinary(path: Path) -> BinaryIO:
 
     :raises OSError: it cannot be read, or is no ordinary file
     """
-    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     mode = os.fstat(file.fileno()).st_mode
     if stat.S_ISREG(mode):
         return file

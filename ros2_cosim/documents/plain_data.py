@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.one_line import one_line, printable
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -211,7 +211,7 @@ def _text(path: Path, maximum: int, place: str, error: type[ConfigurationError])
     try:
         return read_bounded(path, maximum).decode("utf-8")
     except OSError as fault:
-        raise error(f"{place}: {fault.strerror or fault}") from None
+        raise error(f"{place}: {cause_of(fault)}") from None
     except UnicodeDecodeError as fault:
         raise error(f"{place}: not UTF-8 text ({fault.reason})") from None
 

@@ -16,7 +16,6 @@ import re
 import reprlib
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -32,6 +31,7 @@ from pydantic import (
 
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.time import parse_duration
 
 #: So many faults are listed in one error.
@@ -292,9 +292,11 @@ def _allowed(fault: Any) -> str:
 
 def _unknown_key(path: _Path, kind: type[BaseModel]) -> str:
     known = list(dict.fromkeys(_keys_at(path[:-1], kind)))
-    near = get_close_matches(str(path[-1]), known, n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
-    return f"unknown key; {guess}allowed are {', '.join(known)}" if known else "unknown key"
+    return (
+        f"unknown key; {did_you_mean(str(path[-1]), known)}allowed are {', '.join(known)}"
+        if known
+        else "unknown key"
+    )
 
 
 def _keys_at(path: _Path, kind: type[BaseModel]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.message_generators.sitecustomize import DIRECTORY as PARSED_DEFINITIONS
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -92,7 +93,9 @@ def run_step(description: str, command: list[str], environment: dict[str, str]) 
             errors="replace",
         )
     except OSError as error:
-        raise InterfaceBuildError(f"{description}: cannot run {command[0]}: {error}") from error
+        raise InterfaceBuildError(
+            f"{description}: cannot run {command[0]}: {cause_of(error)}"
+        ) from error
     except subprocess.CalledProcessError as error:
         raise InterfaceBuildError(
             f"{description} failed with exit status {error.returncode}:\n{error.stdout}"

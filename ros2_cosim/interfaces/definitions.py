@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.installed import PACKAGE, find_share, share_file
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -97,7 +98,9 @@ def _installed_text(package: str, name: str) -> str | None:
     try:
         return None if path is None else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"message type {package}/msg/{name}: {path}: {error}") from None
+        raise ConfigurationError(
+            f"message type {package}/msg/{name}: {path}: {cause_of(error)}"
+        ) from None
 
 
 def _jazzy_text(type_name: str) -> str | None:

@@ -109,7 +109,7 @@ class NamedSimulator(ABC):
         """Vehicles that were not spawned through this interface; a simulator may have none."""
         return []
 
-    def begin_lights(self) -> None:  # noqa: B027 - most have none
+    def begin_lights(self) -> None:  # most have none
         """Set the traffic lights to the begin of their phases; of one with ``has_lights``."""
 
     def lights(self) -> dict[str, int]:
@@ -130,7 +130,7 @@ class NamedSimulator(ABC):
         """What sensors have measured in the last tick."""
         return []
 
-    def finish(self) -> None:  # noqa: B027 - most have no other clients
+    def finish(self) -> None:  # most have no other clients
         """The last step is done: see whether it was the bridge alone that moved the world."""
 
     @abstractmethod

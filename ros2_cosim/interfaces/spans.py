@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -317,4 +317,4 @@ def read_spans(path: Path) -> SpanFile:
             len(spans) >= MOST_ROWS,
         )
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise ConfigurationError(f"{path}: no spans of a process: {error}") from None
+        raise ConfigurationError(f"{path}: no spans of a process: {cause_of(error)}") from None

@@ -12,11 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import DECLARED, BeginsAnew, Model, Report, check_names, public_names
+from ros2_cosim.kernel.guesses import check_members
+from ros2_cosim.kernel.model import DECLARED, BeginsAnew, Model, Report
 from ros2_cosim.kernel.participant import Host, Step
 
 #: What such an object may have beside the members of a model: the parts of its report.
 _REPORT = ("figures", "verdicts", "realtime", "not_repeatable", "transport_ns")
+#: The members that it may have; others are helpers of its own.
+MEMBERS = DECLARED.union(_REPORT)
 _READY, _READY_ASYNC = "on_communication_ready", "on_communication_ready_async"
 
 
@@ -33,23 +36,8 @@ def as_model(made: Any, where: str) -> Model:
             f"{where}: found a {type(made).__name__}, which has no method activate(step); allowed "
             "is a Model, or any object with that method"
         )
-    check_members(type(made), where)
+    check_members(type(made), where, MEMBERS)
     return DuckTyped(made)
-
-
-def check_members(kind: type, where: str) -> None:
-    """Refuse a class of such objects with a member that looks like a misspelt one.
-
-    :param where: how messages call the place that names the class
-    :raises ConfigurationError: it has one
-    """
-    names = [
-        name
-        for base in kind.__mro__
-        if base.__module__ not in ("builtins", "typing", "abc")
-        for name in public_names(base)
-    ]
-    check_names(f"{where}: {kind.__name__}", names, {*DECLARED, *_REPORT})
 
 
 class DuckTyped(Model):

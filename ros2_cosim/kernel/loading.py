@@ -16,12 +16,12 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import did_you_mean
 
 _OWN = "ros2_cosim"
 _PACKAGE = str(Path(__file__).parents[1])
@@ -120,10 +120,8 @@ def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, 
     """
     module_name, colon, attribute = targets.get(name, name).partition(":")
     if not colon or not module_name or not attribute:
-        near = get_close_matches(name, targets, n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
         raise ConfigurationError(
-            f"{where}: found '{name}'; {guess}allowed are "
+            f"{where}: found '{name}'; {did_you_mean(name, targets)}allowed are "
             f"{', '.join(targets) or f'no installed {noun}s'}, and {form}"
         )
     if "/" in module_name or module_name.endswith(".py"):

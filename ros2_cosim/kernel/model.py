@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import check_names, public_names
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
 
 
@@ -122,7 +123,6 @@ class Traits:
     :param shapes: the run shapes that it can take part in
     :param foreign: it stands for a program that knows nothing of this project
     :param needs_graph: it stands between its ports and something else, and looks at the graph
-    :param reads_scene: it reads the section ``scene``, which is then checked
     :param law: its parameter that names a control law, which ``controllers`` replaces; the
         parameter of that name with ``_parameters`` holds the law's own
     :param cost_ns: typical wall time of one activation [ns], for plans; None: not known. A model
@@ -137,7 +137,6 @@ class Traits:
     shapes: tuple[str, ...] = ("ros", "composed", "inproc")
     foreign: bool = False
     needs_graph: bool = False
-    reads_scene: bool = False
     law: str | None = None
     cost_ns: int | None = None
     saves: bool = False
@@ -199,41 +198,6 @@ class Report(NamedTuple):
     realtime: Mapping[str, Any] | None = None
     not_repeatable: tuple[int, str] | None = None
     transport_ns: int = 0
-
-
-def public_names(kind: type) -> list[str]:
-    """The public names that a class defines itself, inherited ones of ``object`` aside."""
-    return [name for name in vars(kind) if not name.startswith("_")]
-
-
-def check_names(owner: str, names: Iterable[str], declared: Iterable[str]) -> None:
-    """Refuse a name that looks like a misspelt declared one; other helpers are allowed.
-
-    :raises ConfigurationError: a name is within two edits of a declared one
-    """
-    known = sorted(declared)
-    for name in names:
-        if name in known:
-            continue
-        near = [other for other in known if edit_distance(name, other) <= 2]
-        if near:
-            best = min(near, key=lambda other: (edit_distance(name, other), other))
-            raise ConfigurationError(
-                f"{owner}: found '{name}', which nothing calls; did you mean '{best}'? (Another "
-                "name, or one that begins with an underscore, is allowed for a helper.)"
-            )
-
-
-def edit_distance(one: str, other: str) -> int:
-    """Least number of insertions, deletions and replacements between two texts (Levenshtein)."""
-    if abs(len(one) - len(other)) > 2:
-        return 3  # far enough apart for all uses here
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, start=1):
-        before, row[0] = row[0], i
-        for j, wanted in enumerate(other, start=1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != wanted))
-    return row[-1]
 
 
 class Model(ABC):

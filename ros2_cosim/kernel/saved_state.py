@@ -315,7 +315,7 @@ class _Reader:
             raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
         return kind(**{key: self.value(saved, None, depth) for key, saved in state.items()})
 
-    _READERS: dict[str, Callable[[_Reader, list[Any], Any, int], Any]] = {  # noqa: RUF012
+    _READERS: dict[str, Callable[[_Reader, list[Any], Any, int], Any]] = {
         "c": _constant,
         "t": _tuple,
         "r": _record,

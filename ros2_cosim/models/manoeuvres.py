@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.interfaces.manoeuvres import Action, Condition, LaneChange
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.speed_profiles import (
@@ -226,7 +226,7 @@ def _speed_file(path: Path, unit: str, where: str) -> Table:
     try:
         text = read_bounded(path, _MAX_FILE).decode("utf-8")
     except OSError as error:
-        raise ConfigurationError(f"{where}.file: {path}: {error.strerror or error}") from None
+        raise ConfigurationError(f"{where}.file: {path}: {cause_of(error)}") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{where}.file: {path}: {error}") from None
     times: list[float] = []

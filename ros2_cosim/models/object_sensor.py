@@ -123,7 +123,7 @@ class ObjectSensor(Model):
     """
 
     Parameters = SensorParameters
-    traits = Traits(reads_scene=True, cost_ns=200_000, saves=True)
+    traits = Traits(cost_ns=200_000, saves=True)
 
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),

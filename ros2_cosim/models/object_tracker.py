@@ -64,7 +64,7 @@ class ObjectTracker(Model):
     """
 
     Parameters = TrackerParameters
-    traits = Traits(reads_scene=True, cost_ns=150_000, saves=True)
+    traits = Traits(cost_ns=150_000, saves=True)
 
     input_ports = (
         Port("objects/{sensor}", OBJECTS, description="of each sensor"),

@@ -89,7 +89,7 @@ class PlatoonReferee(Model):
     """A vehicle has driven once it was faster than this [m/s]."""
 
     Parameters = RefereeParameters
-    traits = Traits(reads_scene=True, cost_ns=200_000, saves=True)
+    traits = Traits(cost_ns=200_000, saves=True)
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -62,7 +62,7 @@ def _road_text(path: Path) -> str:
     try:
         return read_bounded(path, MAX_BYTES).decode("utf-8")
     except OSError as error:
-        raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
+        raise ConfigurationError(f"scene.map: {path}: {cause_of(error)}") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"scene.map: {path}: {error}") from None
 

@@ -46,7 +46,7 @@ class LaneKeepingController(Model):
     """
 
     Parameters = LaneKeepingParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000, saves=True)
+    traits = Traits(cost_ns=50_000, saves=True)
 
     input_ports = (
         Port("command", CONTROL, description="triggers"),

@@ -58,7 +58,7 @@ class Transforms(Model):
     """
 
     Parameters = TransformParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000, saves=True)
+    traits = Traits(cost_ns=50_000, saves=True)
     input_ports = (Port("odometry/{vehicle}", ODOMETRY, required=False),)
     output_ports = (
         Port("tf", TRANSFORMS, description="map to the vehicles"),

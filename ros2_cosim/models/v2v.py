@@ -111,7 +111,7 @@ class V2VChannel(Model):
     """
 
     Parameters = ChannelParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000, saves=True)
+    traits = Traits(cost_ns=50_000, saves=True)
 
     input_ports = (
         Port("odometry/{sender}", ODOMETRY),

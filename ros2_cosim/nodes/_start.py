@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.documents.files import cause_of
+from ros2_cosim.documents.files import in_words
 from ros2_cosim.interfaces.memory import forget_former_run
 from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
@@ -46,7 +46,8 @@ from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.transport import lane_address
-from ros2_cosim.scenario.changes import ChangesTaken, settings_of
+from ros2_cosim.scenario.changes_by_hand import settings_of
+from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
@@ -184,7 +185,7 @@ def _outcome(
             return 0
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
-            starter.failed(f"{name}: {_in_words(error)}")
+            starter.failed(f"{name}: {in_words(error)}")
         if _asked_to_end(session):
             return 0
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
@@ -200,15 +201,6 @@ def _asked_to_end(session: Session) -> bool:
     while session.stop_signal is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     return session.stop_signal == signal.SIGINT
-
-
-def _in_words(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
-        return "out of memory"
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{cause_of(error)}"
-    return str(error)
 
 
 def _take_secret() -> None:

@@ -13,7 +13,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.expected_readers import RECORDER
-from ros2_cosim.scenario.changes import ChangesByHand, messages_of
+from ros2_cosim.scenario.changes_by_hand import ChangesByHand, messages_of
 
 
 def main() -> int:

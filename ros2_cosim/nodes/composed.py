@@ -33,7 +33,8 @@ from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.inputs import read_unsynchronised
 from ros2_cosim.ros.lifecycle_services import Resetting
-from ros2_cosim.scenario.changes import ChangesByHand, ChangesTaken, write_changes
+from ros2_cosim.scenario.changes_by_hand import ChangesByHand, write_changes
+from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import bare_model, with_adapters
 

@@ -16,7 +16,7 @@ def main() -> int:
 
 
 def _run(started: Started) -> None:
-    session, scenario, graph, _ = started
+    session, scenario, *_ = started
     name = session.parameter("participant", "")
     if name not in scenario.participants:
         raise ConfigurationError(

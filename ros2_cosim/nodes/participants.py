@@ -108,7 +108,7 @@ def _members(
                 models[name] = with_adapters(scenario, name, model, make, realtime(), by_hand=True)
                 noted = spans if name in together else None
                 node = participant_node(member, name, models, noted)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
+            except Exception as error:  # whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)
                 _close({name: models.pop(name)} if name in models else {})

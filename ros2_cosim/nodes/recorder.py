@@ -11,7 +11,7 @@ from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
-from ros2_cosim.scenario.changes import settings_of, write_changes
+from ros2_cosim.scenario.changes_by_hand import settings_of, write_changes
 from ros2_cosim.scenario.hosting import processes_of
 
 

@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.documents.xml_reader import read_xml
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -192,7 +192,7 @@ def read_document(path: Path) -> Element:
     try:
         data = read_bounded(path, MAX_BYTES)
     except OSError as error:
-        raise ConfigurationError(f"{printable(str(path))}: {error.strerror or error}") from None
+        raise ConfigurationError(f"{printable(str(path))}: {cause_of(error)}") from None
     except ValueError:  # a null character
         raise ConfigurationError(f"{printable(str(path))}: no such file") from None
     source = printable(str(path))

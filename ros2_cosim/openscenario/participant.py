@@ -46,7 +46,7 @@ class StoryboardPlayer(Model):
     """
 
     Parameters = Storyboard
-    traits = Traits(reads_scene=True, cost_ns=400_000)
+    traits = Traits(cost_ns=400_000)
 
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle"),

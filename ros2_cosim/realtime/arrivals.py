@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
@@ -155,6 +155,6 @@ def read_arrivals(path: Path) -> dict[str, dict[int, int]]:
             result[name] = counts
         return result
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{path} is no arrival record: {error}") from None

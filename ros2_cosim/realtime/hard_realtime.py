@@ -14,6 +14,8 @@ import gc
 import os
 from typing import NamedTuple
 
+from ros2_cosim.documents.files import cause_of
+
 _MCL_CURRENT = 1
 _MCL_FUTURE = 2
 #: In the middle of 1..99: above ordinary work, below the kernel's own threads.
@@ -80,7 +82,7 @@ def _real_time_priority() -> str:
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError as error:
-        return f"SCHED_FIFO: {error.strerror}; it needs CAP_SYS_NICE or an rtprio limit"
+        return f"SCHED_FIFO: {cause_of(error)}; it needs CAP_SYS_NICE or an rtprio limit"
     return ""
 
 

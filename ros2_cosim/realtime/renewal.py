@@ -101,7 +101,7 @@ class Renewable(Wrapper):
         """Activate the model; what is sent once has been sent by the first one."""
         self._activated = True
         values = self._inner.activate(step)
-        if self._has_sent and self._once:
+        if self._has_sent:
             return {port: value for port, value in values.items() if port not in self._once}
         return values
 

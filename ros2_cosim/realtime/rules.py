@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.estimators import (
@@ -74,7 +74,7 @@ def read_values(path: Path, participant: str) -> dict[str, EarlierRun]:
         series = content["participants"][participant]
         return {name: EarlierRun(times, values) for name, (times, values) in series.items()}
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError, ConfigurationError) as error:
         raise ConfigurationError(
             f"{path} does not hold values of '{participant}' from an earlier run: {error}"

@@ -21,10 +21,12 @@ from ros2_cosim.record.bag_metadata import METADATA_FILE, mcap_path
 from ros2_cosim.record.comparison import Comparison, Difference, in_order
 from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
-from ros2_cosim.scenario.changes import with_recorded_changes
+from ros2_cosim.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.scenario.declaration import declare_all
-from ros2_cosim.scenario.plan import LOOPBACK, RESOLVED_SCENARIO, with_declared_outputs
+from ros2_cosim.scenario.held_ports import LOOPBACK, address_of
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.scenario.system import with_declared_outputs
 
 
 @dataclass(frozen=True)
@@ -273,9 +275,7 @@ def _as_meant(scenario: Scenario) -> dict[str, Any]:
         del participant["process"]
     for name, found in companions.items():
         for companion in found:
-            listening = data["participants"][name]["parameters"]
-            for key in companion.address:
-                listening = listening[key]
+            listening = address_of(companion, data["participants"][name]["parameters"])
             listening.pop("port", None)
             if listening.get("host") == LOOPBACK:
                 del listening["host"]

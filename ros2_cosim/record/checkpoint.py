@@ -143,7 +143,7 @@ class History:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(directory))  # noqa: SIM115
+        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(directory))
         self._pack = msgpack.Packer().pack
 
     def add(self, entry: Entry) -> None:

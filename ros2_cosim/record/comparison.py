@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 from itertools import count, groupby
 from operator import attrgetter
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.bag_reader import BagMessage, TopicType, read_bag, topic_types
 from ros2_cosim.record.message_fields import (
@@ -25,7 +25,7 @@ from ros2_cosim.record.message_fields import (
     MessageFields,
     Value,
     below,
-    nearest,
+    field_meant,
     parse_path,
 )
 
@@ -331,7 +331,7 @@ class _Comparer:
 
 def _bytes_that_differ(a: bytes, b: bytes) -> tuple[None, str, str]:
     """The first byte that differs between messages that cannot be decoded."""
-    for number, mine, other in zip(count(), a, b):  # noqa: B905  # what is longer comes below
+    for number, mine, other in zip(count(), a, b):  # what is longer comes below
         if mine != other:
             return None, f"byte {number}: {mine:02x}", f"byte {number}: {other:02x}"
     return None, f"{len(a)} bytes", f"{len(b)} bytes"
@@ -363,15 +363,15 @@ def _different_types(
 
 def _check_topic(topic: str, types: Mapping[str, object], where: str) -> None:
     if topic not in types:
-        near = get_close_matches(topic, sorted(types), n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
-        known = ", ".join(sorted(types)) or "none"
-        raise ConfigurationError(f"{where}: no such topic in the bags; {guess}there are {known}")
+        known = sorted(types)
+        raise ConfigurationError(
+            f"{where}: no such topic in the bags; {did_you_mean(topic, known)}there are "
+            f"{', '.join(known) or 'none'}"
+        )
 
 
 def _known_fields(leaves: Sequence[Leaf], text: str) -> str:
     if not leaves:
         return "the type of the topic is not known"
-    near = nearest(leaves, text)
-    guess = f"did you mean '{near}'? " if near else ""
-    return f"{guess}there are {', '.join(dict.fromkeys(leaf.field for leaf in leaves))}"
+    known = dict.fromkeys(leaf.field for leaf in leaves)
+    return f"{field_meant(leaves, text)}there are {', '.join(known)}"

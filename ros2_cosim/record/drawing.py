@@ -28,7 +28,7 @@ from ros2_cosim.ros.scene_picture import (
     TRANSFORM_TOPIC,
     ScenePicture,
 )
-from ros2_cosim.scenario.plan import drawing, undrawable
+from ros2_cosim.scenario.drawing import drawing, undrawable
 from ros2_cosim.scenario.schema import Scenario
 
 MARKERS = "visualization_msgs/msg/MarkerArray"

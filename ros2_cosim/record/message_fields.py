@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.definitions import SCALAR, SEQUENCE, Field, read_field
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.record.bag import describe_types
 from ros2_cosim.record.bag_reader import TopicType
 
@@ -241,15 +241,14 @@ def below(leaves: Iterable[Leaf], path: Path) -> list[Leaf]:
     ]
 
 
-def nearest(leaves: Iterable[Leaf], text: str) -> str | None:
-    """The field, or part of one, that a wrong text may mean."""
+def field_meant(leaves: Iterable[Leaf], text: str) -> str:
+    """For a message: the field, or part of one, that a wrong text may mean; see did_you_mean."""
     known = {
         ".".join(name for name, _ in leaf.steps[:length])
         for leaf in leaves
         for length in range(1, len(leaf.steps) + 1)
     }
-    near = get_close_matches(re.sub(r"\[\d*\]", "", text), sorted(known), n=1)
-    return near[0] if near else None
+    return did_you_mean(re.sub(r"\[\d*\]", "", text), sorted(known))
 
 
 def _allowance(path: Path, rules: Sequence[FieldRule]) -> float:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -238,7 +238,7 @@ def read_summary(run_dir: Path) -> Summary:
             "and cosim replay --into read what its bag holds)"
         ) from None
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from None
     except ValueError as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
     return read_section(Summary, data, origin=f"{path} is not a run summary")

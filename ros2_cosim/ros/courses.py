@@ -37,7 +37,7 @@ def run_alone(session: Session, course: Course) -> bool:
         while True:
             try:
                 session.wait(seconds)
-            except BaseException as error:  # noqa: BLE001 - it is raised again, in the course
+            except BaseException as error:  # it is raised again, in the course
                 seconds = course.throw(error)
             else:
                 seconds = next(course)
@@ -125,14 +125,14 @@ class _Going:
             if self._has_begun:
                 try:
                     received.raise_pending()
-                except Exception as raised:  # noqa: BLE001 - it is raised again, in the course
+                except Exception as raised:  # it is raised again, in the course
                     pending = raised
             self._has_begun = True
             seconds = next(self._course) if pending is None else self._course.throw(pending)
         except StopIteration as end:
             self.again = bool(end.value)
             return False
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it ends the participant alone
+        except (Exception, SystemExit) as error:  # it ends the participant alone
             self.error = error
             return False
         self.pending = None

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.installed import find_executable, module_command
 from ros2_cosim.interfaces.foreign import ForeignSettings
 from ros2_cosim.interfaces.processes import end_with_parent
@@ -45,7 +46,7 @@ class ForeignProcess:
             )
         except OSError as error:
             raise ConfigurationError(
-                f"{where}: cannot start {command[0]}: {error.strerror or error}"
+                f"{where}: cannot start {command[0]}: {cause_of(error)}"
             ) from None
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._reader = threading.Thread(target=self._read, daemon=True)

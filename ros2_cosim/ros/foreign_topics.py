@@ -207,7 +207,7 @@ class ForeignTopics:
         space, _, name = self.node_name.rpartition("/")
         try:
             return {full_name for full_name, _ in by_node(name, space or "/")}
-        except Exception:  # noqa: BLE001 - rclpy has no common class for "node not found yet"
+        except Exception:  # rclpy has no common class for "node not found yet"
             return set()
 
     def _within(self, names: Iterable[str]) -> set[str]:

@@ -127,7 +127,7 @@ def _run(member: Member, tell: Callable[[Ending], None]) -> None:
     try:
         with member.session:
             ending = Ending(member, again=run_alone(member.session, member.course()))
-    except BaseException as error:  # noqa: BLE001 - an error ends the participant alone
+    except BaseException as error:  # an error ends the participant alone
         ending = Ending(member, error=error)
     tell(ending)
 
@@ -146,6 +146,6 @@ def _run_together(
     travellers = [Traveller(member.name, member.session, member.course()) for member in bunch]
     try:
         run_together(process, travellers, ended, on_turn)
-    except BaseException as error:  # noqa: BLE001 - what ends the thread ends all of it
+    except BaseException as error:  # what ends the thread ends all of it
         for member in going.values():
             tell(Ending(member, error=error))

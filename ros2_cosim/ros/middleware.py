@@ -18,6 +18,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.processes import EXIT_HUNG, ExitTimer
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.ros.lane import SocketLane
@@ -186,7 +187,7 @@ class Ros:
             line = CallerEnd(address, secret)
         except OSError as error:
             raise RunError(
-                f"the lane of the run cannot be reached: {error.strerror or error}; a run with "
+                f"the lane of the run cannot be reached: {cause_of(error)}; a run with "
                 "--transport dds does without"
             ) from None
         lane = SocketLane(line, node.get_fully_qualified_name(), interrupted)

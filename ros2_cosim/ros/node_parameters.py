@@ -32,7 +32,6 @@ class Told(NamedTuple):
 
 _SWITCH = "true or false"
 _RATES = (RATE_MINIMUM, RATE_LIMIT)
-_ABOVE_0 = "a number above 0"
 _SIZES = "numbers above 0: one for all vehicles, or one for each"
 #: All are read-only: the bring-up plan sets them when it starts a process.
 DESCRIPTIONS = {

@@ -34,7 +34,7 @@ class Receipts:
             self.handled += 1
             try:
                 receive(message, stamp, seq)
-            except Exception as error:  # noqa: BLE001 - it is raised again
+            except Exception as error:  # it is raised again
                 self.failed(error)
 
         return guarded

@@ -35,20 +35,13 @@ from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, doubts, try_models
+from ros2_cosim.scenario.drawing import drawn_vehicles, undrawable
 from ros2_cosim.scenario.grouping import AUTO, cores_for, grouped
+from ros2_cosim.scenario.held_ports import HeldPorts, hold_ports
 from ros2_cosim.scenario.leave_out import leave_out
-from ros2_cosim.scenario.plan import (
-    RESOLVED_SCENARIO,
-    HeldPorts,
-    Process,
-    RunOptions,
-    drawn_vehicles,
-    hold_ports,
-    make_plan,
-    undrawable,
-    with_declared_outputs,
-)
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.scenario.system import with_declared_outputs
 from ros2_cosim.scenario.views import write_views
 from ros2_cosim.sockets.switchboard import LANE, Switchboard
 

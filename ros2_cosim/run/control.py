@@ -17,7 +17,8 @@ from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.run.dds import dds_settings
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
 from ros2_cosim.run.output_directory import repetitions, shown
-from ros2_cosim.scenario.changes import Changeable, changeable, changed, recorded_changes
+from ros2_cosim.scenario.changes import Changeable, changeable, changed
+from ros2_cosim.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import load_scenario
 

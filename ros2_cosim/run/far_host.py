@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 
 from ros2_cosim import __version__
+from ros2_cosim.documents.files import cause_of, in_words
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.kernel.errors import CosimError, RunError
@@ -91,7 +92,7 @@ def attend(directory: Path, host: str) -> int:
     except (CosimError, OSError) as error:
         if stop.asked:
             return 0
-        starter.failed(f"host '{host}': {error}")
+        starter.failed(f"host '{host}': {in_words(error)}")
         return 1
     return 0
 
@@ -189,7 +190,7 @@ def _by_command(part: Part, settings: HostSettings, stop: _Stop) -> Iterator[Far
             preexec_fn=partial(end_with_parent, os.getpid()),
         )
     except OSError as error:
-        raise RunError(f"{words[0]}: {error.strerror}") from None
+        raise RunError(f"{words[0]}: {cause_of(error)}") from None
     assert command.stdin is not None and command.stdout is not None
     said = _Said(command)
     try:
@@ -258,7 +259,7 @@ def _by_hand(part: Part, settings: HostSettings, stop: _Stop) -> Iterator[FarLin
         try:
             listener.bind((own, settings.port))
         except OSError as error:
-            raise RunError(f"port {settings.port} on {own}: {error.strerror}") from None
+            raise RunError(f"port {settings.port} on {own}: {cause_of(error)}") from None
         listener.listen(_BACKLOG)
         listener.settimeout(_POLL_S)
         port = listener.getsockname()[1]
@@ -313,7 +314,7 @@ def _greet(
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         found.put((connection, greet(connection, secret, host, is_part=False)))
     except (LinkError, OSError) as error:
-        print(f"refused a connection: {error}", flush=True)
+        print(f"refused a connection: {in_words(error)}", flush=True)
         connection.close()
 
 

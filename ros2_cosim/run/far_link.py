@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.run.starter_channel import ChannelMessage, EarlyLeave, Required
@@ -167,7 +168,7 @@ class FarLink:
                 while rest:
                     rest = rest[self._write(rest) :]
             except OSError as error:
-                raise LinkEnd(f"the connection broke: {error.strerror}") from None
+                raise LinkEnd(f"the connection broke: {cause_of(error)}") from None
             self._sent_at = time.monotonic()
 
     def _write(self, data: memoryview) -> int:
@@ -199,7 +200,7 @@ class FarLink:
         except BlockingIOError:
             return []
         except OSError as error:
-            raise LinkEnd(f"the connection broke: {error.strerror}") from None
+            raise LinkEnd(f"the connection broke: {cause_of(error)}") from None
         if not data:
             raise LinkEnd("the connection was closed")
         self._heard_at = time.monotonic()
@@ -284,7 +285,7 @@ def greet(link: socket.socket, secret: str, host: str, *, is_part: bool) -> FarL
                 f"the other side has another secret, or is not the host '{host}' of this run"
             )
     except OSError as error:
-        raise LinkError(f"no greeting: {error.strerror or error}") from None
+        raise LinkError(f"no greeting: {cause_of(error)}") from None
     link.settimeout(None)
     seals = _Seal(key, b"run"), _Seal(key, b"part")
     return FarLink(link.fileno(), link.fileno(), seals[::-1] if is_part else seals)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 from ros2_cosim import __version__
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, in_words, write_atomically
 from ros2_cosim.interfaces.namespaces import parse_namespace
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
@@ -103,8 +103,8 @@ def _join(link: FarLink, told: Callable[[str], None], signals: _Signals) -> int:
     except LinkError:
         raise
     except (CosimError, OSError) as error:
-        told(str(error))
-        link.send(PartFailed(reason=str(error)))
+        told(in_words(error))
+        link.send(PartFailed(reason=in_words(error)))
         code = 1
     with suppress(LinkEnd):  # it did not wait for the last processes
         link.send(Ended())
@@ -243,7 +243,7 @@ def connect(address: tuple[str, int], secret: str, host: str, patience: float) -
         except OSError as error:
             if time.monotonic() > deadline:
                 place = f"{address[0]}:{address[1]}"
-                raise LinkError(f"{place}: no run waits there: {error.strerror or error}") from None
+                raise LinkError(f"{place}: no run waits there: {cause_of(error)}") from None
             time.sleep(_RETRY_S)
         else:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.dds import Network
@@ -83,7 +83,7 @@ def read_part(directory: Path, host: str) -> Part:
     try:
         return Part.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
+        raise ConfigurationError(f"{path}: {cause_of(error)}") from None
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {error.errors()[0]['msg']}") from None
 
@@ -98,7 +98,7 @@ def own_address_towards(address: str, host: str) -> str:
     except OSError as error:
         raise ConfigurationError(
             f"hosts.{host}.address: found {address}, to which no way leads from here: "
-            f"{error.strerror}"
+            f"{cause_of(error)}"
         ) from None
 
 
@@ -109,7 +109,7 @@ def _address(scenario: Scenario, host: str) -> str:
         found = socket.getaddrinfo(address, None, socket.AF_INET, socket.SOCK_DGRAM)
     except OSError as error:
         raise ConfigurationError(
-            f"hosts.{host}.address: found '{address}' ({error.strerror or error}); allowed is an "
+            f"hosts.{host}.address: found '{address}' ({cause_of(error)}); allowed is an "
             "IPv4 address, or a name that has one"
         ) from None
     return str(found[0][4][0])

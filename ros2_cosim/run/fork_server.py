@@ -192,7 +192,7 @@ class ForkServer:
         if not answer:
             os.close(reader)
             raise RunError(f"fork server: {problem}{self._last_words()}")
-        return AdoptedProcess(int(answer), open(reader, "rb"))  # noqa: SIM115 - the caller's
+        return AdoptedProcess(int(answer), open(reader, "rb"))  # the caller's
 
     def _last_words(self) -> str:
         self._server.kill()

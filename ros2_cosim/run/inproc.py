@@ -51,12 +51,9 @@ from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
 from ros2_cosim.run.results import note_profile, write_report
-from ros2_cosim.scenario.changes import (
-    ChangesTaken,
-    changed,
-    reset_of,
-    write_changes,
-)
+from ros2_cosim.scenario.changes import changed, reset_of
+from ros2_cosim.scenario.changes_by_hand import write_changes
+from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.scenario.system import build_graph, build_model

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import yaml
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.namespaces import qualified
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.options import OPTIONS, read_options
@@ -80,9 +80,10 @@ def check_names(given: Mapping[str, Any]) -> None:
     known = [argument.name for argument in launch_arguments()]
     for name in given:
         if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
-            raise ConfigurationError(f"launch argument '{name}' is unknown; {hint}")
+            raise ConfigurationError(
+                f"launch argument '{name}' is unknown; {did_you_mean(name, known)}"
+                f"there are {', '.join(known)}"
+            )
 
 
 class LaunchRequest:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.changes import CHANGES_FILE
+from ros2_cosim.scenario.changes_by_hand import CHANGES_FILE
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.views import FOXGLOVE_LAYOUT, RVIZ_VIEW
 
@@ -122,12 +122,12 @@ class OutputDirectory:
                 raise self._foreign()
             descriptor = self._open()
         except OSError as error:
-            raise self._error(error.strerror or str(error)) from None
+            raise self._error(cause_of(error)) from None
         try:
             self._hold(descriptor)
         except OSError as error:
             os.close(descriptor)
-            raise self._error(error.strerror or str(error)) from None
+            raise self._error(cause_of(error)) from None
         except ConfigurationError:
             os.close(descriptor)
             raise
@@ -166,7 +166,7 @@ class OutputDirectory:
                     else:
                         path.unlink()
         except OSError as error:
-            raise self._error(error.strerror or str(error)) from None
+            raise self._error(cause_of(error)) from None
 
     def _hold(self, descriptor: int) -> None:
         """Lock the directory, and check under the lock that it may be written."""

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _NAME = "ros2_cosim"
@@ -41,7 +42,7 @@ class PrivateDirectory:
         except FileNotFoundError:
             raise
         except OSError as error:
-            reason = "no directory" if path.is_symlink() or path.exists() else error.strerror
+            reason = "no directory" if path.is_symlink() or path.exists() else cause_of(error)
             raise _refusal(path, f"found {reason}") from None
         status = os.fstat(self._descriptor)
         fault = _ownership(status)
@@ -75,7 +76,7 @@ class PrivateDirectory:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise ConfigurationError(f"lock file {path}: {error.strerror}; remove it") from None
+            raise ConfigurationError(f"lock file {path}: {cause_of(error)}; remove it") from None
         try:
             status = os.fstat(descriptor)
             fault = _ownership(status)
@@ -112,7 +113,7 @@ def private_directory() -> PrivateDirectory:
     except FileExistsError:
         pass  # no directory; opening it says so
     except OSError as error:
-        raise _refusal(path, f"{error.strerror}") from None
+        raise _refusal(path, cause_of(error)) from None
     return PrivateDirectory(path)
 
 

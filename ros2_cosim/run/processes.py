@@ -35,7 +35,8 @@ from ros2_cosim.run.starter_channel import (
 )
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.scenario.executables import find_installed
-from ros2_cosim.scenario.plan import HeldPorts, Process, RunOptions, make_plan
+from ros2_cosim.scenario.held_ports import HeldPorts
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.sockets.inherited import close_all, passed_on
 

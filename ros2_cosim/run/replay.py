@@ -8,7 +8,7 @@ from pathlib import Path
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.realtime.arrivals import ARRIVALS_FILE, read_arrivals
 from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.scenario.changes import with_recorded_changes
+from ros2_cosim.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 

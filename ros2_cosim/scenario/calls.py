@@ -14,13 +14,13 @@ rule of its own for them: stamps, order, lookahead and the refusal of loops are 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import did_you_mean
 
 
 class ServiceSettings(Section):
@@ -108,12 +108,11 @@ def _service(
         for name, participant in participants.items()
         for offered, settings in participant.services.items()
     }
-    found = known.get(f"{server}.{service}")
+    name = f"{server}.{service}"
+    found = known.get(name)
     if found is None:
-        near = get_close_matches(f"{server}.{service}", known, n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
         raise ConfigurationError(
-            f"{place}: found '{server}.{service}'; {guess}services are "
+            f"{place}: found '{name}'; {did_you_mean(name, known)}services are "
             f"{', '.join(sorted(known)) or 'none'}"
         )
     return found

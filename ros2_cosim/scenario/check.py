@@ -8,7 +8,6 @@ sentence: place, what was found, what is allowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from ros2_cosim.documents.settings import fault_texts
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import Model, Onlooker, Port
 from ros2_cosim.kernel.time import format_ns
@@ -32,13 +33,14 @@ from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
-from ros2_cosim.scenario.plan import SHORT_PERIOD_NS, check_history, unit_hint
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
 
+#: No model needs a shorter period: one that is given is hardly meant [ns].
+SHORT_PERIOD_NS = 1_000
 #: A short period is worth a word where it makes for more activations: the run takes minutes.
 MANY_PERIODS = 1_000_000
 
@@ -78,7 +80,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         found(lambda: _check_names(scenario, declared))
         found(lambda: hosts_of(scenario, declared, shape))
         if shape == "ros":
-            found(lambda: check_history(scenario))
+            found(lambda: _check_history(scenario))
         if shape in ON_TOPICS:
             for name in declared:
                 for port, output in scenario.outputs_of(name).items():
@@ -111,12 +113,32 @@ def doubts(scenario: Scenario) -> list[str]:
     return [
         f"participants.{name}.period: found {format_ns(settings.period)}, which is "
         f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}"
-        f"{unit_hint(settings.period)}"
+        f"{_unit_hint(settings.period)}"
         for name, settings in scenario.participants.items()
         if settings.period is not None
         and settings.period < SHORT_PERIOD_NS
         and scenario.duration // settings.period > MANY_PERIODS
     ]
+
+
+def _unit_hint(period: int) -> str:
+    """What to say behind a period [ns] that is hardly meant."""
+    return "; a number without a unit is in nanoseconds" if period < SHORT_PERIOD_NS else ""
+
+
+def _check_history(scenario: Scenario) -> None:
+    """See whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
+
+    :raises ConfigurationError: too many messages of a participant could be under way
+    """
+    for name, participant in scenario.participants.items():
+        period = participant.period
+        if period is not None and scenario.run_ahead // period > HISTORY_DEPTH // 2:
+            raise ConfigurationError(
+                f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
+                f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
+                f"could be under way; lower run_ahead{_unit_hint(period)}"
+            )
 
 
 def try_models(scenario: Scenario, shape: str) -> None:
@@ -330,9 +352,10 @@ _SENDS = {
 
 
 def _unknown(port: str, known: dict[str, Port], model: str) -> str:
-    near = get_close_matches(port, known, n=1)
-    guess = f"did you mean '{near[0]}'? " if near else ""
-    return f"unknown port; {guess}allowed for model {model} are {', '.join(known) or 'none'}"
+    return (
+        f"unknown port; {did_you_mean(port, known)}allowed for model {model} are "
+        f"{', '.join(known) or 'none'}"
+    )
 
 
 def _of_type(port: Port) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from ros2_cosim.documents.files import read_bounded, write_atomically
+from ros2_cosim.documents.files import cause_of, read_bounded, write_atomically
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.documents.xml_reader import MAX_BYTES
@@ -112,7 +112,7 @@ def _imported(name: str, source: Path, directory: Path) -> dict[Path, str]:
     try:
         content = read_bounded(road, MAX_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cosim new: {road}: {error}") from None
+        raise ConfigurationError(f"cosim new: {road}: {cause_of(error)}") from None
     data["scene"]["map"] = road.name
     head = f"# From {source.name}.\n"
     text = yaml.safe_dump({**data, "name": name}, sort_keys=False, allow_unicode=True, width=100)

@@ -6,42 +6,28 @@ One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these proc
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from math import degrees
 from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified, shared_node_name
-from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
-from ros2_cosim.interfaces.scene import DEFAULT_SIZE
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all, repeatability_of
 from ros2_cosim.scenario.distribution import SIMULATOR, hosts_of
+from ros2_cosim.scenario.drawing import drawing, road_file, undrawable
 from ros2_cosim.scenario.executables import find_node
+from ros2_cosim.scenario.held_ports import LOOPBACK, address_of
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.server_ports import server_ports
-from ros2_cosim.scenario.system import as_declared, declared_outputs
-from ros2_cosim.scenario.views import RVIZ_VIEW, viewed_topics
-from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
+from ros2_cosim.scenario.views import RVIZ_VIEW
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
-#: (kind, how far above the port that is named): RPC, streaming and the port that CARLA reserves for
-#: secondary servers; control over either transport.
-_SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1), ("tcp", 2))
-_SLAVE_SOCKETS = (("tcp", 0), ("udp", 0))
-LOOPBACK = "127.0.0.1"
-#: No model needs a shorter period: one that is given is hardly meant [ns].
-SHORT_PERIOD_NS = 1_000
 
 
 @dataclass(frozen=True)
@@ -162,7 +148,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                     "--port",
                     str(simulator.port),
                     "--map",
-                    str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
+                    str(road_file(scenario)),
                 ),
                 is_ros=False,
                 inherits=True,
@@ -353,26 +339,6 @@ def _rviz(options: RunOptions) -> Process:
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
-def unit_hint(period: int) -> str:
-    """What to say behind a period [ns] that is hardly meant."""
-    return "; a number without a unit is in nanoseconds" if period < SHORT_PERIOD_NS else ""
-
-
-def check_history(scenario: Scenario) -> None:
-    """See whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
-
-    :raises ConfigurationError: too many messages of a participant could be under way
-    """
-    for name, participant in scenario.participants.items():
-        period = participant.period
-        if period is not None and scenario.run_ahead // period > HISTORY_DEPTH // 2:
-            raise ConfigurationError(
-                f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
-                f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
-                f"could be under way; lower run_ahead{unit_hint(period)}"
-            )
-
-
 def _companions(
     scenario: Scenario, declaration: ParticipantDeclaration, common: Mapping[str, str], shape: str
 ) -> Iterator[Process]:
@@ -386,7 +352,7 @@ def _companions(
                 companion.name, companion.node, parameters=parameters, inherits=True, **part
             )
             continue
-        address = _at(scenario.participants[name].parameters, companion.address)
+        address = address_of(companion, scenario.participants[name].parameters)
         host, port = str(address.get("host") or LOOPBACK), str(address.get("port") or 0)
         program, *words = (
             w.replace("{host}", host).replace("{port}", port) for w in companion.command
@@ -412,162 +378,3 @@ def _reporters(declared: Mapping[str, ParticipantDeclaration]) -> dict[str, str]
         for companion in declaration.needs.companions
         if companion.node
     }
-
-
-def undrawable(scenario: Scenario) -> str:
-    """Why the visualisation has nothing to draw; empty if it has."""
-    if drawn_vehicles(scenario):
-        return ""
-    return f"nothing is drawn: scenario '{scenario.name}' has no scene.vehicles"
-
-
-def drawn_vehicles(scenario: Scenario) -> list[str]:
-    """The vehicles that the visualisation shows, in driving order."""
-    return [str(name) for name in scenario.scene.get("platoon", scenario.scene.get("vehicles", {}))]
-
-
-def drawing(scenario: Scenario) -> dict[str, Any]:
-    """What is drawn, and cannot be learnt from topics: parameters of the visualisation node."""
-    vehicles = scenario.scene.get("vehicles", {})
-    names = drawn_vehicles(scenario)
-    tracks = viewed_topics(scenario, names).tracks
-    sectors = [s for d in declare_all(scenario).values() for s in d.sectors]
-    parameters: dict[str, Any] = {
-        "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
-        "vehicles": names,
-        "odometries": [tracks.get(name, f"/{name}/odometry") for name in names],
-        # A size that the scene leaves to the simulator is drawn as that of the usual car.
-        "lengths": [float(vehicles[name].get("length") or DEFAULT_SIZE[0]) for name in names],
-        "widths": [float(vehicles[name].get("width") or DEFAULT_SIZE[1]) for name in names],
-    }
-    if sectors:
-        parameters["sensors"] = [sector.vehicle for sector in sectors]
-        parameters["sensor_fov_deg"] = degrees(sectors[0].angle)
-        parameters["sensor_range_m"] = sectors[0].range
-    return parameters
-
-
-class HeldPorts:
-    """The ports of the servers of a run, bound until their processes take them over.
-
-    :ivar scenario: the scenario with their numbers
-    :ivar of: the sockets, by the name of the process
-    """
-
-    def __init__(self, scenario: Scenario, of: dict[str, list[HeldSocket]]) -> None:
-        self.scenario = scenario
-        self.of = of
-
-    def take(self, process: str) -> list[HeldSocket]:
-        """The sockets of a process, which the caller closes."""
-        return self.of.pop(process, [])
-
-    def close(self) -> None:
-        """Give up those that no process has taken."""
-        close_all(held for sockets in self.of.values() for held in sockets)
-        self.of.clear()
-
-
-def hold_ports(scenario: Scenario, shape: str = "ros") -> HeldPorts:
-    """Bind the ports of all servers of the plan, a free one where the scenario asks for port 0.
-
-    Processes that are started at once must know each other's ports beforehand, also under
-    ``ros2 launch``. For a server on another host the number is drawn only.
-
-    :raises ConfigurationError: a port that the scenario asks for is in use
-    """
-    data = scenario.model_dump(by_alias=True)
-    declared = declare_all(scenario)
-    simulator = data["simulator"]
-    far = hosts_of(scenario, declared, shape)
-    held = HeldPorts(scenario, {})
-    try:
-        if SIMULATOR in far:
-            simulator["port"] = simulator["port"] or next(server_ports())
-        elif simulator["kind"] == "headless" and any(d.needs.simulator for d in declared.values()):
-            held.of[SIMULATOR] = _reserve(
-                simulator["host"], simulator["port"], "simulator", _SIMULATOR_SOCKETS
-            )
-            simulator["port"] = held.of[SIMULATOR][0].port
-        for name, declaration in declared.items():
-            parameters = data["participants"][name]["parameters"]
-            for companion in declaration.needs.companions:
-                if companion.address:
-                    entry = _at(parameters, companion.address)
-                    place = ".".join((declaration.context.where, *companion.address))
-                    entry["host"] = entry.get("host") or LOOPBACK
-                    if companion.name in far:
-                        entry["port"] = entry.get("port") or next(server_ports())
-                        continue
-                    sockets = _reserve(entry["host"], entry.get("port") or 0, place, _SLAVE_SOCKETS)
-                    held.of[companion.name] = sockets
-                    entry["port"] = sockets[0].port
-        held.scenario = Scenario.model_validate(data)
-    except BaseException:
-        held.close()
-        raise
-    return held
-
-
-def resolve_ports(scenario: Scenario) -> Scenario:
-    """The scenario with the numbers of :func:`hold_ports`, which are given up again; and with what
-    models declare.
-
-    :raises ConfigurationError: a port that the scenario asks for is in use
-    """
-    held = hold_ports(scenario)
-    held.close()
-    return with_declared_outputs(held.scenario)
-
-
-def with_declared_outputs(scenario: Scenario) -> Scenario:
-    """The scenario with what its models declare of their outputs."""
-    data = scenario.model_dump(by_alias=True)
-    for name, participant in scenario.participants.items():
-        declared = cache(partial(declared_outputs, scenario, name))
-        for port, output in participant.outputs.items():
-            found = as_declared(scenario, name, port, output, declared)
-            data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)
-    return Scenario.model_validate(data)
-
-
-def _at(parameters: Mapping[str, Any], place: Sequence[str]) -> Any:
-    """What stands at a place in parameters; it is there, for a model has named it."""
-    found: Any = parameters
-    for key in place:
-        found = found[key]
-    return found
-
-
-def _reserve(
-    host: Any, port: Any, place: str, wanted: Sequence[tuple[str, int]]
-) -> list[HeldSocket]:
-    """Bind sockets to a port, or to a free one for 0.
-
-    :param wanted: kind of each socket, and how far its port is above the first
-    """
-    highest = 65535 - max(above for _, above in wanted)
-    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= highest:
-        raise ConfigurationError(f"{place}.port: found {port!r}; allowed is 0 to {highest}")
-    if not isinstance(host, str):
-        raise ConfigurationError(f"{place}.host: found {host!r}; allowed is a host name")
-    for candidate in (port,) if port else server_ports():
-        if candidate > highest:
-            continue
-        sockets: list[HeldSocket] = []
-        for kind, above in wanted:
-            try:
-                sockets.append(hold(kind, host, candidate + above))
-            except OSError as error:
-                close_all(sockets)
-                if port == 0 and error.errno == errno.EADDRINUSE:
-                    break  # try the next candidate
-                which = f"port {port + above} on {host}"
-                which += f", needed beside {port}," if above else ""
-                raise ConfigurationError(
-                    f"{place}: {which} cannot be used: {error.strerror or error}"
-                    f"{'' if above else ' (port 0 takes a free one)'}"
-                ) from None
-        else:
-            return sockets
-    raise ConfigurationError(f"{place}: found no free port on {host}")

@@ -11,8 +11,8 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from ros2_cosim.scenario.plan import with_declared_outputs
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.system import with_declared_outputs
 
 #: Machines, directories, processes and wall time.
 _LEFT_OUT: Any = {

@@ -15,8 +15,9 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from ros2_cosim.kernel.duck_typed import check_members
+from ros2_cosim.kernel.duck_typed import MEMBERS
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import check_members
 from ros2_cosim.kernel.loading import load_named
 from ros2_cosim.kernel.model import Model
 
@@ -63,7 +64,7 @@ def find_model(name: str, where: str) -> NamedModel:
         )
     _check_factory(found, name, where)
     if isinstance(found, type):
-        check_members(found, f"{where}: '{name}'")
+        check_members(found, f"{where}: '{name}'", MEMBERS)
     return NamedModel(name, Undeclared, found)
 
 

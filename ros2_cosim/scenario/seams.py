@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -20,6 +19,7 @@ from ros2_cosim.interfaces.seams import (
     WithSeams,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.loading import is_own_module, refuse_code
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.scenario.schema import Scenario, SeamChoice
@@ -38,12 +38,12 @@ def find_seam(name: str, where: str) -> type[Seam]:
 
     :raises ConfigurationError: there is none of this name, or it cannot be imported
     """
-    entry = available_seams().get(name)
+    known = available_seams()
+    entry = known.get(name)
     if entry is None:
-        near = get_close_matches(name, available_seams(), n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
         raise ConfigurationError(
-            f"{where}: found '{name}'; {guess}allowed are {', '.join(available_seams()) or 'none'}"
+            f"{where}: found '{name}'; {did_you_mean(name, known)}allowed are "
+            f"{', '.join(known) or 'none'}"
         )
     if not is_own_module(entry.value.partition(":")[0]):
         refuse_code(f"{where}: found '{name}', which")

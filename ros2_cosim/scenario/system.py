@@ -28,7 +28,8 @@ from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.renewal import Renewable
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
-from ros2_cosim.scenario.changes import is_reset, with_changes
+from ros2_cosim.scenario.changes import is_reset
+from ros2_cosim.scenario.changing import with_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
@@ -292,6 +293,17 @@ def as_declared(
             "frame_id": frame,
         }
     )
+
+
+def with_declared_outputs(scenario: Scenario) -> Scenario:
+    """The scenario with what its models declare of their outputs."""
+    data = scenario.model_dump(by_alias=True)
+    for name, participant in scenario.participants.items():
+        declared = cache(partial(declared_outputs, scenario, name))
+        for port, output in participant.outputs.items():
+            found = as_declared(scenario, name, port, output, declared)
+            data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)
+    return Scenario.model_validate(data)
 
 
 def _feeds_late(scenario: Scenario, source: str) -> bool:

@@ -14,8 +14,22 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final
 
+#: For peers that answer one another, as a master and its slaves [ns].
+DIALOGUE_NS: Final = 400_000
+#: A wait counts as at most so many times what one may look for messages.
+_LONGEST: Final = 8
+#: Weight of a wait in the mean of the last ones.
+_WEIGHT: Final = 0.125
+#: After so many waits it is found out whether other programs want the processors.
+_WAITS: Final = 32
+#: They do if more threads than this run for each processor: most of those of a run are asleep.
+_WANTED: Final = 2
+#: Then it does not look for so many times that number of waits, twice as many each time.
+_REST: Final = 4
+_LONGEST_REST: Final = 256
 
-def running() -> int | None:
+
+def threads_running() -> int | None:
     """How many threads of the machine are running, or ready to; None where it does not say it."""
     try:
         with open("/proc/loadavg", "rb", buffering=0) as file:
@@ -24,35 +38,20 @@ def running() -> int | None:
         return None
 
 
-#: For peers that answer one another, as a master and its slaves [ns].
-DIALOGUE_NS: Final = 400_000
-#: A wait counts as at most so many times what may be looked for messages.
-_LONGEST: Final = 8
-#: Weight of a wait in the mean of the last ones.
-_WEIGHT: Final = 0.125
-#: After so many waits it is found out whether other programs want the processors.
-_WAITS: Final = 32
-#: So many threads want each of them then: what a run has besides is asleep most of the time.
-_WANTED: Final = 2
-#: Then it is not looked for so many times that number of waits, each time twice as often.
-_REST: Final = 4
-_LONGEST_REST: Final = 256
-
-
 class BriefWaits:
     """Waits of one thread, which looks for messages as long as waits are brief in the mean.
 
     :param look_ns: how long it looks before it sleeps [ns]; 0: it does not
     :param clock: monotonic [ns]
-    :param running: how many threads of the machine want a processor; None if unknown: then it does
-        not look
+    :param running: how many threads of the machine run, or are ready to; None if that is unknown:
+        then it does not look
     """
 
     def __init__(
         self,
         look_ns: int,
         clock: Callable[[], int] = perf_counter_ns,
-        running: Callable[[], int | None] = running,
+        running: Callable[[], int | None] = threads_running,
     ) -> None:
         self._clock = clock
         self._running = running

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ros2_cosim
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import in_words, write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
@@ -235,6 +235,6 @@ def read_study(output: Path) -> Study:
             content.get("together", 0.0),
         )
     except OSError as error:
-        raise ConfigurationError(f"{error.filename}: {error.strerror}") from None
+        raise ConfigurationError(in_words(error)) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{output}: not the output of a study ({error!r})") from None

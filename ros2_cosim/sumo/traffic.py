@@ -54,7 +54,7 @@ class SumoTraffic(Model):
     """
 
     Parameters = SumoTrafficOptions
-    traits = Traits(reads_scene=True, repeatable=Repeatability.SAME_MACHINE, cost_ns=500_000)
+    traits = Traits(repeatable=Repeatability.SAME_MACHINE, cost_ns=500_000)
     input_ports = (Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle"),)
     output_ports = (Port("traffic", ROAD_USERS, description="SUMO's vehicles"),)
     other_ports = False

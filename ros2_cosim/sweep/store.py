@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ros2_cosim
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary, read_summary
@@ -91,7 +91,7 @@ class Store:
         try:
             found = read_record(path)
         except (OSError, ValueError) as error:
-            raise ConfigurationError(f"{path} cannot be read: {error}") from None
+            raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from None
         if not isinstance(found, dict) or found.get("digest") != self._digest:
             raise ConfigurationError(
                 f"--resume: {self.output} holds another sweep: sweep file, scenario or version "

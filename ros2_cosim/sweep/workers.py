@@ -10,6 +10,7 @@ from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from ros2_cosim.documents.files import in_words
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.kernel.errors import ConnectionFailedError, StorageError
 from ros2_cosim.sweep.task import RunOutcome, SweepJob, perform
@@ -48,7 +49,7 @@ class ThisProcess:
                 return perform(job)
             except (OSError, StorageError) as error:
                 if attempt == self._retries:
-                    return RunOutcome({}, one_line(error))
+                    return RunOutcome({}, one_line(in_words(error)))
         raise AssertionError("the last attempt returns")
 
 

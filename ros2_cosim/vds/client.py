@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
 from ros2_cosim.sockets.reactor import Reactor
 from ros2_cosim.vds.sockets import Address, open_port
@@ -137,5 +138,5 @@ class VdsClient:
         except OSError as error:
             host, port = self._server
             raise ConnectionFailedError(
-                f"vehicle simulator at {host}:{port}: {error.strerror or error}"
+                f"vehicle simulator at {host}:{port}: {cause_of(error)}"
             ) from None

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.documents.settings import (
     Duration,
@@ -306,7 +306,7 @@ def road_digest(path: str) -> str:
     try:
         return sha256(read_bounded(Path(path), MAX_BYTES)).hexdigest()
     except OSError as error:
-        raise ConfigurationError(f"road: {path}: {error.strerror or error}") from None
+        raise ConfigurationError(f"road: {path}: {cause_of(error)}") from None
 
 
 def read_settings(data: Mapping[str, Any], where: str) -> FleetSettings:

@@ -18,7 +18,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ros2_cosim.documents.files import open_ordinary
+from ros2_cosim.documents.files import cause_of, open_ordinary
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
@@ -142,7 +142,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if text.strip():
                     yield number, _object(text, f"{path}, line {number}")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise ConfigurationError(f"{path}: {cause_of(error)}") from None
 
 
 def _object(text: str, where: str) -> dict[str, Any]:

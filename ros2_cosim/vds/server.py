@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.vehicle import VEHICLES
@@ -134,7 +135,7 @@ class VdsServer:
         try:
             stream: IO[str] = path.open("w", encoding="utf-8")
         except OSError as error:
-            raise ConfigurationError(f"record: {path}: {error.strerror}") from None
+            raise ConfigurationError(f"record: {path}: {cause_of(error)}") from None
         self._closers.append(stream.close)
         self._recorder = VdsRecorder(stream, settings)
         self._observers.append(self._recorder)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.realtime.wall_clock import WallClock
 from ros2_cosim.sockets.endpoints import open_udp
@@ -50,7 +51,7 @@ def open_port(host: str, port: int) -> socket.socket:
         return open_udp(host, port)
     except OSError as error:
         raise ConnectionFailedError(
-            f"UDP {host}:{port} cannot be opened: {error.strerror or error}"
+            f"UDP {host}:{port} cannot be opened: {cause_of(error)}"
         ) from None
 
 

@@ -25,7 +25,8 @@ from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.results import BAG
 from ros2_cosim.run.control import Visit, WhichRun, current_output, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
-from ros2_cosim.scenario.changes import changeable, changed, recorded_changes
+from ros2_cosim.scenario.changes import changeable, changed
+from ros2_cosim.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Sector
@@ -12,6 +11,7 @@ from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.ros.markers import LINE_LIST, LINE_STRIP, MarkerData
 from ros2_cosim.ros.road_markers import road_markers
 from ros2_cosim.scenario.declaration import declare_all
+from ros2_cosim.scenario.drawing import road_file
 from ros2_cosim.scenario.schema import Scenario
 
 Line = list[tuple[float, float]]
@@ -22,7 +22,7 @@ def road_lines(scenario: Scenario) -> list[Line]:
 
     :raises ConfigurationError: the road cannot be read
     """
-    file = Path(scenario.base_directory) / str(scenario.scene.get("map", ""))
+    file = road_file(scenario)
     if not file.is_file():
         return []
     return lines_of(RoadNetwork.from_file(file))

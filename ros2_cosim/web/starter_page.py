@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
+from ros2_cosim.documents.files import in_words
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.run.bringup import RunRequest, bring_up
@@ -173,7 +174,7 @@ class StarterApi:
         except ConfigurationError as error:
             return error_answer(400, str(error))
         except OSError as error:
-            return error_answer(400, f"{error.filename}: {error.strerror}")
+            return error_answer(400, in_words(error))
 
     def _state(self) -> HttpAnswer:
         with self._lock:
@@ -304,7 +305,7 @@ class StarterPage:
                     prepared, self._api.shows, number=number, starts=True, tell=self._tell
                 )
         except (CosimError, OSError) as error:
-            self._tell(f"{start.scenario.name}: {error}")
-            return str(error)
+            self._tell(f"{start.scenario.name}: {in_words(error)}")
+            return in_words(error)
         self._tell(f"{summary.scenario}: {summary.end_reason}; results in {self._output}")
         return ""

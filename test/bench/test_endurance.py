@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-import endurance  # noqa: E402
-from endurance import Sample, judge  # noqa: E402
+import endurance
+from endurance import Sample, judge
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -27,7 +27,8 @@ from ros2_cosim.kernel.participant import Step
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.processes import ProcessGroup
 from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.held_ports import resolve_ports
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import save_scenario
 from ros2_cosim.scenario.system import build_model
 

@@ -24,9 +24,8 @@ from ros2_cosim.kernel.participant import Step
 from ros2_cosim.models.frames import yaw_from_quaternion
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.plan import with_declared_outputs
 from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.scenario.system import build_graph, build_model, with_declared_outputs
 
 _STEP = 20_000_000
 

@@ -31,7 +31,8 @@ from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.run.dcp_world import serve_scenario_world
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.held_ports import resolve_ports
+from ros2_cosim.scenario.plan import RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,11 +11,9 @@ import carla
 import numpy as np
 import pytest
 from support.headless_process import ticking_town
+from support.patience import HANG_S, until
 
 from buildtools.carla_calls import PAGE, REFUSED, WORKS, calls, page
-
-#: Longer than any machine needs [s].
-HANG_S = 60.0
 
 
 def test_the_page_is_the_table_of_the_wheel() -> None:
@@ -125,10 +122,7 @@ def _picture(client: Any, place: Any, **attributes: int) -> Any:
 
 def _told(client: Any, is_true: Callable[[], bool]) -> None:
     """Tick until a thread of the client has taken what the server has told it."""
-    until = time.monotonic() + HANG_S
-    while not is_true():
-        client.get_world().tick()
-        assert time.monotonic() < until
+    until(is_true, lambda: client.get_world().tick())
 
 
 @pytest.fixture

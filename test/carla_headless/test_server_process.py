@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import carla
 import pytest
 from support.headless_process import HIGHWAY, start_server
+from support.patience import until
 from support.ports import three_free_ports
 
 _MODULE = [sys.executable, "-m", "ros2_cosim.carla_headless"]
@@ -111,9 +111,7 @@ def test_server_ends_with_its_parent() -> None:
         [sys.executable, "-c", starter], capture_output=True, text=True, timeout=30
     )
     pid = int(result.stdout.split()[-1])
-    deadline = time.monotonic() + 60.0  # guards against hanging only
-    while _alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: not _alive(pid))
     assert not _alive(pid)
 
 

@@ -20,6 +20,7 @@ from typing import IO
 import pytest
 from support.dcp_models import Offset, Sine, Types, running, sine_description
 from support.fmu_builder import build_fmu
+from support.patience import HANG_S
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -92,7 +93,7 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
             (2.0, TCP, r"PROPERTY_VIOLATED.*u: found 2\.0; allowed is -inf to 1"),
             (None, UDP, r"PROPERTY_VIOLATED.*brought no new data for the step"),
         ):
-            with Master(timeout_s=30) as master:
+            with Master(timeout_s=HANG_S) as master:
                 remote = master.add_slave(
                     tmp_path / "small.dcpx", port=port_of(line), transport=transport
                 )
@@ -223,7 +224,7 @@ def test_wrong_input_gives_one_clear_line(arguments: list[str], message: str) ->
 def test_serve_a_model_until_it_is_deregistered() -> None:
     with command("serve", f"{MODELS}:Sine") as (process, line):
         assert line.startswith("Sine listens on 127.0.0.1:")
-        with Master(timeout_s=10) as master:
+        with Master(timeout_s=HANG_S) as master:
             description = describe(Sine, op_modes=(OpMode.NRT, OpMode.SRT))
             slave = master.add_slave(description, port=port_of(line))
             master.configure({"Sine": {"amplitude": 3.0}})
@@ -242,7 +243,7 @@ def test_serve_an_fmu_for_one_master_after_the_other(tmp_path: Path) -> None:
     cosim("describe", "--fmu", fmu, "--out", description)
     with command("serve", "--fmu", fmu, "--keep") as (process, line):
         for transport in (TCP, UDP):
-            with Master(timeout_s=10) as master:
+            with Master(timeout_s=HANG_S) as master:
                 slave = master.add_slave(description, port=port_of(line), transport=transport)
                 master.configure()
                 master.run()

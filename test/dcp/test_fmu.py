@@ -15,6 +15,7 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import Causality
@@ -66,7 +67,7 @@ def test_an_fmi2_model_runs_resets_and_runs_again(
     trig2: Path, transport: TransportProtocol
 ) -> None:
     slave, description = load_fmu(trig2, step=Fraction(1, 8))
-    with running(slave, description) as served, Master(timeout_s=10) as master:
+    with running(slave, description) as served, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=served.port, transport=transport)
         parameters = {"trig2": {"amplitude": 2.0, "phase": 0.5, "text": "grüß"}}
         master.configure(parameters)
@@ -96,7 +97,7 @@ def test_an_fmi2_model_runs_resets_and_runs_again(
 def test_an_fmi3_model_with_arrays_strings_and_binaries(trig3: Path) -> None:
     slave, description = load_fmu(trig3)
     assert not description.capabilities.can_handle_variable_steps
-    with running(slave, description) as served, Master(timeout_s=10) as master:
+    with running(slave, description) as served, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=served.port)
         master.configure({"trig3": {"n": 3, "gain": 2.0}})
         master.initialise()
@@ -134,7 +135,7 @@ def test_structural_parameters_that_are_no_sizes_are_parameters(trig3: Path, neg
     assert found["n"].causality is Causality.STRUCTURAL
     assert found["negative"].causality is Causality.PARAMETER
     assert (found["negative"].start, found["negative"].variability) == (0, "fixed")
-    with running(slave, description) as served, Master(timeout_s=10) as master:
+    with running(slave, description) as served, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=served.port)
         master.configure({"trig3": {"negative": negative}})
         remote.set_inputs({"u": (1.0, 2.0)})
@@ -172,7 +173,7 @@ def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:
     slave, description = load_fmu(trig2, step=Fraction(1, 100))
     with (
         running(slave, description) as served,
-        Master(op_mode=OpMode.SRT, timeout_s=10) as master,
+        Master(op_mode=OpMode.SRT, timeout_s=HANG_S) as master,
     ):
         remote = master.add_slave(description, port=served.port)
         master.configure()
@@ -195,7 +196,7 @@ def test_an_fmi2_model_in_hard_real_time(trig2: Path) -> None:
     assert description.uuid != describe_fmu(trig2, step=Fraction(1, 2)).uuid
     with (
         running(slave, description) as served,
-        Master(op_mode=OpMode.HRT, timeout_s=10) as master,
+        Master(op_mode=OpMode.HRT, timeout_s=HANG_S) as master,
     ):
         remote = master.add_slave(description, port=served.port)
         master.configure()
@@ -247,7 +248,7 @@ def test_a_late_fmu_in_hard_real_time_is_an_error(trig2: Path) -> None:
 
 def test_an_error_of_the_model_is_reported_and_can_be_reset(trig2: Path) -> None:
     slave, description = load_fmu(trig2)
-    with running(slave, description) as served, Master(timeout_s=10) as master:
+    with running(slave, description) as served, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=served.port)
         master.configure()
         master.run()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.dcp_engine import Bench
 from support.dcp_models import Types, running
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.master import Master
@@ -163,7 +164,7 @@ def test_frames_arrive_whole_however_the_stream_is_cut(frames: list[bytes], data
 def test_garbage_on_the_sockets_does_not_disturb_a_run() -> None:
     description = describe(Types)
     rng = random.Random(2)
-    with running(Types(), description) as slave, Master(timeout_s=10) as master:
+    with running(Types(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
         master.run()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from support.dcp_models import running
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.log import LogEntry
@@ -34,7 +35,7 @@ def test_on_request_and_by_notification() -> None:
     notified: list[LogEntry] = []
     with (
         running(Talking(), description) as slave,
-        Master(on_log=notified.append, timeout_s=10) as master,
+        Master(on_log=notified.append, timeout_s=HANG_S) as master,
     ):
         master.add_slave(description, port=slave.port)
         master.set_logging("Talking", LogLevel.INFORMATION, LogMode.ON_REQUEST)
@@ -56,7 +57,7 @@ def test_on_request_and_by_notification() -> None:
 
 def test_off_by_default() -> None:
     description = describe(Talking, **DESCRIBE)
-    with running(Talking(), description) as slave, Master(timeout_s=10) as master:
+    with running(Talking(), description) as slave, Master(timeout_s=HANG_S) as master:
         master.add_slave(description, port=slave.port)
         master.configure()
         master.run()

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.dcp_engine import Bench
 from support.dcp_models import Offset, running
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
@@ -106,7 +107,7 @@ def test_control_gets_through_a_bad_network(seed: int) -> None:
     with (
         running(Offset(), description) as slave,
         bad_wire(slave.port, seed, 0.1) as wire,
-        Master(timeout_s=20, retry_s=0.03) as master,
+        Master(timeout_s=HANG_S, retry_s=0.03) as master,
     ):
         remote = master.add_slave(
             description, port=wire.port, transport=UDP, use=SlaveUse(data_port=slave.port)
@@ -293,7 +294,7 @@ def test_data_of_wrong_length_are_dropped_and_counted() -> None:
 def test_outputs_that_never_come_name_the_slave() -> None:
     description = describe(Offset)
     with running(Offset(), description) as slave:
-        with Master(timeout_s=10, data_wait_s=0.1, missing=Missing.STOP) as master:
+        with Master(timeout_s=HANG_S, data_wait_s=0.1, missing=Missing.STOP) as master:
             remote = master.add_slave(description, port=slave.port, transport=UDP)
             master.configure()
             master.run()
@@ -312,7 +313,7 @@ def test_a_step_may_wait_for_its_inputs() -> None:
     options = SlaveOptions(input_wait_s=20.0)
     with (
         running(Offset(), description, options=options) as slave,
-        Master(timeout_s=30) as master,
+        Master(timeout_s=HANG_S) as master,
         socket.create_connection(("127.0.0.1", slave.port)) as other,
     ):
         remote = master.add_slave(description, port=slave.port)
@@ -343,7 +344,7 @@ def test_lost_outputs_of_the_initialization_are_an_error(policy: Missing) -> Non
     """No policy can replace what has never come: it would silently be zero."""
     description = describe(Offset)
     with running(Offset(), description) as slave:
-        with Master(timeout_s=10, data_wait_s=0.1, missing=policy) as master:
+        with Master(timeout_s=HANG_S, data_wait_s=0.1, missing=policy) as master:
             master.add_slave(description, port=slave.port, transport=UDP)
             master.configure()
             slave.server.sockets.send_data = lambda target, data: None  # type: ignore[method-assign]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Sine, Types, running, sine_description
+from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim.dcp.master.master import Master
@@ -27,7 +28,7 @@ BOTH = pytest.mark.parametrize("transport", [TCP, UDP])
 @BOTH
 def test_sine_fed_back_to_itself(transport: TransportProtocol) -> None:
     description = sine_description()
-    with running(Sine(), description) as slave, Master(timeout_s=10) as master:
+    with running(Sine(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, name="sine", transport=transport)
         master.connect("sine.y", "sine.a")
         master.configure({"sine": {"amplitude": 2.0, "offset": 0.5, "phase": 0.25}})
@@ -55,7 +56,7 @@ def test_sine_and_offset_in_closed_loop(transport: TransportProtocol, stepping: 
     with (
         running(Sine(), sine) as one,
         running(Offset(), offset) as two,
-        Master(timeout_s=10, stepping=stepping) as master,
+        Master(timeout_s=HANG_S, stepping=stepping) as master,
     ):
         first = master.add_slave(sine, port=one.port, transport=transport)
         second = master.add_slave(offset, port=two.port, transport=transport)
@@ -92,7 +93,7 @@ def _values(number: int) -> dict[str, Any]:
 @BOTH
 def test_all_types_and_arrays_pass_through(transport: TransportProtocol) -> None:
     description = describe(Types)
-    with running(Types(), description) as slave, Master(timeout_s=10) as master:
+    with running(Types(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=transport)
         master.configure({"Types": {"n": 5, "m": 3, "text": "xyz"}})
         master.initialise()
@@ -111,7 +112,7 @@ def test_all_types_and_arrays_pass_through(transport: TransportProtocol) -> None
 @BOTH
 def test_stop_reset_and_run_again_gives_the_same(transport: TransportProtocol) -> None:
     description = sine_description()
-    with running(Sine(), description) as slave, Master(timeout_s=10) as master:
+    with running(Sine(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=transport)
         results = []
         for number in range(3):
@@ -161,7 +162,7 @@ class Fragile(SlaveModel):
 @pytest.mark.parametrize("place", ["configure", "initialise", "do_step", "stop", "bug do_step"])
 def test_exception_in_a_callback_names_the_slave_and_can_be_reset(place: str) -> None:
     description = describe(Fragile)
-    with running(Fragile(), description) as slave, Master(timeout_s=10) as master:
+    with running(Fragile(), description) as slave, Master(timeout_s=HANG_S) as master:
         master.add_slave(description, port=slave.port, name="fragile")
 
         def go() -> None:
@@ -183,7 +184,7 @@ def test_exception_in_a_callback_names_the_slave_and_can_be_reset(place: str) ->
 
 def test_refused_request_names_pdu_and_code() -> None:
     description = sine_description()
-    with running(Sine(), description) as slave, Master(timeout_s=10) as master:
+    with running(Sine(), description) as slave, Master(timeout_s=HANG_S) as master:
         master.add_slave(sine_description(uuid=None), port=slave.port)
         with pytest.raises(DcpError, match="refused STC_register in ALIVE: INVALID_UUID"):
             master.configure()
@@ -238,7 +239,7 @@ def test_master_that_vanishes_ends_the_slave_with_its_stop() -> None:
 
     description = describe(Watched)
     with running(Watched(), description) as slave:
-        master = Master(timeout_s=10)
+        master = Master(timeout_s=HANG_S)
         master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
@@ -253,12 +254,12 @@ def test_master_that_vanishes_ends_the_slave_with_its_stop() -> None:
 def test_a_new_master_recovers_an_abandoned_slave() -> None:
     description = describe(Offset)
     with running(Offset(), description, once=False) as slave:
-        first = Master(timeout_s=10)
+        first = Master(timeout_s=HANG_S)
         first.add_slave(description, port=slave.port)
         first.configure()
         first.run()
         first._requests.sockets.close()
-        with Master(timeout_s=10) as second:
+        with Master(timeout_s=HANG_S) as second:
             remote = second.add_slave(description, port=slave.port)
             second.configure()
             second.run()
@@ -271,7 +272,7 @@ def test_a_new_master_recovers_an_abandoned_slave() -> None:
 def test_separate_data_port_as_in_the_standard() -> None:
     free = free_port()
     description = describe(Offset, address=SlaveAddress(data_ports=((free, free),)))
-    with running(Offset(), description) as slave, Master(timeout_s=10) as master:
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
@@ -289,7 +290,7 @@ def test_slaves_of_different_rates_miss_nothing(
 ) -> None:
     """A slave that gets data for some of its steps only is not said to have lost the others."""
     source, target = feeds
-    with Master(timeout_s=10) as master, ExitStack() as stack:
+    with Master(timeout_s=HANG_S) as master, ExitStack() as stack:
         for name, every in (("fast", 1), ("slow", 4)):
             found = describe(Offset, name=name, resolutions=(Fraction(every, 100),))
             slave = stack.enter_context(running(Offset(), found))
@@ -314,7 +315,7 @@ def test_multi_rate_slaves_share_one_master_step() -> None:
     with (
         running(Offset(), fast) as one,
         running(Offset(), slow) as two,
-        Master(timeout_s=10) as master,
+        Master(timeout_s=HANG_S) as master,
     ):
         quick = master.add_slave(fast, port=one.port)
         late = master.add_slave(slow, port=two.port, use=SlaveUse(every=4))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.dcp_models import Offset, running
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
@@ -119,7 +120,7 @@ def test_a_delayed_wire_is_late_in_sequential_stepping_too() -> None:
         with (
             running(Offset(), description) as one,
             running(Offset(), description) as two,
-            Master(timeout_s=30, stepping="sequential") as master,
+            Master(timeout_s=HANG_S, stepping="sequential") as master,
         ):
             master.add_slave(description, port=one.port, name="a")
             b = master.add_slave(description, port=two.port, name="b")

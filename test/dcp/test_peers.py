@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
@@ -39,7 +40,7 @@ def test_large_data_pdus_are_cut_for_slaves_that_take_only_small_ones(
     transport: TransportProtocol,
 ) -> None:
     description = describe(Wide)
-    with running(Wide(), description) as slave, Master(timeout_s=30) as master:
+    with running(Wide(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(
             description, port=slave.port, transport=transport, use=SlaveUse(max_pdu_size=64)
         )
@@ -61,7 +62,7 @@ def test_the_size_of_a_description_is_kept_to() -> None:
     plain = describe(Wide)
     assert plain.udp is not None
     description = replace(plain, udp=replace(plain.udp, max_pdu_size=45))
-    with running(Wide(), description) as slave, Master(timeout_s=30) as master:
+    with running(Wide(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=UDP)
         master.configure()
         assert [len(pdu.indices) for pdu in remote.sent_pdus] == [5] * 4
@@ -185,7 +186,7 @@ class Closing(SlaveServer):
 def test_a_slave_that_hangs_up_can_be_registered_again(monkeypatch: pytest.MonkeyPatch) -> None:
     description = sine_description()
     monkeypatch.setattr("support.dcp_models.SlaveServer", Closing)
-    with running(Sine(), description, once=False) as slave, Master(timeout_s=30) as master:
+    with running(Sine(), description, once=False) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=TCP, name="sine")
         for _ in range(2):
             master.configure()
@@ -227,7 +228,7 @@ def test_a_variable_larger_than_any_pdu_is_refused_by_the_slave() -> None:
     plain = describe(Big, resolutions=(Fraction(1, 10),))
     assert plain.udp is not None
     description = replace(plain, udp=replace(plain.udp, max_pdu_size=100))
-    with running(Big(), description) as slave, Master(timeout_s=30) as master:
+    with running(Big(), description) as slave, Master(timeout_s=HANG_S) as master:
         master.add_slave(description, port=slave.port, transport=UDP)
         with pytest.raises(DcpError, match="NOT_SUPPORTED_PDU_SIZE"):
             master.configure()

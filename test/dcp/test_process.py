@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.dcp_models import Offset, running
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
@@ -133,7 +134,7 @@ def test_a_slave_ends_when_its_master_is_killed(phase: str) -> None:
 def test_a_slave_over_udp_ends_when_no_heartbeat_comes_any_more() -> None:
     description = describe(Offset, heartbeat=Fraction(1, 5))
     with running(Offset(), description) as slave:
-        master = Master(timeout_s=10)
+        master = Master(timeout_s=HANG_S)
         master.add_slave(description, port=slave.port, transport=TransportProtocol.UDP_IPv4)
         master.configure()
         master.run()

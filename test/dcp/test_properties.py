@@ -13,6 +13,7 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.dcp_session import HOME, E, P, S, Session
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SimpleType, TypeAttributes
@@ -242,7 +243,7 @@ def test_limits_of_a_declared_type_count() -> None:
     )
     with (
         running(Limited(), typed, options=SlaveOptions(checks=ALL)) as slave,
-        Master(timeout_s=30) as master,
+        Master(timeout_s=HANG_S) as master,
     ):
         master.add_slave(typed, port=slave.port, name="limited")
         with pytest.raises(DcpError, match="CFG_parameter.*PROPERTY_VIOLATED"):

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
@@ -42,7 +43,7 @@ def test_sine_fed_back_in_real_time(transport: TransportProtocol, mode: OpMode) 
     resolution = Fraction(1, 20) if mode is OpMode.SRT else Fraction(1, 2)
     description = sine_description(resolutions=(resolution,))
     model = TracedSine()
-    with running(model, description) as slave, Master(op_mode=mode, timeout_s=10) as master:
+    with running(model, description) as slave, Master(op_mode=mode, timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, name="sine", transport=transport)
         master.connect("sine.y", "sine.a")
         master.configure({"sine": {"amplitude": 2.0}})
@@ -81,7 +82,7 @@ def test_sine_and_offset_in_closed_loop_in_real_time(
     with (
         running(model, sine) as one,
         running(other, offset) as two,
-        Master(op_mode=mode, timeout_s=10) as master,
+        Master(op_mode=mode, timeout_s=HANG_S) as master,
     ):
         master.add_slave(sine, port=one.port, name="sine", transport=transport)
         master.add_slave(offset, port=two.port, name="offset", transport=transport)
@@ -157,7 +158,9 @@ def test_data_pdus_synchronise_in_every_mode(
     with (
         running(Sine(), sine, options=options) as one,
         running(Offset(), offset, options=options) as two,
-        Master(op_mode=mode, data_synchronisation=True, stepping=stepping, timeout_s=10) as master,
+        Master(
+            op_mode=mode, data_synchronisation=True, stepping=stepping, timeout_s=HANG_S
+        ) as master,
     ):
         first = master.add_slave(sine, port=one.port, transport=transport)
         second = master.add_slave(offset, port=two.port, transport=transport)
@@ -180,7 +183,7 @@ def test_data_pdus_synchronise_in_every_mode(
 
 def test_a_master_keeps_its_heartbeat_while_the_user_computes() -> None:
     description = describe(Offset, heartbeat=Fraction(3, 10))
-    with running(Offset(), description) as slave, Master(timeout_s=10) as master:
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
         master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
@@ -212,7 +215,7 @@ class Blocked(SlaveModel):
 def test_requests_are_answered_during_a_long_computation() -> None:
     model = Blocked()
     description = describe(Blocked)
-    with running(model, description) as slave, Master(timeout_s=10) as master:
+    with running(model, description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
         master.run()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
@@ -57,7 +58,7 @@ def test_no_step_waits_for_a_delayed_acknowledgement(
     with (
         running(Sine(), one) as first,
         running(Offset(), two) as second,
-        Master(timeout_s=30, stepping=stepping) as master,
+        Master(timeout_s=HANG_S, stepping=stepping) as master,
     ):
         for description, slave in ((one, first), (two, second)):
             master.add_slave(description, port=slave.port, transport=TCP)
@@ -85,7 +86,7 @@ class Three(SlaveModel):
 
 def test_all_data_pdus_of_a_step_leave_in_one_segment() -> None:
     description = describe(Three)
-    with running(Three(), description) as slave, Master(timeout_s=30) as master:
+    with running(Three(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(
             description, port=slave.port, transport=TCP, use=SlaveUse(max_pdu_size=13)
         )

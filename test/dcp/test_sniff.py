@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.dcp_models import Sine, running, sine_description
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, read_pcap
@@ -162,7 +163,7 @@ def test_a_proxy_shows_everything_and_changes_no_value(transport: TransportProto
         thread = threading.Thread(target=proxy.run)
         thread.start()
         try:
-            with Master(timeout_s=10) as master:
+            with Master(timeout_s=HANG_S) as master:
                 remote = master.add_slave(description, port=proxy.port, transport=transport)
                 master.configure()
                 master.initialise()

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import socket
 import struct
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Types, running
+from support.patience import HANG_S, until
 
 from ros2_cosim.dcp.description.sizes import USUAL_PDU_BYTES, largest_received
 from ros2_cosim.dcp.master.master import Master
@@ -24,16 +23,6 @@ from ros2_cosim.dcp.wire.errors import DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import make
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
-PATIENCE_S = 60.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.002)
-
-
 # -- at a master ---------------------------------------------------------------------------------
 
 STRAYS = [
@@ -54,7 +43,7 @@ def test_stray_datagrams_do_not_end_the_run_of_a_master() -> None:
     description = describe(Offset)
     with (
         running(Offset(), description) as slave,
-        Master(timeout_s=30) as master,
+        Master(timeout_s=HANG_S) as master,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stray,
     ):
         remote = master.add_slave(description, port=slave.port, transport=UDP)
@@ -75,7 +64,7 @@ def test_stray_datagrams_do_not_end_the_run_of_a_master() -> None:
 
 def test_data_from_the_host_of_no_slave_are_dropped() -> None:
     description = describe(Offset)
-    with running(Offset(), description) as slave, Master(timeout_s=30) as master:
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=UDP)
         master.configure()
         (data_id,) = remote.received
@@ -113,7 +102,7 @@ def test_the_error_names_answers_that_came_from_elsewhere() -> None:
 
 def connected(stack: ExitStack, port: int, count: int) -> list[socket.socket]:
     return [
-        stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+        stack.enter_context(socket.create_connection(("127.0.0.1", port), HANG_S))
         for _ in range(count)
     ]
 
@@ -130,7 +119,7 @@ def ended(connection: socket.socket) -> bool:
 
 
 def whole_run(description: Any, port: int) -> None:
-    with Master(timeout_s=PATIENCE_S) as master:
+    with Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=port, transport=TCP)
         master.configure()
         master.run()
@@ -157,7 +146,7 @@ def test_a_registered_master_never_gives_way() -> None:
     description = describe(Offset)
     with (
         running(Offset(), description) as slave,
-        Master(timeout_s=PATIENCE_S) as master,
+        Master(timeout_s=HANG_S) as master,
         ExitStack() as stack,
     ):
         remote = master.add_slave(description, port=slave.port, transport=TCP)
@@ -211,9 +200,9 @@ def test_held_back_pdus_take_little_memory() -> None:
                     continue  # it had to give way
             links = slave.server.sockets.links
             assert sum(link.reader.waiting for link in links) <= MAX_WAITING_BYTES + announced
-            with socket.create_connection(("127.0.0.1", slave.port), PATIENCE_S) as greedy:
+            with socket.create_connection(("127.0.0.1", slave.port), HANG_S) as greedy:
                 greedy.sendall(struct.pack("<I", largest_received(description) + 1))
-                greedy.settimeout(PATIENCE_S)
+                greedy.settimeout(HANG_S)
                 assert greedy.recv(1) == b""
 
 

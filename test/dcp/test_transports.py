@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.dcp_models import Offset, Running, Sine, running, sine_description
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.package import write_package
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
@@ -47,7 +48,7 @@ def loop(
     with (
         running(Sine(), one) as first,
         running(Offset(), two) as second,
-        Master(timeout_s=30, stepping=stepping) as master,
+        Master(timeout_s=HANG_S, stepping=stepping) as master,
     ):
         master.add_slave(one, port=first.port, transport=sine[1])
         master.add_slave(two, port=second.port, transport=offset[1])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.dcp_models import Offset, running, sine_description
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import SlaveDescription, Unit
 from ros2_cosim.dcp.master.master import Master
@@ -123,7 +124,7 @@ def test_names_rates_and_parameters() -> None:
 
 def test_values_that_do_not_fit_are_named() -> None:
     description = describe(Offset)
-    with running(Offset(), description) as slave, Master(timeout_s=10) as master:
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
@@ -217,7 +218,7 @@ def test_tunable_structural_parameter_resizes_arrays() -> None:
 @pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
 def test_a_master_tunes_the_size_of_arrays(transport: TransportProtocol) -> None:
     description = describe(Growing)
-    with running(Growing(), description) as slave, Master(timeout_s=10) as master:
+    with running(Growing(), description) as slave, Master(timeout_s=HANG_S) as master:
         remote = master.add_slave(description, port=slave.port, transport=transport)
         master.configure({"Growing": {"n": 3}})
         master.run()

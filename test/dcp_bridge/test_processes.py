@@ -21,7 +21,8 @@ from ros2_cosim.documents.installed import module_command
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.plan import Process, RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.held_ports import resolve_ports
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 MODEL = "support/wave_models.py:Trigonometric"

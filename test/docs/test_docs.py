@@ -404,7 +404,7 @@ def test_the_example_of_the_clock_page_runs(tmp_path: Path) -> None:
 
 def test_the_law_of_the_readme_computes() -> None:
     scope: dict[str, type] = {}
-    exec(example("README.md", "my_law.py"), scope)  # noqa: S102 - our own page
+    exec(example("README.md", "my_law.py"), scope)  # our own page
     law = scope["MyLaw"]()
     peer = SimpleNamespace(acceleration=-2.0)
     seen = SimpleNamespace(gap_error=1.0, gap_rate=-0.5, predecessor=peer)
@@ -415,7 +415,7 @@ def test_the_examples_of_the_vehicle_simulator_hold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = example("docs/vds.md", "stepping.py")
-    exec(code, {})  # noqa: S102 - our own page
+    exec(code, {})  # our own page
     assert capsys.readouterr().out.strip() == code.rpartition("# ")[2].strip()
     fleet = read_settings(yaml.safe_load(example("docs/vds.md", "fleet.yaml")), "fleet.yaml")
     assert list(fleet.fleet()) == ["follower", "leader"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.documents.files import cause_of, write_atomically
+from ros2_cosim.documents.files import cause_of, in_words, write_atomically
+from ros2_cosim.kernel.errors import ConfigurationError
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(
@@ -60,6 +61,32 @@ def test_a_limit_is_named_as_the_cause() -> None:
     )
     assert cause_of(OSError(errno.ENOSPC, "No space left on device")) == "No space left on device"
     assert cause_of(OSError("odd")) == "odd"
+    # The time limit of a socket, and a port that the system is not even asked for.
+    assert cause_of(TimeoutError("timed out")) == "timed out"
+    assert cause_of(OverflowError("port must be 0-65535")) == "port must be 0-65535"
+
+
+def test_a_failure_is_told_with_its_file() -> None:
+    assert in_words(FileNotFoundError(errno.ENOENT, "No such file", "a.yaml")) == (
+        "a.yaml: No such file"
+    )
+    assert in_words(OSError(errno.EMFILE, "Too many open files")) == (
+        "Too many open files (limit of open files, ulimit -n)"
+    )
+    assert in_words(MemoryError()) == "out of memory"
+    assert in_words(ConfigurationError("a.yaml: found 3")) == "a.yaml: found 3"
+
+
+def test_what_the_operating_system_says_is_put_into_words_by_one_helper() -> None:
+    """An error has no text of its own where a library raised it: a message would say None."""
+    package = Path(__file__).parents[2] / "ros2_cosim"
+    found = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if re.search(r"(?<!\bos)\.strerror|[\"']strerror[\"']", path.read_text())
+    }
+    # The second one hands it on, in an error.
+    assert found == {"documents/files.py", "cli/console.py"}
 
 
 #: The helper itself, an example in a docstring, and files in temporary directories.

@@ -4,9 +4,10 @@
 import signal
 import subprocess
 import sys
-import time
 
-_CHILD = "import time; print('up', flush=True); time.sleep(60)"
+import pytest
+
+_CHILD = "import time; print('up', flush=True); time.sleep(3600)"
 _STARTER = f"""
 import os, subprocess, sys, time
 from functools import partial
@@ -18,10 +19,11 @@ child = subprocess.Popen(
 print(child.pid, flush=True)
 if int(sys.argv[1]):
     print(child.wait(), flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 
+@pytest.mark.usefixtures("nothing_left")
 def test_a_child_ends_when_its_parent_is_killed() -> None:
     starter = subprocess.Popen(
         [sys.executable, "-c", _STARTER, "0"], stdout=subprocess.PIPE, text=True
@@ -31,9 +33,7 @@ def test_a_child_ends_when_its_parent_is_killed() -> None:
     assert "up" in lines
     starter.kill()
     # The child holds the other end of the pipe: it ends when the child has ended.
-    began = time.monotonic()
     assert starter.stdout.read() == ""
-    assert time.monotonic() - began < 30.0
     starter.wait()
 
 

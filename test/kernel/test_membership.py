@@ -7,33 +7,12 @@ import json
 
 import pytest
 from support.behaviours import wire
+from support.memberships import END, spec, system
 
 from ros2_cosim.kernel.channel import Channel, SequenceNumbers
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.membership import Membership, MembershipView, Presence
+from ros2_cosim.kernel.graph import Graph, InputPort, ParticipantSpec
+from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.time import FOREVER, NEVER
-
-END = 1000
-OUT = (OutputPort("out"),)
-
-
-def spec(name: str, **changes: object) -> ParticipantSpec:
-    return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
-
-
-def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
-    """Membership of a run of ``a``, which is always there, and others."""
-    graph = Graph([spec("a"), *specs], [])
-    coordinator = Coordinator(
-        graph.order,
-        duration_ns=END,
-        run_ahead_ns=50,
-        stop_latency_ns=50,
-        enters={s.name: s.enter_ns for s in specs if s.enter_ns},
-        free=[s.name for s in specs if s.free_entry],
-    )
-    return Membership(graph, coordinator), coordinator
 
 
 def test_the_horizon_stops_at_the_entry_of_a_missing_participant() -> None:

@@ -23,7 +23,6 @@ from ros2_cosim.kernel.model import (
     Service,
     Traits,
     Wrapper,
-    edit_distance,
 )
 from ros2_cosim.kernel.participant import Host, Step
 
@@ -247,15 +246,6 @@ def test_a_wrapper_forwards_every_member() -> None:
     outer.attach(Host(lambda s: None, lambda: None))
     assert (outer.next_time, outer.stop_reason, outer.traits) == (3, "over", Traits(saves=True))
     assert outer.inner.inner is inner  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "far"),
-    [("figure", "figures", 1), ("close", "clsoe", 2), ("", "ab", 2), ("abc", "abc", 0)],
-)
-def test_edits_between_two_names(one: str, other: str, far: int) -> None:
-    assert edit_distance(one, other) == edit_distance(other, one) == far
-    assert edit_distance("activate", "on_starting") > 2
 
 
 def test_a_service_that_is_not_offered_is_refused() -> None:

@@ -5,26 +5,20 @@ from __future__ import annotations
 
 import pytest
 from support.behaviours import Plain, wire
+from support.memberships import OUT, spec, system
 
 from ros2_cosim.kernel.activation import Count
 from ros2_cosim.kernel.channel import CausalityCounts, Channel
-from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.graph import Graph, InputPort, ParticipantSpec
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.membership import Membership, MembershipView, Presence, check_required
+from ros2_cosim.kernel.membership import MembershipView, Presence, check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.run_control import Command, Request, RunControl
 
-END = 1000
-OUT = (OutputPort("out"),)
 IN = (InputPort("in"),)
-
-
-def spec(name: str, **changes: object) -> ParticipantSpec:
-    return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
 
 
 def chained() -> Graph:
@@ -60,19 +54,6 @@ def test_an_optional_participant_of_the_scenario_is_not_counted_on() -> None:
     graph = chained()
     specs = [spec("wave", required=False), graph.participants["mean"], graph.participants["reader"]]
     check_required(Graph(specs, graph.connections), ["mean"])
-
-
-def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
-    graph = Graph([spec("a"), *specs], [])
-    coordinator = Coordinator(
-        graph.order,
-        duration_ns=END,
-        run_ahead_ns=50,
-        stop_latency_ns=50,
-        enters={s.name: s.enter_ns for s in specs if s.enter_ns},
-        free=[s.name for s in specs if s.free_entry],
-    )
-    return Membership(graph, coordinator), coordinator
 
 
 def test_exactly_those_named_are_waited_for() -> None:

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from support.control_scenarios import chain, write_chain
 from support.isolation import drop_dds_settings
+from support.patience import until
 from tutorials.tutorial import Tutorial
 
 from ros2_cosim.documents.installed import share_file
@@ -103,11 +103,8 @@ class Launched:
         return self._log.read_text(errors="replace")
 
     def wait_for(self, text: str) -> None:
-        deadline = time.monotonic() + 120
-        while text not in self.text:
-            assert self.process.poll() is None, self.text
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.05)
+        until(lambda: text in self.text or self.process.poll() is not None)
+        assert text in self.text, self.text
 
     def pid_of(self, name: str) -> int:
         found = re.search(rf"\[{name}-\d+\]: process started with pid \[(\d+)\]", self.text)

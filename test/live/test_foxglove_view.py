@@ -26,7 +26,7 @@ from ros2_cosim.scenario.views import FOXGLOVE_LAYOUT, MARKER_TOPICS
 pytest.importorskip("foxglove", reason="the extra live is not installed")
 pytest.importorskip("tornado", reason="the extra sweep is not installed")
 
-from support.foxglove_viewer import Viewer  # noqa: E402
+from support.foxglove_viewer import Viewer
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SECOND = 1_000_000_000

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -199,7 +200,10 @@ def test_what_is_passed_over_is_named_once() -> None:
             1, (0.0, 0.0, 0.0), 50.0, _next("successor", 77),
             more='<lateralProfile><crossfall s="0" a="0.02" b="0" c="0" d="0"/>'
             '<crossfall s="9" a="0.02" b="0" c="0" d="0"/></lateralProfile>'
-            '<signals><signal id="4" s="nowhere" t="1"/></signals>',
+            '<signals><signal id="4" s="nowhere" t="1"/>\n'
+            '<signal id="5" s="nowhere" t="9"/></signals>'
+            '<objects><object s="1" t="2"><outline><cornerLocal u="1"/></outline></object>'
+            "</objects>",
         )
         + "</OpenDRIVE>"
     )  # fmt: skip
@@ -208,8 +212,15 @@ def test_what_is_passed_over_is_named_once() -> None:
     notes = "\n".join(roads.notes)
     assert "<crossfall> of the cross-section is passed over (2 times in this file)" in notes
     assert "a road refers to a junction that does not exist: it ends there" in notes
-    assert "a signal is passed over: a.xodr, line 1, <signal>: attribute s='nowhere'" in notes
-    assert len(roads.notes) == 3
+    assert re.search(
+        "a.xodr, line 1: a signal is passed over: <signal>: attribute s='nowhere' must be .* "
+        r"\(2 times in this file\)",
+        notes,
+    )
+    assert (
+        "a.xodr, line 2: an object is passed over: <cornerLocal>: attribute 'v' is missing" in notes
+    )
+    assert len(roads.notes) == 4
 
 
 def test_signals_references_controllers_marks_and_objects_are_read() -> None:

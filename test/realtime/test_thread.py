@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.behaviours import Plain
 from support.coupling_signals import MS, adapted, loop_scenario, step_at
+from support.patience import HANG_S
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.interfaces.records import Acceleration
@@ -32,7 +33,6 @@ from ros2_cosim.scenario.schema import make_scenario
 
 #: A gate for the slow part of the scenario below: opened by its fast part.
 GATE = threading.Event()
-PATIENCE_S = 60.0
 
 
 class Gated(Plain):
@@ -47,7 +47,7 @@ class Gated(Plain):
     def activate(self, step: Step) -> Mapping[str, Any]:
         self.threads.add(threading.current_thread().name)
         if step.time == self._closed_at:
-            assert self._gate.wait(PATIENCE_S)
+            assert self._gate.wait(HANG_S)
         self.times.append(step.time)
         return {"out": Acceleration(step.time / 1e9, 0.0, 0.0)}
 

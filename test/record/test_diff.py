@@ -31,7 +31,7 @@ from ros2_cosim.record.comparison_report import compare_recordings
 from ros2_cosim.run import inproc
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.scenario.grouping import grouped
-from ros2_cosim.scenario.plan import resolve_ports
+from ros2_cosim.scenario.held_ports import resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_model
 

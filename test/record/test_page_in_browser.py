@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.browser import Browser, find_browser
+from support.browser import Browser
 
 from ros2_cosim.record.report import render_report
 from ros2_cosim.record.report_data import load_run
 from ros2_cosim.record.side_by_side import write_side_by_side
-
-PROGRAM = find_browser()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
 
 #: Place in the window of a share of the width of the plot with a title.
 PLACE = """(() => {
@@ -30,14 +26,6 @@ VALUES = """[...document.querySelectorAll("figure.read")].map((figure) => [
   figure.querySelector("strong").textContent,
   figure.querySelector(".values").hidden ? [] :
     [...figure.querySelectorAll(".values > *")].map((row) => row.textContent)])"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    assert PROGRAM is not None
-    found = Browser(PROGRAM, tmp_path_factory.mktemp("browser") / "profile")
-    yield found
-    found.close()
 
 
 def shown(browser: Browser, page: Path, width: int = 1280) -> None:

@@ -8,9 +8,10 @@ import warnings
 from types import SimpleNamespace
 from typing import Any
 
+from support.patience import HANG_S
+
 from ros2_cosim.ros.answers import NOT_FOUND, answer_until_heard
 
-HANG_S = 60.0
 #: How long one thread leaves the other the opportunity to disturb it.
 _OPPORTUNITY_S = 0.3
 

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.kernel.errors import Cancelled  # noqa: E402
-from ros2_cosim.ros.courses import Traveller, run_alone, run_together  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.writers import data_qos  # noqa: E402
-from ros2_cosim.sockets.switchboard import Switchboard  # noqa: E402
+from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.ros.courses import Traveller, run_alone, run_together
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.sockets.switchboard import Switchboard
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 SECRET = "0" * 32

@@ -7,13 +7,13 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from ros2_cosim.kernel.lifecycle import State  # noqa: E402
-from ros2_cosim.kernel.time import NEVER  # noqa: E402
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
+from ros2_cosim.ros.session import Session
 
 STANDINGS = [
     Standing("world", State.RUNNING, "first activation", 1_500_000_000),

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from support.patience import until
 
 from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.membership import MembershipView
@@ -16,10 +16,10 @@ from ros2_cosim.kernel.membership import MembershipView
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.writers import Writer, data_qos  # noqa: E402
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import Writer, data_qos
 
 TOPIC, TYPE = "/a/out", "ros2_cosim/msg/ControlCommand"
 
@@ -48,10 +48,7 @@ class System:
 
     def until(self, condition: Callable[[], Any]) -> None:
         """Wait for something that comes."""
-        deadline = time.monotonic() + 60.0
-        while not condition():
-            self.session.wait(0.01)
-            assert time.monotonic() < deadline
+        until(condition, lambda: self.session.wait(0.01))
 
 
 @pytest.fixture

@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from support.patience import until
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from rclpy.node import Node  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
+from rclpy.node import Node
+from std_srvs.srv import Trigger
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
-from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
-from ros2_cosim.kernel.errors import Cancelled  # noqa: E402
-from ros2_cosim.ros import answers  # noqa: E402
-from ros2_cosim.ros.deferred_service import deferred_service as serve_later  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.writers import ClockWriter, data_qos  # noqa: E402
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.ros import answers
+from ros2_cosim.ros.deferred_service import deferred_service as serve_later
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import ClockWriter, data_qos
 
 TOPIC, KIND = "/numbers", "ros2_cosim/msg/Horizon"
 CODEC = CATALOGUE.codec(KIND)
-LIMIT_S = 60.0
 
 
 @pytest.fixture
@@ -43,13 +43,6 @@ def _nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     for name in ("node", "publisher", "subscription", "service", "client"):
         monkeypatch.setattr(Node, f"destroy_{name}", forbidden)
     return monkeypatch.undo
-
-
-def until(session: Session, condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        session.wait(0.01)
 
 
 class Run:
@@ -90,8 +83,11 @@ class Run:
 
     def exchange(self) -> None:
         """Say and hear something, ask and be answered; all of it of this run."""
-        until(self.session, lambda: self.client.service_is_ready() and self.writer.onlookers)
-        until(self.session, lambda: self.session.node.count_subscribers(TOPIC))
+        until(
+            lambda: self.client.service_is_ready() and self.writer.onlookers,
+            partial(self.session.wait, 0.01),
+        )
+        until(lambda: self.session.node.count_subscribers(TOPIC), partial(self.session.wait, 0.01))
         count = 0
 
         def said() -> bool:
@@ -100,12 +96,12 @@ class Run:
             count += 1
             return bool(self.heard)
 
-        until(self.session, said)
+        until(said, partial(self.session.wait, 0.01))
         assert {word.partition(" ")[0] for word in self.heard} == {self.name}
         answer = self.client.call_async(Trigger.Request())
-        until(self.session, answer.done)
+        until(answer.done, partial(self.session.wait, 0.01))
         assert answer.result().message == self.name
-        until(self.session, lambda: self.ticks > 2)
+        until(lambda: self.ticks > 2, partial(self.session.wait, 0.01))
 
 
 @pytest.mark.usefixtures("ros_domain")

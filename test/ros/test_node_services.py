@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.isolation import drop_dds_settings
 from support.launched_run import Launched, launched
+from support.patience import until
 
 rclpy = pytest.importorskip("rclpy")
 
@@ -29,7 +31,6 @@ from ros2_cosim.interfaces.seal import RUN_SECRET  # noqa: E402
 from ros2_cosim.run.starter_channel import CHANNEL  # noqa: E402
 from ros2_cosim.sockets.switchboard import LANE  # noqa: E402
 
-_LIMIT_S = 60
 _REPEAT_S = 2.0
 _BOOL, _STRING = 1, 4
 
@@ -45,10 +46,7 @@ class Tool:
         self.executor.add_node(self.node)
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
-        deadline = time.monotonic() + _LIMIT_S
-        while not condition():
-            assert time.monotonic() < deadline, what
-            self.executor.spin_once(timeout_sec=0.05)
+        until(condition, partial(self.executor.spin_once, timeout_sec=0.05), lambda: what)
 
     def ask(self, kind: Any, service: str, request: Any) -> Any:
         client = self.node.create_client(kind, service)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from support.patience import until
 
 from ros2_cosim.interfaces.protocol import Completion, Heartbeat
 from ros2_cosim.kernel.model import Onlooker
@@ -16,18 +17,18 @@ from ros2_cosim.kernel.time import FOREVER, NEVER
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.kernel.errors import Aborted  # noqa: E402
-from ros2_cosim.kernel.lifecycle import State  # noqa: E402
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.progress import (  # noqa: E402
+from ros2_cosim.kernel.errors import Aborted
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.progress import (
     BEAT_NS,
     EXPLAIN_AFTER_NS,
     ProgressTopics,
     Standstill,
 )
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic  # noqa: E402
-from ros2_cosim.ros.writers import data_qos  # noqa: E402
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic
+from ros2_cosim.ros.writers import data_qos
 
 
 class WallClock:
@@ -43,13 +44,6 @@ class WallClock:
 def session(ros_domain: int) -> Iterator[Session]:
     with Session("progress", []) as session:
         yield session
-
-
-def until(session: Session, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30.0
-    while not condition():
-        assert time.monotonic() < deadline
-        session.wait(0.05)
 
 
 def completion(bound: int) -> Completion:
@@ -90,7 +84,7 @@ def test_a_heartbeat_comes_only_where_nothing_else_does(session: Session) -> Non
         topics.completion("a"), topics.COMPLETION_TYPE, data_qos(), completions.append
     )
     progress = ProgressTopics(session, "a", wall, quantum_ns=100)
-    until(session, lambda: progress.completions.readers == 1)
+    until(lambda: progress.completions.readers == 1, partial(session.wait, 0.01))
     wall.now = BEAT_NS - 1
     progress.beat(0, 0, lambda: pytest.fail("not due yet"))
     progress.report(completion(5))
@@ -100,7 +94,7 @@ def test_a_heartbeat_comes_only_where_nothing_else_does(session: Session) -> Non
     progress.beat(7, 5, lambda: [("b.out", 5)])
     wall.now = 3 * BEAT_NS
     progress.beat(7, 5, lambda: None)
-    until(session, lambda: len(beats) == 2 and len(completions) == 1)
+    until(lambda: len(beats) == 2 and len(completions) == 1, partial(session.wait, 0.01))
     assert beats == [
         Heartbeat("a", 7, 5, ("b.out",), (5,)),
         Heartbeat("a", 7, 5, ("horizon",), (5,)),
@@ -117,7 +111,7 @@ def test_a_standstill_is_noted_once_and_ends_with_the_clock(session: Session) ->
     standstill = Standstill(life, system, wall, lambda: "waits for b")
     with Session("clock", host=session) as clock:
         SystemStateTopic(clock, "run").update([State.RUNNING], "all are ready")
-        until(session, lambda: system.state is State.RUNNING)
+        until(lambda: system.state is State.RUNNING, partial(session.wait, 0.01))
         standstill.check()
         assert notes == []
         wall.now += EXPLAIN_AFTER_NS + 1
@@ -128,7 +122,7 @@ def test_a_standstill_is_noted_once_and_ends_with_the_clock(session: Session) ->
         assert notes == ["waits for b", "goes on"]
         standstill.check()
         assert notes == ["waits for b", "goes on"]
-    until(session, system.clock_has_gone)
+    until(system.clock_has_gone, partial(session.wait, 0.01))
     standstill.check()  # it has just advanced
     wall.now += EXPLAIN_AFTER_NS + 1
     with pytest.raises(Aborted, match="the clock has gone"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from support.patience import until
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -35,9 +36,6 @@ def test_only_a_recorder_with_nothing_to_record_lets_the_horizon_wait(
         RecorderNode(session, wiring, sink=NoBag(), quantum_ns=1, timer=time.monotonic_ns)
         clock = SocketLane(CallerEnd(board.address, SECRET), "/clock")
         horizon = clock.writer(topics.HORIZON, latched=True)
-        deadline = time.monotonic() + 60.0
-        while not horizon.peers and time.monotonic() < deadline:
-            session.wait(0.01)
-            clock.spin_once(0.01)
+        until(lambda: horizon.peers, lambda: (session.wait(0.01), clock.spin_once(0.01)))
         assert list(horizon.peers.values()) == [not sends]
         clock.close()

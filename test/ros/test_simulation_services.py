@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("simulation_interfaces", reason="needs the package simulation_interfaces")
 
-from action_msgs.msg import GoalStatus  # noqa: E402
-from rclpy.action import ActionClient  # noqa: E402
-from simulation_interfaces import msg, srv  # noqa: E402
-from simulation_interfaces.action import SimulateSteps  # noqa: E402
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from simulation_interfaces import msg, srv
+from simulation_interfaces.action import SimulateSteps
 
-from ros2_cosim.realtime.run_control import Answer, Request, RunControl  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.simulation_services import SimulationServices  # noqa: E402
+from ros2_cosim.realtime.run_control import Answer, Request, RunControl
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.simulation_services import SimulationServices
 
 STEP_NS = 10
 

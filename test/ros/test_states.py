@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from support.patience import until
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin
@@ -15,28 +16,21 @@ from ros2_cosim.kernel.lifecycle import State
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.state_topics import (  # noqa: E402
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.state_topics import (
     ParticipantStateTopic,
     SystemStateReader,
     SystemStateTopic,
 )
-from ros2_cosim.ros.system_monitor import SystemMonitor  # noqa: E402
-from ros2_cosim.ros.writers import data_qos  # noqa: E402
+from ros2_cosim.ros.system_monitor import SystemMonitor
+from ros2_cosim.ros.writers import data_qos
 
 
 @pytest.fixture
 def session(ros_domain: int) -> Iterator[Session]:
     with Session("states", []) as session:
         yield session
-
-
-def until(session: Session, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30.0
-    while not condition():
-        assert time.monotonic() < deadline
-        session.wait(0.05)
 
 
 def test_a_number_that_is_no_state_changes_nothing(
@@ -54,8 +48,8 @@ def test_a_number_that_is_no_state_changes_nothing(
     for number in (State.RUNNING, 99, State.PAUSED):
         systems.send(SystemState(int(number), "why", "run"))
         participants.send(ParticipantState("a", int(number), "why"))
-    until(session, lambda: len(system_states) == len(statuses) == 2)
-    until(session, lambda: reader.state is State.PAUSED)
+    until(lambda: len(system_states) == len(statuses) == 2, partial(session.wait, 0.01))
+    until(lambda: reader.state is State.PAUSED, partial(session.wait, 0.01))
     assert system_states == statuses == [State.RUNNING, State.PAUSED]
     out, err = capfd.readouterr()
     refused = "/cosim/system_state: refused a message (1 so far): system state 99 does not exist"
@@ -72,14 +66,14 @@ def test_the_reader_knows_the_end_of_a_run(session: Session) -> None:
     assert not reader.clock_has_gone()  # it has not come yet
     topic.require(["b", "a"])
     topic.update([State.RUNNING], "all are ready")
-    until(session, lambda: reader.state is State.RUNNING)
+    until(lambda: reader.state is State.RUNNING, partial(session.wait, 0.01))
     assert (reader.reason, reader.required) == ("all are ready", ("a", "b"))
     assert not reader.run_has_ended()
     reader.check()
     with pytest.raises(Aborted, match="the run is over"):
         reader.check(State.RUNNING)
     topic.publish_last(State.ABORTING, "an error of a")
-    until(session, lambda: reader.state is State.ABORTING)
+    until(lambda: reader.state is State.ABORTING, partial(session.wait, 0.01))
     assert reader.run_has_ended()
     with pytest.raises(Aborted, match="an error of a") as caught:
         reader.check()
@@ -90,9 +84,9 @@ def test_a_clock_that_was_there_and_is_not_has_gone(session: Session) -> None:
     reader = SystemStateReader(session)
     with Session("clock", host=session) as clock:
         SystemStateTopic(clock, "run").update([State.RUNNING], "all are ready")
-        until(session, lambda: reader.state is State.RUNNING)
+        until(lambda: reader.state is State.RUNNING, partial(session.wait, 0.01))
         assert not reader.run_has_ended()
-    until(session, reader.clock_has_gone)
+    until(reader.clock_has_gone, partial(session.wait, 0.01))
     assert reader.run_has_ended()
 
 
@@ -106,12 +100,12 @@ def test_a_silent_participant_publishes_no_state(session: Session) -> None:
     )
     topic = ParticipantStateTopic(session, "a", "it has seen too much")
     topic.enter(State.RUNNING, "now")
-    until(session, lambda: bool(states))
+    until(lambda: bool(states), partial(session.wait, 0.01))
     topic.silent = True
     topic.enter(State.ABORTING, "was asked to end")
     topic.silent = False
     topic.enter(State.SHUT_DOWN, "later")
-    until(session, lambda: len(states) > 1)
+    until(lambda: len(states) > 1, partial(session.wait, 0.01))
     assert states == [
         ParticipantState("a", int(State.RUNNING), "now", "it has seen too much"),
         ParticipantState("a", int(State.SHUT_DOWN), "later", "it has seen too much"),

@@ -8,12 +8,12 @@ import subprocess
 import sys
 
 import pytest
+from support.patience import HANG_S
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 #: Guards against hanging only.
-HANG_S = 120.0
 #: What the middleware does then: it waits for itself, with Python's lock held.
 PROCESS = """
 import ctypes, sys

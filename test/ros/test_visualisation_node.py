@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import HANG_S, until
 
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.records import (
@@ -36,7 +36,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -77,11 +76,11 @@ class Probe:
         return lambda stamp, value: publisher.publish(codec.encode(stamp, 0, value))
 
     def until(self, condition: Callable[[], Any], act: Callable[[], None] = lambda: None) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < end, f"not seen: {condition}; got {self.received}"
+        def meanwhile() -> None:
             act()
             self.executor.spin_once(timeout_sec=0.05)
+
+        until(condition, meanwhile, lambda: self.received)
 
     def close(self) -> None:
         self.executor.shutdown()
@@ -99,7 +98,7 @@ def probe(ros_domain: int) -> Iterator[Probe]:
 def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> str:
     process.send_signal(number)
     try:
-        _, errors = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=HANG_S)
     finally:
         process.kill()
     return errors
@@ -228,7 +227,7 @@ def test_a_wrong_parameter_ends_with_one_line(
     environment: dict[str, str], parameter: str, complaint: str
 ) -> None:
     process = start(environment, parameter)
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 2
     assert errors.startswith("visualisation: ")
     assert complaint in errors

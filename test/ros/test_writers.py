@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from support import patience
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
-from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
-from ros2_cosim.kernel.membership import Presence  # noqa: E402
-from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.session import Session  # noqa: E402
-from ros2_cosim.ros.short_forms import short_horizon  # noqa: E402
-from ros2_cosim.ros.writers import Writer, data_qos  # noqa: E402
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.kernel.membership import Presence
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.short_forms import short_horizon
+from ros2_cosim.ros.writers import Writer, data_qos
 
 RUN = "this run"
 CODEC = CATALOGUE.codec(topics.HORIZON_TYPE)
@@ -52,11 +52,7 @@ def sessions(ros_domain: int) -> Iterator[tuple[Session, Session]]:
 
 
 def until(sessions: tuple[Session, ...], condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30.0
-    while not condition():
-        assert time.monotonic() < deadline
-        for session in sessions:
-            session.wait(0.01)
+    patience.until(condition, lambda: [session.wait(0.01) for session in sessions])
 
 
 def test_a_later_onlooker_gets_the_newest_horizon_and_all_that_follow(

@@ -12,13 +12,12 @@ import sys
 
 import pytest
 import typer
+from support.patience import HANG_S
 
 from ros2_cosim.cli.console import GuardedStream, clear_errors
 from ros2_cosim.kernel.errors import Cancelled, RunError
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-#: Guards against hanging only.
-HANG_S = 60.0
 
 
 @pytest.mark.parametrize(

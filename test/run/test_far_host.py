@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.control_scenarios import chain
+from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim import __version__
@@ -28,7 +29,6 @@ from ros2_cosim.run.starter_channel import CHANNEL, AnyMessage, Failed, StarterC
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
 
-HANG_S = 60.0
 Told = Callable[[], list[str]]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import pytest
+from support.patience import HANG_S
 
 from ros2_cosim.run import far_link
 from ros2_cosim.run.far_link import (
@@ -24,7 +25,6 @@ from ros2_cosim.run.far_link import (
     greet,
 )
 
-HANG_S = 60.0
 Found = TypeVar("Found")
 
 
@@ -62,7 +62,7 @@ def beside(work: Callable[[], Found]) -> Callable[[], Found]:
     def run() -> None:
         try:
             found.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised where it is awaited
+        except BaseException as error:  # raised where it is awaited
             found.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import typer
+from support.patience import HANG_S
 
 from ros2_cosim import __version__
 from ros2_cosim.cli.join import join as join_command
@@ -35,7 +36,6 @@ from ros2_cosim.run.far_part import connect, join
 from ros2_cosim.run.far_plan import digest_of
 from ros2_cosim.run.starter_channel import CHANNEL, EarlyLeave
 
-HANG_S = 60.0
 #: Prints its arguments and waits for its end; with "leave" it tells that a participant has left.
 PROGRAM = """
 import sys, time

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from fmpy.validation import validate_fmu
 from run.test_external import ECHO_SCENARIO, PLATOON, SEAM, SHORT
+from support.patience import until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -257,10 +257,7 @@ def test_an_importer_that_is_killed_leaves_no_process(echo: Path, tmp_path: Path
         check=False,
     )
     process = int(done.stdout)
-    limit = time.monotonic() + 60
-    while Path(f"/proc/{process}").exists() and time.monotonic() < limit:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{process}").exists()
+    until(lambda: not Path(f"/proc/{process}").exists())
 
 
 def test_the_command_writes_the_fmu_or_says_why_not(

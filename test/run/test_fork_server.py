@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim.interfaces.processes import adopts_orphans
@@ -19,7 +20,6 @@ from ros2_cosim.run.fork_server import AdoptedProcess, ForkServer
 from ros2_cosim.sockets.inherited import hold
 
 #: Guards against hanging only.
-HANG_S = 60.0
 PROGRAM = """
 import os, signal, sys, threading, time
 

@@ -7,15 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from support.patience import HANG_S, until
 from support.processes import marked_processes
 
 from ros2_cosim.run import _guard
 
 #: Guards against hanging only.
-HANG_S = 60.0
 #: A starter with processes that do not end by themselves: one is deaf, one has a child in a session
 #: of its own, as foreign nodes have; one is frozen.
 STARTER = """
@@ -69,10 +68,7 @@ def test_a_killed_starter_leaves_nothing() -> None:
     with start(mark) as starter:
         assert len(left(mark)) == 4
         starter.kill()
-    began = time.monotonic()
-    while left(mark):
-        assert time.monotonic() - began < HANG_S, left(mark)
-        time.sleep(0.05)
+    until(lambda: not left(mark), so_far=lambda: left(mark))
 
 
 @pytest.mark.usefixtures("nothing_left")

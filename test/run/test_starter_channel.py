@@ -8,11 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S, until
 
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.starter_channel import (
@@ -27,8 +27,6 @@ from ros2_cosim.run.starter_channel import (
     StarterChannel,
 )
 
-HANG_S = 30.0
-
 
 class Heard:
     """What a channel hands on."""
@@ -42,10 +40,7 @@ class Heard:
         )
 
     def until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + HANG_S
-        while not condition():
-            assert time.monotonic() < deadline, (self.messages, self.refused)
-            time.sleep(0.005)
+        until(condition, so_far=lambda: (self.messages, self.refused))
 
 
 @pytest.fixture
@@ -88,10 +83,7 @@ def test_losses_reach_all_also_those_that_come_later(channel: StarterChannel) ->
     late = Starter("late")
     expected = {"x": "fell over", "y": "was killed"}
     for starter in (early, late):
-        deadline = time.monotonic() + HANG_S
-        while starter.early_leaves != expected:
-            assert time.monotonic() < deadline, starter.early_leaves
-            time.sleep(0.005)
+        until(lambda: starter.early_leaves == expected, so_far=lambda: starter.early_leaves)  # noqa: B023
     assert channel.early_leaves == expected
 
 

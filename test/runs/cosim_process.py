@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from support.isolation import without_dds_settings
+from support.patience import HANG_S, until
 from support.processes import kill, marked_processes
 
 from ros2_cosim.interfaces.namespaces import process_name_of
@@ -27,8 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"
 HIGHWAY = ROOT / "config" / "highway.xodr"
 
-#: Guards against hanging only; nothing is said about how long a run takes.
-HANG_S = 240.0
 #: Every process of a run inherits this variable.
 MARK = "ROS2_COSIM_RUN_MARK"
 
@@ -139,13 +138,14 @@ class Running:
     def wait_until_recorded(self, output: Path) -> None:
         """Wait until the bag holds data of the running simulation."""
         bag = output / "bag" / "bag_0.mcap"
-        deadline = time.monotonic() + HANG_S
-        # The declarations at the begin of the file are far smaller.
-        while not bag.exists() or bag.stat().st_size < 200_000:
+
+        def meanwhile() -> None:
             if self._process.poll() is not None:
                 raise AssertionError(f"ended before anything was recorded: {self.result()}")
-            assert time.monotonic() < deadline, "nothing was recorded"
             time.sleep(0.02)
+
+        # The declarations at the begin of the file are far smaller.
+        until(lambda: bag.exists() and bag.stat().st_size >= 200_000, meanwhile)
 
     def children(self) -> dict[str, int]:
         """Process ids of the run's processes by their names in the plan."""

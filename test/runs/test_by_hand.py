@@ -10,8 +10,9 @@ from subprocess import Popen
 
 import pytest
 import yaml
-from runs.cosim_process import HANG_S, Running, left_processes, user_environment
+from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
+from support.patience import HANG_S
 
 from ros2_cosim.run.dds import loopback_environment
 from ros2_cosim.run.output_directory import OutputDirectory

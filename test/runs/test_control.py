@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, Running, left_processes, user_environment
+from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import write_chain
 from support.controlled_run import Controlled
+from support.patience import HANG_S, until
 
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.bringup import RunRequest, bring_up
@@ -188,9 +189,7 @@ def test_a_reset_begins_a_paused_run_anew(reference: str, tmp_path: Path) -> Non
             assert run.control("until", "1s") == "paused at 1s"
             before = running.children()
             assert run.control("reset") == "reset accepted"
-            deadline = time.monotonic() + HANG_S
-            while run.command("control", "status").stdout.strip() != "paused at 0s":
-                assert time.monotonic() < deadline
+            until(lambda: run.command("control", "status").stdout.strip() == "paused at 0s")
             assert running.children() == before
             run.end("resume")
             result = running.result()

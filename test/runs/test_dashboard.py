@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_environment
+from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support.controlled_run import Controlled
+from support.patience import HANG_S, until
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -24,17 +25,17 @@ from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.scenario.changes import recorded_changes
+from ros2_cosim.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.web.dashboard import (  # noqa: E402
+from ros2_cosim.web.dashboard import (
     RequestedControl,
     footprints,
     shown_ports,
 )
-from ros2_cosim.web.records_view import RecordsView  # noqa: E402
+from ros2_cosim.web.records_view import RecordsView
 
 
 class Page:
@@ -82,11 +83,7 @@ class Page:
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first picture that meets a condition."""
-        deadline = time.monotonic() + HANG_S
-        while not condition(picture := self.ask()):
-            assert time.monotonic() < deadline, picture
-            time.sleep(0.05)
-        return picture
+        return until(lambda: p if condition(p := self.ask()) else {}, so_far=self.ask)
 
 
 @pytest.mark.parametrize("shape", ["ros", "composed"])
@@ -148,10 +145,7 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(shape: str, tmp_pat
             page.until(lambda p: p["run"]["time_s"] >= 1.0 and p["run"]["state"] == "paused")
             assert page.changes({"set": path, "to": 1.5})[path] == 1.5
             assert page.changes()[other] == 0.8
-            deadline = time.monotonic() + HANG_S
-            while len(recorded_changes(output)) < 2:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            until(lambda: len(recorded_changes(output)) == 2)
             run.end("resume")
             result = running.result()
         assert result.code == 3, result

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.dcp_models import Sine, running, sine_description
 from support.far_host import FAR, joined_namespace
+from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
@@ -94,7 +95,7 @@ def test_a_master_has_slaves_here_and_on_another_host_over_udp(
     try:
         assert far.stdout is not None
         assert f"{FAR}:9000" in (line := far.stdout.readline()), line + far.stdout.read()
-        with running(Sine(), description) as near, Master(timeout_s=30) as master:
+        with running(Sine(), description) as near, Master(timeout_s=HANG_S) as master:
             master.add_slave(description, port=near.port, name="near", transport=udp)
             master.add_slave(description, FAR, 9000, name="far", transport=udp)
             master.connect("near.y", "far.a")

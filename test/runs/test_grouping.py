@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from runs.cosim_process import (
-    HANG_S,
     ROOT,
     Running,
     cosim,
@@ -20,6 +19,7 @@ from runs.cosim_process import (
 )
 from support.grouped_models import grouped_chain
 from support.held_runs import reference
+from support.patience import HANG_S
 
 from ros2_cosim.record.summary import read_summary
 

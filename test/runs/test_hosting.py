@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
-from runs.cosim_process import HANG_S, ROOT, Running, cosim, left_processes, user_environment
+from runs.cosim_process import ROOT, Running, cosim, left_processes, user_environment
 from support.control_scenarios import chain
 from support.held_runs import Direction, participant, reference, run_directed, scenario
+from support.patience import HANG_S
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.run import processes

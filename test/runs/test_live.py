@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_environment
+from runs.cosim_process import PLATOON, Running, left_processes, user_environment
+from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim.record.bag_reader import read_bag
@@ -22,7 +23,7 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("foxglove", reason="the extra live is not installed")
 pytest.importorskip("tornado", reason="the extra sweep is not installed")
 
-from support.foxglove_viewer import Viewer  # noqa: E402
+from support.foxglove_viewer import Viewer
 
 
 def viewer_at(port: int, running: Running) -> Viewer:

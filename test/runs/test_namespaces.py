@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, ROOT, Running, cosim, left_processes, user_environment
+from runs.cosim_process import ROOT, Running, cosim, left_processes, user_environment
 from support.control_scenarios import write_chain
 from support.controlled_run import Controlled
+from support.patience import HANG_S
 
 from ros2_cosim.run.dds import loopback_environment
 from ros2_cosim.run.inproc import run_inproc

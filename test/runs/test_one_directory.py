@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.cosim_process import HANG_S, Running, cosim, left_processes, user_environment
+from runs.cosim_process import Running, cosim, left_processes, user_environment
 from support.control_scenarios import chain
+from support.patience import until
 from support.waiting_models import MODEL, waiting_file
 
 from ros2_cosim.record.bag_reader import is_complete, read_bag
@@ -56,10 +57,10 @@ def test_one_of_two_is_refused(tmp_path: Path, first: str, second: str) -> None:
             Running(environment, file, "--out", output, "--shape", first) as one,
             Running(environment, file, "--out", output, "--shape", second) as other,
         ):
-            deadline = time.monotonic() + HANG_S
-            while not (one.has_ended or other.has_ended):
-                assert time.monotonic() < deadline, "both runs write into one directory"
-                time.sleep(0.02)
+            until(
+                lambda: one.has_ended or other.has_ended,
+                so_far=lambda: "both runs write into one directory",
+            )
             refused, going = (one, other) if one.has_ended else (other, one)
             error = refused.result()
             go.touch()

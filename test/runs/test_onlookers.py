@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -16,8 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from runs.cosim_process import HANG_S, Running, left_processes, user_environment
+from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
+from support.patience import HANG_S, until
 
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.summary import read_summary
@@ -82,10 +82,8 @@ def test_one_that_comes_during_a_pause_hears_all_and_one_that_stands_stops_nothi
     file.write_text(yaml.safe_dump(chain("2s"), sort_keys=False))
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, file, "--paused", "--out", out) as running:
-            deadline = time.monotonic() + HANG_S
-            while not (out / "fastdds.xml").exists():
-                assert time.monotonic() < deadline and not running.has_ended
-                time.sleep(0.05)
+            until(lambda: (out / "fastdds.xml").exists() or running.has_ended)
+            assert not running.has_ended
             joining = {**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
             joining["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(out / "fastdds.xml")
             with listener(joining) as eager, listener(joining) as frozen:

@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 import yaml
-from runs.cosim_process import HANG_S, Result, Running, left_processes, user_environment
+from runs.cosim_process import Result, Running, left_processes, user_environment
 from support.control_scenarios import chain
+from support.patience import HANG_S, until
 
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.ros import topics
@@ -103,10 +103,8 @@ def run_with_stranger(
         environment = {**environment, "COSIM_RUN_SECRET": secret}
     arguments = ("--paused", "--out", out, "--transport", transport)
     with Running(environment, file, *arguments) as running:
-        deadline = time.monotonic() + HANG_S
-        while not (out / "fastdds.xml").exists():
-            assert time.monotonic() < deadline and not running.has_ended
-            time.sleep(0.05)
+        until(lambda: (out / "fastdds.xml").exists() or running.has_ended)
+        assert not running.has_ended
         joining = {**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
         joining["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(out / "fastdds.xml")
         with subprocess.Popen(

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, ROOT, cosim, user_environment
+from runs.cosim_process import ROOT, cosim, user_environment
+from support.patience import HANG_S
 
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.summary import read_summary

@@ -6,16 +6,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
 import pytest
-from runs.cosim_process import HANG_S, Running, left_processes, user_environment
+from runs.cosim_process import Running, left_processes, user_environment
 from support.controlled_run import Controlled
 from support.held_runs import participant, reference, scenario
+from support.patience import until
 
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.processes import command_of
@@ -39,10 +39,7 @@ def kill(running: Running, name: str) -> None:
     """Kill a process of the run and wait until its starter has noticed."""
     pid = running.children()[name]
     os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + HANG_S
-    while name in running.children():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: name not in running.children())
 
 
 def test_a_spared_participant_may_be_killed(tmp_path: Path) -> None:

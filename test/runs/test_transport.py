@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from runs.cosim_process import ROOT, user_environment
+from support.patience import HANG_S
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.record.summary import read_summary
@@ -26,7 +27,6 @@ from ros2_cosim.scenario.schema import make_scenario, save_scenario
 TYPE = "ros2_cosim/msg/ControlCommand"
 MIXER = "support.graph_scenarios:make_mixer"
 HIT = 20
-HANG_S = 120.0
 
 
 def participant(inputs: dict[str, object], schedule: str, **timing: object) -> dict[str, object]:

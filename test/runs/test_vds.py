@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, ROOT, Running, left_processes, user_environment
+from runs.cosim_process import ROOT, Running, left_processes, user_environment
+from support.patience import HANG_S
 from support.ports import free_port
 from support.vds_models import loop
 

@@ -27,14 +27,9 @@ from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.changes import (
-    MAX_BY_HAND,
-    ChangesByHand,
-    ChangesTaken,
-    messages_of,
-    settings_of,
-    with_changes,
-)
+from ros2_cosim.scenario.changes import MAX_BY_HAND
+from ros2_cosim.scenario.changes_by_hand import ChangesByHand, messages_of, settings_of
+from ros2_cosim.scenario.changing import ChangesTaken, with_changes
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import ChangeSettings, load_scenario
 from ros2_cosim.scenario.system import build_graph

@@ -16,8 +16,9 @@ from ros2_cosim.kernel.loading import data_only
 from ros2_cosim.run.far_host import part_command
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.grouping import grouped
+from ros2_cosim.scenario.held_ports import hold_ports
 from ros2_cosim.scenario.host_settings import HostSettings
-from ros2_cosim.scenario.plan import Process, RunOptions, hold_ports, make_plan
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"

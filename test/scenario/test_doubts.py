@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.check import MANY_PERIODS, check_scenario, doubts
-from ros2_cosim.scenario.plan import SHORT_PERIOD_NS
+from ros2_cosim.scenario.check import MANY_PERIODS, SHORT_PERIOD_NS, check_scenario, doubts
 from ros2_cosim.scenario.schema import make_scenario
 
 NOTE = (

@@ -18,7 +18,7 @@ from ros2_cosim.scenario.system import build_graph
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from speed_platoon import long_platoon  # noqa: E402
+from speed_platoon import long_platoon
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from support.ports import free_port
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.plan import RunOptions, hold_ports, make_plan, resolve_ports
+from ros2_cosim.scenario.held_ports import hold_ports, resolve_ports
+from ros2_cosim.scenario.plan import RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.scenario.server_ports import server_ports
 from ros2_cosim.sockets.inherited import close_all

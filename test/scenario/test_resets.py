@@ -19,7 +19,8 @@ from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.changes import ChangesByHand, ChangesTaken
+from ros2_cosim.scenario.changes_by_hand import ChangesByHand
+from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario, load_scenario, make_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters

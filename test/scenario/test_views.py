@@ -13,8 +13,9 @@ from support.sensor_scenario import sensor_scenario
 
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.ros.node_parameters import DRAWING
-from ros2_cosim.scenario.plan import drawing, drawn_vehicles, undrawable, with_declared_outputs
+from ros2_cosim.scenario.drawing import drawing, drawn_vehicles, undrawable
 from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.scenario.system import with_declared_outputs
 from ros2_cosim.scenario.views import (
     FOXGLOVE_LAYOUT,
     MARKER_TOPICS,

@@ -214,7 +214,7 @@ def _check_mutations(count: int, seed: int, tmp_path: Path, runs: int) -> None:
         except ConfigurationError as error:
             assert "\n" not in str(error), told
             continue
-        except Exception as error:  # noqa: BLE001 - the place is told
+        except Exception as error:  # the place is told
             pytest.fail(f"{told}: {type(error).__name__}: {error}")
         accepted.append((wrong, told))
     assert accepted
@@ -224,7 +224,7 @@ def _check_mutations(count: int, seed: int, tmp_path: Path, runs: int) -> None:
         output.mkdir()
         try:
             run_inproc(make_scenario(wrong, "mutated"), output, record=False)
-        except Exception as error:  # noqa: BLE001 - the edit is told
+        except Exception as error:  # the edit is told
             pytest.fail(f"accepted, but fails: {told}: {type(error).__name__}: {error}")
 
 

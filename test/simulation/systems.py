@@ -212,7 +212,7 @@ class System:
         specs = self._fixed.participants.values()
         return not any(s.is_late or s.leave_ns < 2**62 for s in specs)
 
-    def reference(self, end: int | None = None, entered: Mapping[str, int] = {}) -> Reference:  # noqa: B006
+    def reference(self, end: int | None = None, entered: Mapping[str, int] = {}) -> Reference:
         """What has to come out.
 
         :param end: where the run was ended from outside [ns]; None: it was not

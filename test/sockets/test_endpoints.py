@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from support.patience import HANG_S
 
 from ros2_cosim.sockets.endpoints import (
     READ_SIZE,
@@ -28,7 +29,7 @@ def reactor() -> Iterator[Reactor]:
 
 
 def soon() -> int:
-    return time.monotonic_ns() + 5_000_000_000
+    return time.monotonic_ns() + int(HANG_S * 1e9)
 
 
 class Echo:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from support.patience import HANG_S
 
 from ros2_cosim.sockets.reactor import Reactor, Waker
 
@@ -31,7 +32,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def soon() -> int:
-    return time.monotonic_ns() + 5_000 * MS
+    return time.monotonic_ns() + int(HANG_S * 1000) * MS
 
 
 def test_a_readable_socket_is_called_until_it_is_read_empty(reactor, pair):
@@ -211,9 +212,7 @@ def test_stop_before_run_is_kept(reactor):
 def test_a_wake_before_the_wait_is_not_lost_and_does_not_last(reactor):
     for _ in range(100_000):  # more than the socket's buffer holds
         reactor.wake()
-    began = time.monotonic_ns()
-    reactor.turn(began + 2_000 * MS)
-    assert time.monotonic_ns() - began < 1_000 * MS
+    assert reactor.turn()  # without a limit: it would hang
     while reactor.turn(0):
         pass
     assert not reactor.turn(time.monotonic_ns() + MS)

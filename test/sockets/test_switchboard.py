@@ -10,14 +10,13 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from support.patience import HANG_S
 
 from ros2_cosim.sockets import switchboard
 from ros2_cosim.sockets.peers import PeerProcess
 from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
 
 SECRET = "of this run"
-#: Guards against hanging only.
-HANG_S = 60.0
 
 
 @pytest.fixture

@@ -12,11 +12,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.isolation import drop_dds_settings
+from support.patience import until
 
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.interfaces.namespaces import node_name_of
@@ -156,24 +158,34 @@ def test_resumed_study_does_what_is_missing(environment: dict[str, str], tmp_pat
     assert json.loads((output / "study.json").read_text())["complete"] is True
 
 
-def test_interrupted_study_keeps_what_is_finished(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    output = tmp_path / "study"
+def study_of_two(environment: dict[str, str], output: Path) -> subprocess.Popen[str]:
+    """A study whose first two runs are under way at a time."""
     arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
-    with subprocess.Popen(
+    return subprocess.Popen(
         command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as process:
-        deadline = time.monotonic() + HANG_S
+    )
+
+
+def goes_on(process: subprocess.Popen[str]) -> None:
+    """Wait a moment for a program that has not ended."""
+    assert process.poll() is None, process.communicate()
+    time.sleep(0.05)
+
+
+def test_interrupted_study_keeps_what_is_finished(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "study"
+    with study_of_two(environment, output) as process:
         # Two runs are under way, each in a ROS domain of its own.
-        while not all((output / "runs" / f"{m}-0.01/scenario.json").exists() for m in MODES):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, "no two runs were started side by side"
-            time.sleep(0.05)
+        until(
+            lambda: all((output / "runs" / f"{m}-0.01/scenario.json").exists() for m in MODES),
+            partial(goes_on, process),
+        )
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
@@ -189,19 +201,10 @@ def test_failing_run_ends_the_study_and_is_named(
 ) -> None:
     """A participant of one of two runs under way is killed."""
     output = tmp_path / "study"
-    arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
-    with subprocess.Popen(
-        command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        deadline = time.monotonic() + HANG_S
-        while not (victim := process_of(output / "runs" / "hde-0.01", "driving")):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, "the second run was not started"
-            time.sleep(0.05)
+    with study_of_two(environment, output) as process:
+        victim = until(
+            lambda: process_of(output / "runs" / "hde-0.01", "driving"), partial(goes_on, process)
+        )
         os.kill(victim, signal.SIGKILL)
         _, stderr = process.communicate(timeout=HANG_S)
     assert process.returncode == 1

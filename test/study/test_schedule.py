@@ -13,6 +13,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.patience import HANG_S
 
 from ros2_cosim.kernel.errors import Cancelled
 from ros2_cosim.study.schedule import (
@@ -24,9 +25,6 @@ from ros2_cosim.study.schedule import (
     next_job,
     run_jobs,
 )
-
-#: Longer than anything takes here, so that only a hang reaches it.
-HANG_S = 60.0
 
 
 def job(

@@ -15,12 +15,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-#: Guards against a browser that hangs; far more than a busy machine needs.
-PATIENCE_S = 120.0
+import pytest
+from support.patience import HANG_S
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # The pipe has to have the numbers 3 and 4 in the browser.
 _LAUNCHER = """
@@ -36,11 +38,6 @@ os.execv(command[0], command)
 
 class BrowserError(Exception):
     """The browser ended, or did not answer."""
-
-
-def find_browser() -> str | None:
-    """Path of a Chromium, or None."""
-    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
 class EvaluationError(BrowserError):
@@ -114,6 +111,12 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[scheme])
         self._call("Page.navigate", url=url)
 
+    def leave(self) -> None:
+        """Leave the page; what it complains about from now on is that of the next one."""
+        self.open("about:blank")
+        self.wait_for("location.href === 'about:blank'")
+        self.complaints.clear()
+
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""
         answer = self._call(
@@ -125,7 +128,7 @@ class Browser:
 
     def wait_for(self, expression: str) -> Any:
         """The value of an expression as soon as it is true."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + HANG_S
         while True:
             try:
                 value = self.evaluate(expression)
@@ -170,7 +173,7 @@ class Browser:
             os.write(self._write, json.dumps(message).encode() + b"\0")
         except BrokenPipeError:
             raise BrowserError(f"{method}: the browser has ended") from None
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + HANG_S
         while True:
             answer = self._receive(until)
             if answer.get("id") == self._number:
@@ -201,3 +204,26 @@ class Browser:
         text, _, self._buffer = self._buffer.partition(b"\0")
         found: dict[str, Any] = json.loads(text)
         return found
+
+
+@pytest.fixture(scope="module")
+def started_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for the tests of one file."""
+    program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("there is no Chromium to show it")
+    profile = tmp_path_factory.mktemp("browser") / "profile"
+    profile.mkdir()
+    try:
+        made = Browser(program, profile)
+    except BrowserError as error:
+        pytest.skip(f"Chromium does not start here: {error}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def browser(started_browser: Browser) -> Browser:
+    """A browser that shows nothing and has complained about nothing."""
+    started_browser.leave()
+    return started_browser

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 
-from runs.cosim_process import HANG_S, Result, Running
+from runs.cosim_process import Result, Running
+from support.patience import HANG_S, until
 
 from ros2_cosim.run.domain_lock import active_runs, own_domain
 
@@ -49,18 +50,16 @@ class Controlled:
 
     def wait_for_run(self) -> None:
         """Wait until the run, which begins paused, stands at time 0."""
-        deadline = time.monotonic() + HANG_S
+
+        def meanwhile() -> None:
+            if self._running is not None:
+                assert not self._running.has_ended, self._running.result()
+            time.sleep(0.05)
+
+        def status() -> str:
+            return self.command("control", "status", *self._which).stdout.strip()
+
         # A command costs as much as the start of a run, which it would hold up.
         domain = own_domain(self._environment)
-        while not any(run.domain == domain for run in active_runs()):
-            self._check(deadline, "no run")
-            time.sleep(0.05)
-        while (
-            found := self.command("control", "status", *self._which)
-        ).stdout.strip() != "paused at 0s":
-            self._check(deadline, found)
-
-    def _check(self, deadline: float, found: object) -> None:
-        if self._running is not None:
-            assert not self._running.has_ended, self._running.result()
-        assert time.monotonic() < deadline, found
+        until(lambda: any(run.domain == domain for run in active_runs()), meanwhile)
+        until(lambda: status() == "paused at 0s", meanwhile, status)

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from support.patience import HANG_S
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 PROTOCOL = "foxglove.sdk.v1"
-#: Guards against hanging only.
-HANG_S = 240.0
 
 
 class Viewer:

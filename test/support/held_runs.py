@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.cosim_process import user_environment
+from support.patience import HANG_S
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.record.summary import Summary, read_summary
@@ -20,8 +21,6 @@ from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import make_scenario, save_scenario
 
 TYPE = "ros2_cosim/msg/ControlCommand"
-#: Guards against hanging only.
-HANG_S = 200.0
 
 
 def participant(

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.patience import HANG_S, until
+
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.run.launch_request import LaunchRequest, launch_arguments, prepare_launch
 from ros2_cosim.run.processes import command_of
 from ros2_cosim.run.starter_channel import Progress
-
-_LIMIT_S = 120
 
 
 class Launched:
@@ -46,15 +46,15 @@ class Launched:
         self.times.append(progress.time_ns)
 
     def wait_until_it_runs(self) -> None:
-        deadline = time.monotonic() + _LIMIT_S
-        while max(self.times, default=0) == 0:
+        def meanwhile() -> None:
             failed = [name for name, p in self.processes.items() if p.poll()]
             assert not failed, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.02)
 
+        until(lambda: max(self.times, default=0) > 0, meanwhile, self.log.read_text)
+
     def codes(self) -> dict[str, int]:
-        return {name: p.wait(_LIMIT_S) for name, p in self.processes.items()}
+        return {name: p.wait(HANG_S) for name, p in self.processes.items()}
 
     def close(self) -> None:
         for process in self.processes.values():

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from runs.cosim_process import HANG_S
+from support.patience import until
 
 if TYPE_CHECKING:
     from ros2_cosim.ros.session import Session
@@ -20,10 +19,7 @@ class Onlooker:
         self._session = session
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + HANG_S
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain: {what}"
-            self._session.wait(0.05)
+        until(condition, lambda: self._session.wait(0.05), lambda: f"waited in vain: {what}")
 
     def call(self, kind: Any, name: str, request: Any) -> Any:
         client = self._session.node.create_client(kind, name)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from support.engine_network import EngineNetwork
+from support.patience import until
 
 from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -112,10 +113,7 @@ class StepSystem:
 
     def until_sent(self, number: int) -> None:
         """Wait, in another thread, until so many messages have left."""
-        limit = time.monotonic() + 60
-        while len(self.sent) < number:
-            assert time.monotonic() < limit
-            time.sleep(0.0005)
+        until(lambda: len(self.sent) >= number, partial(time.sleep, 0.0005))
 
     def run(self, until: int) -> SequentialScheduler:
         """Run by the sequential reference, with the whole lifecycle around it."""

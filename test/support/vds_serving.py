@@ -6,17 +6,17 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from support.patience import HANG_S
 
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 
-PATIENCE_S = 60.0
 JSON = {"Content-Type": "application/json"}
 #: Paused runs do not depend on the machine; these vehicles move when they are told to.
 NO_WATCHDOG = FreeRunSettings(command_timeout_ns=0)
@@ -31,7 +31,7 @@ def served(server: VdsServer) -> Iterator[VdsServer]:
         yield server
     finally:
         server.stop()
-        thread.join(PATIENCE_S)
+        thread.join(HANG_S)
         server.close()
         assert not thread.is_alive()
 
@@ -58,20 +58,12 @@ def data_port(
         yield server
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something."""
-    limit = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.002)
-
-
 class Client:
     """Asks a data port, over one connection."""
 
     def __init__(self, port: DataPort, **headers: str) -> None:
         self.headers = headers
-        self.connection = http.client.HTTPConnection("127.0.0.1", port.port, timeout=PATIENCE_S)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port.port, timeout=HANG_S)
 
     def ask(
         self, method: str, path: str, body: object = None, **headers: str

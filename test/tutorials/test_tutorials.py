@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tutorial import ROOT, Tutorial  # noqa: E402
+from tutorial import ROOT, Tutorial
 
-from ros2_cosim.interfaces.simulator import Simulator  # noqa: E402
-from ros2_cosim.run.launch_request import launch_arguments  # noqa: E402
+from ros2_cosim.interfaces.simulator import Simulator
+from ros2_cosim.run.launch_request import launch_arguments
 
 NAMES = sorted(path.name for path in (ROOT / "docs" / "tutorials").glob("*.md"))
 needs_ros = pytest.mark.skipif(

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.browser import Browser, BrowserError, find_browser
+from support.browser import Browser
 from support.vds_serving import data_port
 
 from ros2_cosim.vds.controllable import ControlStatus
@@ -16,38 +15,9 @@ from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
 from ros2_cosim.vds.server import VdsServer
 
-PROGRAM = find_browser()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    profile = tmp_path_factory.mktemp("browser") / "profile"
-    profile.mkdir()
-    try:
-        made = Browser(str(PROGRAM), profile)
-    except BrowserError as error:
-        pytest.skip(f"Chromium does not start here: {error}")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VdsServer]:
-    with data_port() as made:
-        yield made
-
-
-def leave(browser: Browser) -> None:
-    """Leave the page; what it complains about from now on is that of the next one."""
-    browser.open("about:blank")
-    browser.wait_for("location.href === 'about:blank'")
-    browser.complaints.clear()
-
 
 def opened(browser: Browser, server: VdsServer, **options: object) -> None:
     assert server.data_port is not None
-    leave(browser)
     browser.open(server.data_port.url, **options)  # type: ignore[arg-type]
     browser.wait_for("document.body?.dataset.steps !== undefined")
 
@@ -144,7 +114,6 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
     run = Hostile()
     port = DataPort(DataPortApi(run.name, run, run))
     port.start()
-    leave(browser)
     browser.open(port.url)
     browser.wait_for("document.querySelectorAll('tbody tr').length")
     assert text(browser, "#name") == run.name

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.patience import HANG_S, until
 from support.vds_peer import HandClock
-from support.vds_serving import PATIENCE_S, Client, data_port, until
+from support.vds_serving import Client
 
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.vds.data_port.http_server import MAX_BODY
@@ -20,20 +20,6 @@ from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Targe
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.server import VdsServer
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VdsServer]:
-    with data_port() as made:
-        yield made
-
-
-@pytest.fixture
-def client(server: VdsServer) -> Iterator[Client]:
-    assert server.data_port is not None
-    made = Client(server.data_port)
-    yield made
-    made.close()
 
 
 def test_command_in_state_out(server: VdsServer, client: Client) -> None:
@@ -153,7 +139,7 @@ def test_telemetry_fans_out(server: VdsServer, client: Client) -> None:
     receivers = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
     for receiver in receivers:
         receiver.bind(("127.0.0.1", 0))
-        receiver.settimeout(PATIENCE_S)
+        receiver.settimeout(HANG_S)
     targets = [{"ip": "127.0.0.1", "port": r.getsockname()[1]} for r in receivers]
     for vehicle, chosen, command in (("rear", targets[:2], True), ("front", targets[2:], False)):
         request = {"vehicle": vehicle, "targets": chosen, "command": command}

@@ -6,10 +6,10 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
-from support.vds_serving import PATIENCE_S, Client, data_port, until
+from support.patience import HANG_S, until
+from support.vds_serving import Client, data_port
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.data_port import http_server
@@ -17,24 +17,10 @@ from ros2_cosim.vds.data_port.http_server import MAX_BODY, MAX_CONNECTIONS
 from ros2_cosim.vds.server import VdsServer
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[VdsServer]:
-    with data_port() as made:
-        yield made
-
-
-@pytest.fixture
-def client(server: VdsServer) -> Iterator[Client]:
-    assert server.data_port is not None
-    made = Client(server.data_port)
-    yield made
-    made.close()
-
-
 def raw(server: VdsServer, request: bytes) -> bytes:
     """Everything that is answered to a request, until the connection is closed."""
     assert server.data_port is not None
-    with socket.create_connection(("127.0.0.1", server.data_port.port), PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", server.data_port.port), HANG_S) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         received = b""
@@ -94,12 +80,12 @@ def test_a_new_connection_takes_the_place_of_the_one_that_has_done_nothing_for_l
         address = ("127.0.0.1", made.data_port.port)
         ask = b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
         # They drip: each has begun a request that it does not complete.
-        held = [socket.create_connection(address, PATIENCE_S) for _ in range(MAX_CONNECTIONS)]
+        held = [socket.create_connection(address, HANG_S) for _ in range(MAX_CONNECTIONS)]
         for connection in held:
             connection.sendall(ask + ask[:20])
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         for connection in held[:3]:
-            extra = socket.create_connection(address, PATIENCE_S)
+            extra = socket.create_connection(address, HANG_S)
             extra.sendall(ask)
             assert extra.recv(65536).startswith(b"HTTP/1.1 200")
             assert connection.recv(10) == b""
@@ -116,11 +102,11 @@ def test_a_connection_that_drips_is_closed(monkeypatch: pytest.MonkeyPatch) -> N
     with data_port() as made:
         assert made.data_port is not None
         address = ("127.0.0.1", made.data_port.port)
-        with socket.create_connection(address, PATIENCE_S) as dripping:
+        with socket.create_connection(address, HANG_S) as dripping:
             dripping.settimeout(0.02)
             began = time.monotonic()
             while True:
-                assert time.monotonic() - began < PATIENCE_S, "it holds the connection"
+                assert time.monotonic() - began < HANG_S, "it holds the connection"
                 try:
                     dripping.sendall(b"G")
                     if dripping.recv(10) == b"":
@@ -188,7 +174,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 def test_closing_ends_all_threads() -> None:
     with data_port() as made:
         assert made.data_port is not None
-        idle = socket.create_connection(("127.0.0.1", made.data_port.port), PATIENCE_S)
+        idle = socket.create_connection(("127.0.0.1", made.data_port.port), HANG_S)
         client = Client(made.data_port)
         client.ask("GET", "/api/health")
     assert idle.recv(10) == b""

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 
 import pytest
+from support.patience import until
 from support.vds_peer import HandClock
-from support.vds_serving import until
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing

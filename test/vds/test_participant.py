@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import HANG_S
 from support.ports import free_port
 from support.vds_models import OUTPUTS, loop
 
@@ -27,7 +28,6 @@ from ros2_cosim.vds.participant import VdsPlant
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 MS = 1_000_000
-PATIENCE_S = 60.0
 OWN = {"own": {"speed": 12.0, "sensor_delay": "20ms", "actuator_delay": "15ms"}}
 
 
@@ -67,10 +67,10 @@ def simulator(dt: str = "10ms", **settings: Any) -> Iterator[tuple[VdsServer, di
     thread.start()
     reach = {"host": "127.0.0.1", "port": server.ports.ports["v"], "state_port": state_port}
     try:
-        yield server, reach | {"timeout_s": PATIENCE_S}
+        yield server, reach | {"timeout_s": HANG_S}
     finally:
         server.stop()
-        thread.join(PATIENCE_S)
+        thread.join(HANG_S)
         server.close()
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import HANG_S, until
 from support.vds_peer import pack_command, unpack_state
-from support.vds_serving import served, until
+from support.vds_serving import served
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.vds import app
@@ -30,7 +31,6 @@ from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, read_address
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
-PATIENCE_S = 60.0
 ONE = read_settings({"vehicles": {"v": {"speed": 20.0}}}, "fleet")
 
 
@@ -40,7 +40,7 @@ class Peer:
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
-        self.socket.settimeout(PATIENCE_S)
+        self.socket.settimeout(HANG_S)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -148,7 +148,7 @@ def test_vehicles_step_each_by_its_own_port(peer: Peer) -> None:
     while True:
         second = Peer.__new__(Peer)
         second.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        second.socket.settimeout(PATIENCE_S)
+        second.socket.settimeout(HANG_S)
         try:
             second.socket.bind(("127.0.0.1", peer.address[1] + 1))
             break
@@ -278,9 +278,9 @@ def test_client_and_server_understand_each_other() -> None:
     client = VdsClient(("127.0.0.1", 9), "127.0.0.1", 0)
     with serving([("127.0.0.1", client.port)], lockstep=True) as server:
         client._server = ("127.0.0.1", server.ports.ports["v"])
-        assert client.wait(PATIENCE_S).seq == 0
+        assert client.wait(HANG_S).seq == 0
         for k in range(1, 50):
-            packet = client.exchange(VehicleCommand(throttle=0.1), k * 0.005, PATIENCE_S)
+            packet = client.exchange(VehicleCommand(throttle=0.1), k * 0.005, HANG_S)
             assert packet.seq == k
         assert client.poll() is None
         assert (client.received, client.refused, client.lost) == (50, 0, 0)
@@ -342,7 +342,7 @@ def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) 
     assert state["timestamp"] == pytest.approx(state["seq"] * 0.01, abs=1e-12)
     assert state["vx"] > 11.0
     process.terminate()
-    out, _ = process.communicate(timeout=PATIENCE_S)
+    out, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0
     assert "19 commands" in out
     figures = json.loads(report.read_text(encoding="utf-8"))
@@ -351,7 +351,7 @@ def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) 
         cosim("replay", str(record), "--out", str(tmp_path / "states.csv")),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=HANG_S,
     )
     assert figures["trace_sha256"] in done.stdout, done.stderr
     table = (tmp_path / "states.csv").read_text(encoding="utf-8").splitlines()

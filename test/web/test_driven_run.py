@@ -8,7 +8,6 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import HANG_S, until
 from support.sensor_scenario import sensor_scenario
 from typer.testing import CliRunner
 
@@ -32,8 +32,6 @@ from ros2_cosim.web.driven_run import onlooker_of, run_shown
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 OWN_TYPES = CONFIG.parent / "test" / "support" / "own_types.yaml"
-#: Guards against hanging only.
-HANG_S = 240.0
 
 
 class Page:
@@ -74,11 +72,7 @@ class Page:
         return found
 
     def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        deadline = time.monotonic() + HANG_S
-        while not condition(picture := self.ask()):
-            assert time.monotonic() < deadline, picture
-            time.sleep(0.01)
-        return picture
+        return until(lambda: p if condition(p := self.ask()) else {}, so_far=self.ask)
 
     def done(self) -> None:
         self._thread.join(HANG_S)

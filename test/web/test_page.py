@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.browser import Browser, BrowserError, find_browser
+from support.browser import Browser
 
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import SECOND
@@ -22,8 +22,6 @@ from ros2_cosim.web.driven_run import DrivenControl
 from ros2_cosim.web.records_view import RecordsView
 from ros2_cosim.web.road_lines import road_lines, sectors
 
-PROGRAM = find_browser()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 
 #: The share of the columns of a chart in which a line is: axes and labels are grey.
@@ -118,33 +116,26 @@ def _take(view: RecordsView, vehicle: str, sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("width", [420, 1280])
-def test_a_late_page_shows_what_was_before(address: str, width: int, tmp_path: Path) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    try:
-        browser = Browser(str(PROGRAM), profile)
-    except BrowserError as error:
-        pytest.skip(f"Chromium does not start here: {error}")
-    try:
-        browser.open(address, width=width, height=1800)
-        browser.wait_for("document.body?.dataset.steps !== undefined")
-        assert browser.evaluate("document.getElementById('time').innerText") == "8.00 s"
-        # A single picture would draw no line.
-        for chart in ("speeds", "gaps", "accelerations"):
-            assert browser.evaluate(DRAWN % chart) > 0.6, chart
-        assert browser.evaluate(LANES) > 2
-        fields, links, *pixels = browser.evaluate(MORE)
-        assert (fields, links) == (2, 3)
-        assert min(pixels) > 100 and pixels[1] != pixels[2]
-        for key in ("field-key", "link-key"):
-            assert browser.evaluate(f"!document.getElementById('{key}').hidden")
-        assert browser.evaluate("document.getElementById('min-ttc').innerText").endswith(" s")
-        cells = "[...document.querySelectorAll('#vehicles tr')].map(r => r.cells.length)"
-        heads = browser.evaluate("document.querySelectorAll('thead th').length")
-        assert browser.evaluate(cells) == [heads] * 3
-        wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        assert browser.evaluate(wide)
-        assert browser.complaints == []
-        browser.screenshot(tmp_path / "page.png")
-    finally:
-        browser.close()
+def test_a_late_page_shows_what_was_before(
+    browser: Browser, address: str, width: int, tmp_path: Path
+) -> None:
+    browser.open(address, width=width, height=1800)
+    browser.wait_for("document.body?.dataset.steps !== undefined")
+    assert browser.evaluate("document.getElementById('time').innerText") == "8.00 s"
+    # A single picture would draw no line.
+    for chart in ("speeds", "gaps", "accelerations"):
+        assert browser.evaluate(DRAWN % chart) > 0.6, chart
+    assert browser.evaluate(LANES) > 2
+    fields, links, *pixels = browser.evaluate(MORE)
+    assert (fields, links) == (2, 3)
+    assert min(pixels) > 100 and pixels[1] != pixels[2]
+    for key in ("field-key", "link-key"):
+        assert browser.evaluate(f"!document.getElementById('{key}').hidden")
+    assert browser.evaluate("document.getElementById('min-ttc').innerText").endswith(" s")
+    cells = "[...document.querySelectorAll('#vehicles tr')].map(r => r.cells.length)"
+    heads = browser.evaluate("document.querySelectorAll('thead th').length")
+    assert browser.evaluate(cells) == [heads] * 3
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert browser.evaluate(wide)
+    assert browser.complaints == []
+    browser.screenshot(tmp_path / "page.png")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.headless_process import HIGHWAY
+from support.patience import HANG_S
 
 from ros2_cosim.carla_bridge.server_wire import CallRefused, ServerWire, WireError
 from ros2_cosim.carla_headless.maps import MapLibrary
@@ -35,8 +36,6 @@ from ros2_cosim.vds.data_port.view import picture_of
 from ros2_cosim.web import server_world as module
 from ros2_cosim.web.server_world import ServerWorld, server_world
 from ros2_cosim.web.world_view import WithWorld
-
-PATIENCE_S = 60.0
 
 
 def _spawn(simulation: Simulation, kind: str, pose: Transform, parent: int = 0, **more: str) -> int:
@@ -64,12 +63,12 @@ def _standing() -> Iterator[tuple[Server, int, int]]:
         yield server, hero, camera
     finally:
         server.stop()
-        thread.join(PATIENCE_S)
+        thread.join(HANG_S)
         server.close()
 
 
 def _reader(server: Server) -> ServerWorld:
-    return ServerWorld(lambda: ServerWire("127.0.0.1", server.port, PATIENCE_S))
+    return ServerWorld(lambda: ServerWire("127.0.0.1", server.port, HANG_S))
 
 
 class _Run:

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import Browser, BrowserError, find_browser
+from support.browser import Browser
+from support.patience import HANG_S, until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -28,7 +29,6 @@ from ros2_cosim.web.startable import changed_scenario, startable, values_of
 from ros2_cosim.web.starter_page import StarterPage
 
 #: Guards against hanging only.
-HANG_S = 240.0
 #: Whether the view from behind has strong colours of two kinds.
 COLOURED = """(() => {
   const canvas = document.getElementById("solid");
@@ -93,18 +93,17 @@ class Port:
 
     def until(self, state: str) -> dict[str, Any]:
         """The first picture of a run in this state."""
-        deadline = time.monotonic() + HANG_S
-        while (picture := self.ask("api/run"))["run"]["state"] != state:
-            assert time.monotonic() < deadline, picture
-            time.sleep(0.02)
-        return picture  # type: ignore[no-any-return]
+        pictures = partial(self.ask, "api/run")
+        return until(
+            lambda: p if (p := pictures())["run"]["state"] == state else None, so_far=pictures
+        )
 
     def until_told(self, start: str) -> None:
         """Wait for a line that starts so."""
-        deadline = time.monotonic() + HANG_S
-        while not any(line.startswith(start) for line in self._lines):
-            assert time.monotonic() < deadline, self._lines
-            time.sleep(0.02)
+        until(
+            lambda: any(line.startswith(start) for line in self._lines),
+            so_far=lambda: self._lines,
+        )
 
 
 @pytest.fixture
@@ -294,32 +293,22 @@ def test_what_cannot_be_is_one_line(
     assert done.exit_code == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.skipif(find_browser() is None, reason="there is no Chromium to show it")
-def test_the_page_starts_a_scenario(port: Port, tmp_path: Path) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    try:
-        browser = Browser(str(find_browser()), profile)
-    except BrowserError as error:
-        pytest.skip(f"Chromium does not start here: {error}")
-    try:
-        browser.open(f"{port.url}#token={port.token}", width=420, height=1200)
-        browser.wait_for("document.querySelectorAll('#values input').length === 5")
-        browser.evaluate("document.querySelector('[data-key=\"parameters.speed\"]').value = '17'")
-        browser.evaluate("document.getElementById('start').click()")
-        browser.wait_for("document.getElementById('state').innerText === 'running'")
-        browser.wait_for("document.querySelectorAll('#vehicles tr').length === 2")
-        browser.evaluate("document.getElementById('solid-view').click()")
-        # The solids have the colours of both vehicles.
-        browser.wait_for(COLOURED)
-        wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        assert browser.evaluate(wide)
-        browser.evaluate("document.getElementById('stop').click()")
-        browser.wait_for("document.getElementById('state').innerText === 'ended'")
-        assert browser.evaluate("!document.getElementById('start').disabled")
-        assert browser.complaints == []
-    finally:
-        browser.close()
+def test_the_page_starts_a_scenario(port: Port, browser: Browser, tmp_path: Path) -> None:
+    browser.open(f"{port.url}#token={port.token}", width=420, height=1200)
+    browser.wait_for("document.querySelectorAll('#values input').length === 5")
+    browser.evaluate("document.querySelector('[data-key=\"parameters.speed\"]').value = '17'")
+    browser.evaluate("document.getElementById('start').click()")
+    browser.wait_for("document.getElementById('state').innerText === 'running'")
+    browser.wait_for("document.querySelectorAll('#vehicles tr').length === 2")
+    browser.evaluate("document.getElementById('solid-view').click()")
+    # The solids have the colours of both vehicles.
+    browser.wait_for(COLOURED)
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert browser.evaluate(wide)
+    browser.evaluate("document.getElementById('stop').click()")
+    browser.wait_for("document.getElementById('state').innerText === 'ended'")
+    assert browser.evaluate("!document.getElementById('start').disabled")
+    assert browser.complaints == []
     port.until_told("mine: ")
     data = json.loads((tmp_path / "out" / "scenario.json").read_text())
     assert data["scene"]["vehicles"]["leader"]["speed"] == 17.0

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from support.browser import Browser, BrowserError, find_browser
+from support.browser import Browser
 from support.headless_process import HIGHWAY, TOWN
+from support.patience import HANG_S
 from typer.testing import CliRunner
 
 from ros2_cosim.carla_headless.__main__ import make_command
@@ -40,9 +41,6 @@ from ros2_cosim.carla_headless.wire_types import (
 )
 from ros2_cosim.web.pictures import png_of
 from ros2_cosim.web.world_view import world_page
-
-PROGRAM = find_browser()
-PATIENCE_S = 60.0
 
 
 def _spawn(
@@ -89,12 +87,12 @@ def _served(path: Path) -> Iterator[tuple[Simulation, str]]:
             yield simulation, address
         finally:
             server.stop()
-            thread.join(PATIENCE_S)
+            thread.join(HANG_S)
     server.close()
 
 
 def _ask(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
+    with urllib.request.urlopen(address, timeout=HANG_S) as answer:
         data = answer.read()
     return data if answer.headers.get_content_type() == "image/png" else json.loads(data)
 
@@ -145,7 +143,7 @@ def test_the_page_is_told_the_world_and_changes_nothing() -> None:
             address + "api/run", b'{"action": "pause"}', {"Content-Type": "application/json"}
         )
         with pytest.raises(urllib.error.HTTPError, match="400"):
-            urllib.request.urlopen(request, timeout=PATIENCE_S)
+            urllib.request.urlopen(request, timeout=HANG_S)
         assert simulation.world.frame == frame
         assert list(simulation.world.records()) == before
 
@@ -185,40 +183,30 @@ FOLLOW = """(() => {
 })()"""
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
-def test_a_browser_shows_the_world(tmp_path: Path) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    try:
-        browser = Browser(str(PROGRAM), profile)
-    except BrowserError as error:
-        pytest.skip(f"Chromium does not start here: {error}")
-    try:
-        with _served(TOWN) as (_, address):
-            browser.open(address)
-            browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
-            assert browser.evaluate("document.getElementById('people').innerText") == "1"
-            assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
-            assert browser.evaluate("document.getElementById('pause').disabled")
-            names = "[...document.getElementById('follow').options].map(o => o.value)"
-            assert browser.evaluate(names)[:2] == ["", "hero"]
-            # Red and green lights in the picture of the whole town; shapes near the hero.
-            assert browser.evaluate(COLOURED % (229, 56, 43)) > 20
-            assert browser.evaluate(COLOURED % (47, 178, 76)) > 20
-            far = browser.evaluate(COLOURED % (255, 0, 255))
-            browser.evaluate(FOLLOW)
-            browser.wait_for(f"{COLOURED % (255, 0, 255)} > {2 * far + 50}")
-            seen = "Number(document.querySelector('#cameras canvas').dataset.pictures)"
-            browser.wait_for(f"{seen} > {browser.evaluate(seen)}")
-            fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            assert browser.evaluate(fits)
-            browser.screenshot(tmp_path / "world.png")
-            browser.open(address, width=420)
-            browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
-            assert browser.evaluate(fits)
-            assert browser.complaints == []
-    finally:
-        browser.close()
+def test_a_browser_shows_the_world(browser: Browser, tmp_path: Path) -> None:
+    with _served(TOWN) as (_, address):
+        browser.open(address)
+        browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
+        assert browser.evaluate("document.getElementById('people').innerText") == "1"
+        assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
+        assert browser.evaluate("document.getElementById('pause').disabled")
+        names = "[...document.getElementById('follow').options].map(o => o.value)"
+        assert browser.evaluate(names)[:2] == ["", "hero"]
+        # Red and green lights in the picture of the whole town; shapes near the hero.
+        assert browser.evaluate(COLOURED % (229, 56, 43)) > 20
+        assert browser.evaluate(COLOURED % (47, 178, 76)) > 20
+        far = browser.evaluate(COLOURED % (255, 0, 255))
+        browser.evaluate(FOLLOW)
+        browser.wait_for(f"{COLOURED % (255, 0, 255)} > {2 * far + 50}")
+        seen = "Number(document.querySelector('#cameras canvas').dataset.pictures)"
+        browser.wait_for(f"{seen} > {browser.evaluate(seen)}")
+        fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert browser.evaluate(fits)
+        browser.screenshot(tmp_path / "world.png")
+        browser.open(address, width=420)
+        browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")
+        assert browser.evaluate(fits)
+        assert browser.complaints == []
 
 
 def test_the_command_names_the_page_after_the_ready_line() -> None:
@@ -235,7 +223,7 @@ def test_the_command_names_the_page_after_the_ready_line() -> None:
         assert _ask(address + "api/run")["world"]["signals"] == []
     finally:
         process.terminate()
-        _, messages = process.communicate(timeout=PATIENCE_S)
+        _, messages = process.communicate(timeout=HANG_S)
     # A client of another test may still look for its server at a port that was free again.
     said = [line for line in messages.splitlines() if "not a request" not in line]
     assert (process.returncode, said) == (0, [])

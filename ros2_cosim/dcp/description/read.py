@@ -9,7 +9,7 @@ from ros2_cosim.dcp.description.package import MAX_FILE_BYTES, read_package
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 
 
 def read_description(path: str | Path) -> SlaveDescription:
@@ -24,5 +24,5 @@ def read_description(path: str | Path) -> SlaveDescription:
     try:
         data = read_bounded(path, MAX_FILE_BYTES)
     except OSError as error:
-        raise DescriptionError(f"{path}: {error.strerror}") from None
+        raise DescriptionError(f"{path}: {cause_of(error)}") from None
     return parse_description(data, str(path))

@@ -25,6 +25,7 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.endpoints import Listener, address_towards
 from ros2_cosim.sockets.reactor import Reactor
@@ -103,7 +104,7 @@ class MasterSockets:
         except OSError as error:
             raise DcpPeerLostError(
                 f"slave {slave.name!r}: no connection to {slave.host}:{slave.port}: "
-                f"{error.strerror or error}",
+                f"{cause_of(error)}",
                 slave=slave.name,
             ) from None
 
@@ -156,8 +157,7 @@ class MasterSockets:
             slave.data_link = tcp_connect(host, port, self._timeout_s)
         except OSError as error:
             raise DcpPeerLostError(
-                f"slave {slave.name!r}: no data connection to {host}:{port}: "
-                f"{error.strerror or error}",
+                f"slave {slave.name!r}: no data connection to {host}:{port}: {cause_of(error)}",
                 slave=slave.name,
             ) from None
         self._reactor.watch(slave.data_link, partial(self._read_data_link, slave))

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.fmi2 import (
     Fmi2Model,
     Fmi2Variable,
@@ -136,7 +136,7 @@ def read_c_function(path: Path) -> CFunction:
         source = read_bounded(path, MAX_SOURCE)
         text = source.decode("utf-8")
     except OSError as error:
-        raise DescriptionError(f"{path}: {error.strerror or error}") from None
+        raise DescriptionError(f"{path}: {cause_of(error)}") from None
     except UnicodeDecodeError as error:
         raise DescriptionError(f"{path}: {error}") from None
     # Of equal length, so that places are those of the source.

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, TransportProtoc
 from ros2_cosim.dcp.wire.errors import PduError, SlaveFault
 from ros2_cosim.dcp.wire.states import ALLOWED, INITIALIZATION, RUN
 from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.documents.files import cause_of
 
 _DAT_IO, _DAT_PARAM = int(PduType.DAT_input_output), int(PduType.DAT_parameter)
 _USED = ALLOWED[PduType.DAT_input_output]
@@ -97,7 +98,7 @@ class DataExchange:
                 except OSError as error:
                     self._machine.fail(
                         ErrorCode.PROTOCOL_ERROR_GENERIC,
-                        f"cannot connect to {endpoint.host}:{endpoint.port}: {error}",
+                        f"cannot connect to {endpoint.host}:{endpoint.port}: {cause_of(error)}",
                     )
                     return False
         return True

@@ -33,6 +33,7 @@ from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
 from ros2_cosim.dcp.wire.states import NORMAL_OPERATION, STOPPABLE
 from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.documents.files import cause_of
 
 _STATE_ACK = struct.Struct("<BHBB")
 _ERROR_ACK = struct.Struct("<BHBH")
@@ -336,7 +337,9 @@ class Slave:
         try:
             self._transport.listen(listening)
         except OSError as error:
-            self.fail(ErrorCode.INVALID_NETWORK_INFORMATION, f"cannot receive data: {error}")
+            self.fail(
+                ErrorCode.INVALID_NETWORK_INFORMATION, f"cannot receive data: {cause_of(error)}"
+            )
             return _OK
         self._machine.enter(State.PREPARED)
         return _OK

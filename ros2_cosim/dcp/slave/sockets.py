@@ -25,6 +25,7 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.endpoints import Listener, address_towards
 from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
@@ -120,7 +121,7 @@ class SlaveSockets:
                 if attempt == attempts - 1:
                     raise OSError(
                         error.errno,
-                        f"slave {self._description.name!r}: {error.strerror}: {self.host}:{port}",
+                        f"slave {self._description.name!r}: {cause_of(error)}: {self.host}:{port}",
                     ) from None
 
     def serve(self, receiver: PduReceiver, master_lost: Callable[[str], None]) -> None:
@@ -256,7 +257,8 @@ class SlaveSockets:
                 except OSError as error:
                     if any(data[0] >= _FIRST_DATA for data in pdus):
                         self._receiver.fail(
-                            ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending data to {address}: {error}"
+                            ErrorCode.PROTOCOL_ERROR_GENERIC,
+                            f"sending data to {address}: {cause_of(error)}",
                         )
         while self._dirty:
             link = self._dirty.pop()

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.wire.enums import DataType, PduType
 from ros2_cosim.dcp.wire.errors import PduError, WiringError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode, decode_address
 from ros2_cosim.dcp.wire.values import decode_value
+from ros2_cosim.documents.files import cause_of
 
 _ETH_P_ALL = 3
 _ADDRESSED = (
@@ -133,7 +134,7 @@ def sniff_interface(name: str, printer: Printer) -> None:
         try:
             sock.bind((name, 0))
         except OSError as error:
-            raise WiringError(f"interface {name}: {error.strerror or error}") from None
+            raise WiringError(f"interface {name}: {cause_of(error)}") from None
         try:
             while True:
                 packet, address = sock.recvfrom(262_144)
@@ -167,4 +168,4 @@ def sniff_proxy(text: str, printer: Printer) -> None:
     except Finished:
         return
     except OSError as error:
-        raise WiringError(f"--proxy {text}: {error.strerror or error}") from None
+        raise WiringError(f"--proxy {text}: {cause_of(error)}") from None

@@ -12,6 +12,7 @@ from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.sockets.reactor import Reactor
 
@@ -59,9 +60,7 @@ class Dialogue:
                 self._reactor.watch(self._listener, partial(self._accept, self._listener))
         except OSError as error:
             self.close()
-            raise DcpPeerLostError(
-                f"no connection to {host}:{port}: {error.strerror or error}"
-            ) from None
+            raise DcpPeerLostError(f"no connection to {host}:{port}: {cause_of(error)}") from None
 
     def close(self) -> None:
         """Close every socket."""

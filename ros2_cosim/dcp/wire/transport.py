@@ -13,6 +13,7 @@ import sys
 from contextlib import suppress
 
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.endpoints import open_udp, send_all
 
 PREFIX = struct.Struct("<I")
@@ -140,7 +141,7 @@ class TcpLink:
             send_all(self.sock, data, SEND_TIMEOUT_S)
         except OSError as error:
             self.alive = False
-            raise DcpPeerLostError(error.strerror or str(error)) from None
+            raise DcpPeerLostError(cause_of(error)) from None
 
     def read(self) -> list[bytes]:
         """PDUs that have arrived.
@@ -153,7 +154,7 @@ class TcpLink:
             return []
         except OSError as error:
             self.alive = False
-            raise DcpPeerLostError(error.strerror or str(error)) from None
+            raise DcpPeerLostError(cause_of(error)) from None
         if not data:
             self.alive = False
             raise DcpPeerLostError("the connection was closed")

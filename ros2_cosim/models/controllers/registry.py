@@ -20,8 +20,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.guesses import check_members
 from ros2_cosim.kernel.loading import line_of, load_module, refuse_code
-from ros2_cosim.kernel.model import Repeatability, check_names, public_names
+from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.models.controllers.file_law import FileLaw, with_place
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
 from ros2_cosim.models.controllers.script import law_of_script
@@ -38,8 +39,6 @@ LAW_MEMBERS = (
 )
 #: What a law may need by V2V.
 PEERS = ("predecessor", "leader")
-#: Classes of these modules bring names of their own, which are no misspelt ones.
-_FOREIGN = ("builtins", "typing", "abc", "pydantic.main")
 
 
 class AdaptedLaw(NamedTuple):
@@ -69,8 +68,7 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
         V2V than there is, or a member looks like a misspelt one
     """
     kind = type(law)
-    names = [name for k in kind.__mro__ if k.__module__ not in _FOREIGN for name in public_names(k)]
-    check_names(f"{where}: {kind.__name__}", names, LAW_MEMBERS)
+    check_members(kind, where, LAW_MEMBERS)
     acceleration = getattr(law, "acceleration", None)
     if not callable(acceleration):
         raise ConfigurationError(

@@ -20,7 +20,7 @@ from ros2_cosim.models.controllers.measurement import LongitudinalLaw
 _wanted: ContextVar[bool] = ContextVar("a law is wanted, not a node", default=False)
 
 
-class _HandedOver(BaseException):  # noqa: N818 - ends the script, and passes its except clauses
+class _HandedOver(BaseException):  # ends the script, and passes its except clauses
     def __init__(self, law: LongitudinalLaw) -> None:
         self.law = law
 

@@ -18,6 +18,17 @@ class RoadError(ConfigurationError):
     """A road description is malformed or unsupported, or a place does not exist on it."""
 
 
+class MalformedElementError(RoadError):
+    """An element of a road description is malformed.
+
+    :ivar problem: what is wrong with it, without its place in the file
+    """
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}, {problem}")
+        self.problem = problem
+
+
 class Notes:
     """What a file has that is passed over: each kind once, with its first place.
 
@@ -29,7 +40,7 @@ class Notes:
 
     def add(self, element: Element, what: str) -> None:
         """Note ``what`` at an element; the same words are counted as one kind."""
-        place, count = self._kinds.get(what, (f"{element.source}, line {element.sourceline}", 0))
+        place, count = self._kinds.get(what, (element.place, 0))
         self._kinds[what] = place, count + 1
 
     def texts(self) -> tuple[str, ...]:
@@ -53,9 +64,14 @@ class Element(etree.ElementBase):
         """The name of the file, for messages."""
         return str(self.getroottree().docinfo.URL)
 
-    def error(self, message: str) -> RoadError:
-        """A RoadError that names file, line and element."""
-        return RoadError(f"{self.source}, line {self.sourceline}, <{self.name}>: {message}")
+    @property
+    def place(self) -> str:
+        """File and line, for messages."""
+        return f"{self.source}, line {self.sourceline}"
+
+    def error(self, message: str) -> MalformedElementError:
+        """An error that names file, line and element."""
+        return MalformedElementError(self.place, f"<{self.name}>: {message}")
 
     def each(self, name: str) -> Iterator[Element]:
         """The children of this name, in document order."""

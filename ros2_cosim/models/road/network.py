@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.kernel.exactmath import PI, atan2, hypot, wrap_angle
 from ros2_cosim.models.road.elements import RoadError
@@ -156,7 +156,7 @@ class RoadNetwork:
         try:
             text = read_bounded(Path(path), MAX_BYTES).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise RoadError(f"{path}: cannot be read: {error}") from None
+            raise RoadError(f"{path}: cannot be read: {cause_of(error)}") from None
         return cls.from_xodr(text, str(path))
 
     def along(self, route: Sequence[int]) -> RoadNetwork:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.models.road.elements import Element, Notes, RoadError
+from ros2_cosim.models.road.elements import Element, MalformedElementError, Notes
 
 
 class RoadObject(NamedTuple):
@@ -37,8 +37,8 @@ def read_objects(road: Element, road_id: int, notes: Notes) -> list[RoadObject]:
     for element in group.each("object") if group is not None else ():
         try:
             objects.append(_object(element, road_id))
-        except RoadError as error:
-            notes.add(element, f"an object is passed over: {error}")
+        except MalformedElementError as error:
+            notes.add(element, f"an object is passed over: {error.problem}")
     return objects
 
 

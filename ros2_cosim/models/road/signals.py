@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.models.road.elements import Element, Notes, RoadError
+from ros2_cosim.models.road.elements import Element, MalformedElementError, Notes
 
 # Types of signals as CARLA's towns and the German catalogue number them.
 TRAFFIC_LIGHT, YIELD, STOP, SPEED_LIMIT = "1000001", "205", "206", "274"
@@ -86,8 +86,8 @@ def read_signals(
     for element in group.each("signal"):
         try:
             signals.append(_signal(element, road_id))
-        except RoadError as error:
-            notes.add(element, f"a signal is passed over: {error}")
+        except MalformedElementError as error:
+            notes.add(element, f"a signal is passed over: {error.problem}")
     references = [
         SignalReference(
             element.attribute("id"),

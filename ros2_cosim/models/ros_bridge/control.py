@@ -36,7 +36,7 @@ class CarlaRosControl(Model):
     """
 
     Parameters = SpeedParameters
-    traits = Traits(reads_scene=True, cost_ns=20_000, saves=True)
+    traits = Traits(cost_ns=20_000, saves=True)
     input_ports = (
         *(
             Port(command.port, command.type, required=False, description=command.description)

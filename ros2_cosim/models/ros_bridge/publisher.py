@@ -52,7 +52,7 @@ class CarlaRosBridge(Model):
     """
 
     Parameters = RosBridgeParameters
-    traits = Traits(reads_scene=True, cost_ns=150_000, saves=True)
+    traits = Traits(cost_ns=150_000, saves=True)
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, required=False, description="of each vehicle"),
         Port("acceleration/{vehicle}", ACCELERATION, required=False, description="the same"),

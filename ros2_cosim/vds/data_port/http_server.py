@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
@@ -60,7 +61,7 @@ class DataPort:
         try:
             self._server = _Server((host, port), api, self.token)
         except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = cause_of(error)
             raise ConnectionFailedError(f"HTTP {host}:{port} cannot be opened: {reason}") from None
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="data-port"

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a wrong name may stand for."""
+
+from __future__ import annotations
+
+import pytest
+
+from ros2_cosim.kernel.guesses import did_you_mean, edit_distance
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [("sped", "did you mean 'speed'? "), ("brakes", "did you mean 'brake'? "), ("xyz", "")],
+)
+def test_the_most_similar_name_is_asked_for_if_there_is_one(found: str, said: str) -> None:
+    assert did_you_mean(found, iter(["speed", "spread", "brake"])) == said
+
+
+def test_where_nothing_is_known_nothing_is_asked() -> None:
+    assert did_you_mean("speed", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "far"),
+    [("figure", "figures", 1), ("close", "clsoe", 2), ("", "ab", 2), ("abc", "abc", 0)],
+)
+def test_edits_between_two_names(one: str, other: str, far: int) -> None:
+    assert edit_distance(one, other) == edit_distance(other, one) == far
+    assert edit_distance("activate", "on_starting") > 2

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Membership of small runs: participants with a period of 10 ns and one output."""
+
+from __future__ import annotations
+
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.membership import Membership
+
+END = 1000
+OUT = (OutputPort("out"),)
+
+
+def spec(name: str, **changes: object) -> ParticipantSpec:
+    return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
+
+
+def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
+    """Membership of a run of ``a``, which is always there, and others."""
+    graph = Graph([spec("a"), *specs], [])
+    coordinator = Coordinator(
+        graph.order,
+        duration_ns=END,
+        run_ahead_ns=50,
+        stop_latency_ns=50,
+        enters={s.name: s.enter_ns for s in specs if s.enter_ns},
+        free=[s.name for s in specs if s.free_entry],
+    )
+    return Membership(graph, coordinator), coordinator
