@@ -23,7 +23,8 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
-from ros2_cosim.interfaces.scene import DEFAULT_SIZE
+from ros2_cosim.interfaces.manoeuvres import highest_speed
+from ros2_cosim.interfaces.scene import DEFAULT_SIZE, DriverSettings
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -153,7 +154,8 @@ class PlatoonTemplate(Section):
     controller: _Mapping = Field(
         default_factory=dict,
         description="further parameters of the model cacc_controller; defaults of the template: "
-        "hold_rate 0.2, emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
+        "set_speed 1.5 times the highest speed that speed and driver name, hold_rate 0.2, "
+        "emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
     )
     status: bool = Field(
         default=False,
@@ -216,13 +218,29 @@ def with_platoon(data: dict[str, Any], origin: str) -> dict[str, Any]:
     given = (scene or {}).get("vehicles") or {}
     platoon = [LEADER, *(f"follower{i}" for i in range(1, template.vehicles))]
     others = [name for name in given if name not in platoon] if isinstance(given, dict) else []
+    highest = _highest_speed(template, origin)
     base: dict[str, Any] = {
         "scene": {"vehicles": _vehicles(template, platoon, others), "platoon": platoon},
-        "participants": _participants(template, platoon, others),
+        "participants": _participants(template, platoon, others, highest),
     }
     if template.lights:
         base["scene"]["traffic_lights"] = True
     return merged(base, rest)
+
+
+def _highest_speed(template: PlatoonTemplate, origin: str) -> float:
+    """The highest speed that the scenario asks of the leader [m/s]."""
+    place = "platoon.driver"
+    driver = read_section(DriverSettings, template.driver, origin=origin, place=place)
+    highest = highest_speed(driver.manoeuvre, template.speed)
+    tables = [action.kind for action in driver.manoeuvre if action.kind in ("csv", "cycle")]
+    follow = template.vehicles > 1 and "set_speed" not in template.controller
+    if tables and highest == 0.0 and follow:
+        raise ConfigurationError(
+            f"{origin}: platoon.controller.set_speed: missing; behind a leader that leaves a "
+            f"standstill by a {tables[0]}, allowed is the speed that followers may drive [m/s]"
+        )
+    return highest
 
 
 def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
@@ -245,7 +263,7 @@ def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequenc
 
 
 def _participants(
-    template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]
+    template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str], highest: float
 ) -> _Mapping:
     followers = platoon[1:]
     links = [(sender, name) for name in followers for sender in _heard(template, platoon, name)]
@@ -276,7 +294,7 @@ def _participants(
         for number, name in enumerate(followers, start=1):
             participants[f"tracker{number}"] = _tracker(template, number, name, links)
     for number in range(1, len(platoon)):
-        participants[f"cacc{number}"] = _controller(template, platoon, number, links)
+        participants[f"cacc{number}"] = _controller(template, platoon, number, links, highest)
     participants["referee"] = {
         "model": "platoon_referee",
         "period": template.referee.period,
@@ -392,6 +410,7 @@ def _controller(
     platoon: Sequence[str],
     number: int,
     links: Sequence[tuple[str, str]],
+    highest: float,
 ) -> _Mapping:
     name, ahead = platoon[number], platoon[number - 1]
     source = "tracker" if _tracks(template.sensor) else "sensor"
@@ -416,7 +435,7 @@ def _controller(
                 "law_parameters": dict(template.law_parameters),
                 "time_gap": template.time_gap,
                 "standstill_gap": template.standstill_gap,
-                "set_speed": max(1.5 * template.speed, 1.0),
+                "set_speed": max(1.5 * highest, 1.0),
                 **_CONTROLLER,
             },
             template.controller,
