@@ -64,14 +64,15 @@ class Lines:
         :raises ConfigurationError: it is not supported, or wrong
         """
         found = self._line(element)
-        if element.number("initialDistanceOffset", 0.0):
-            found["start"] = element.number("initialDistanceOffset")
+        start = element.amount("initialDistanceOffset", 0.0)
+        if start:
+            found["start"] = start
         timing = element.find("TimeReference", "Timing")
         if timing is not None:
             domain = timing.one_of("domainAbsoluteRelative", {"absolute": "1", "relative": ""})
             found["timing"] = {
                 "absolute": bool(domain),
-                "scale": timing.number("scale"),
+                "scale": timing.amount("scale", positive=True),
                 "offset": timing.number("offset"),
             }
         return found
@@ -131,7 +132,7 @@ class Lines:
         return found
 
     def _clothoid(self, shape: Element) -> _Plain:
-        begin, length = shape.number("curvature"), shape.number("length")
+        begin, length = shape.number("curvature"), shape.amount("length", positive=True)
         growth = shape.number("curvaturePrime" if shape.has("curvaturePrime") else "curvatureDot")
         segment = {
             "at": self.where(shape.one("Position")),
@@ -151,7 +152,7 @@ class Lines:
             segment: _Plain = {
                 "curvature": element.number("curvatureStart"),
                 "curvature_end": element.number("curvatureEnd"),
-                "length": element.number("length"),
+                "length": element.amount("length", positive=True),
             }
             start = element.find("PositionStart")
             if start is not None:
@@ -168,7 +169,8 @@ class Lines:
     def _nurbs(self, shape: Element) -> _Plain:
         points = []
         for element in shape.each("ControlPoint"):
-            points.append({**self._vertex(element), "weight": element.number("weight", 1.0)})
+            weight = element.amount("weight", 1.0, positive=True)
+            points.append({**self._vertex(element), "weight": weight})
         knots = [knot.number("value") for knot in shape.each("Knot")]
         return {"nurbs": {"order": shape.whole("order"), "points": points, "knots": knots}}
 
