@@ -128,6 +128,12 @@ class LaneChange(Section):
     """To another lane of the same road; the speed stays."""
 
     lane: Whole = Field(description="OpenDRIVE lane that is driven along afterwards")
+    against_traffic: bool = Field(
+        default=False,
+        strict=True,
+        description="whether it may be a lane of the other direction, as to overtake on a road "
+        "with one lane for each",
+    )
     duration: PositiveDuration = Field(
         default=4_000_000_000, description="from one centre to the other [ns or text]"
     )
