@@ -75,6 +75,7 @@ class Lines:
                 "scale": timing.amount("scale", positive=True),
                 "offset": timing.number("offset"),
             }
+            _require_times(timing, found)
         return found
 
     def _line(self, element: Element) -> _Plain:
@@ -173,6 +174,22 @@ class Lines:
             points.append({**self._vertex(element), "weight": weight})
         knots = [knot.number("value") for knot in shape.each("Knot")]
         return {"nurbs": {"order": shape.whole("order"), "points": points, "knots": knots}}
+
+
+def _require_times(timing: Element, trajectory: _Plain) -> None:
+    """See whether a trajectory says for each of its points when to be there."""
+    if "nurbs" in trajectory:
+        times = [point.get("time") for point in trajectory["nurbs"]["points"]]
+    elif "spline" in trajectory:
+        times = [segment.get("time") for segment in trajectory["spline"]]
+        times.append(trajectory.get("end_time"))
+    else:
+        times = [vertex.get("time") for vertex in trajectory["polyline"]]
+    if None in times:
+        raise timing.error(
+            f"found a trajectory whose point {times.index(None)}, counted from 0, has no time; "
+            "allowed are times of all points, or None in the place of Timing"
+        )
 
 
 #: Positions relative to an entity -> frame, and the attributes ahead and aside in it.

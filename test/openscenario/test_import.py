@@ -276,6 +276,25 @@ def test_amounts_below_zero_are_named_with_their_line(
     assert "file.xosc, line " in fault
 
 
+@pytest.mark.parametrize(
+    ("shape", "number"),
+    [
+        ('<Polyline><Vertex time="0">{0}</Vertex><Vertex>{1}</Vertex></Polyline>', 1),
+        ('<ClothoidSpline timeEnd="9">' + _SEGMENT.format(9) + "</ClothoidSpline>", 0),
+        ('<ClothoidSpline><ClothoidSplineSegment curvatureStart="0" curvatureEnd="0" length="9" '
+         'timeStart="0"/></ClothoidSpline>', 1),
+    ],
+)  # fmt: skip
+def test_a_timing_needs_the_times_of_all_points(tmp_path: Path, shape: str, number: int) -> None:
+    places = [f'<Position><WorldPosition x="{x}" y="-5"/></Position>' for x in (150, 250)]
+    timing = '<Timing domainAbsoluteRelative="relative" scale="1" offset="0"/>'
+    follow = _line(shape.format(*places)).replace("<None/>", timing)
+    text = document(group(event("e", follow, at(1))))
+    (fault,) = faults_of(written(tmp_path, text))
+    assert f"Timing: found a trajectory whose point {number}, counted from 0, has no time" in fault
+    loaded(tmp_path, text.replace(timing, "<None/>"))
+
+
 def test_names_of_entities_become_names_of_topics(tmp_path: Path) -> None:
     text = document().replace('"A"', '"Über car #1"').replace('"B"', '"1"')
     scenario = loaded(tmp_path, text)
