@@ -140,8 +140,10 @@ class PlatoonTemplate(Section):
     speed: Annotated[Number, Field(ge=0, le=100)] = Field(
         description="of all vehicles at the start [m/s]"
     )
-    direction: Literal[-1, 1] = Field(
-        default=1, description="in which the lane is driven: 1 with growing station, or -1"
+    direction: Literal[-1, 1] | None = Field(
+        default=None,
+        description="in which the lane is driven: 1 with growing station, as lanes below 0 are, or "
+        "-1, as those above; default: that of the lane",
     )
     length: _Positive = Field(default=_LENGTH, description="of each vehicle [m]")
     width: _Positive = Field(default=_WIDTH, description="of each vehicle [m]")
@@ -189,6 +191,20 @@ class PlatoonTemplate(Section):
     v2v: V2VTemplate = Field(default=V2VTemplate(), description="between the vehicles")
     world: WorldTemplate = Field(default=WorldTemplate(), description="plant of all vehicles")
     referee: RefereeTemplate = Field(default=RefereeTemplate(), description="gives the verdicts")
+
+    @model_validator(mode="after")
+    def _in_its_lane(self) -> Self:
+        if self.direction not in (None, self.way):
+            raise ValueError(
+                f"found direction {self.direction} of lane {self.lane}; allowed is {self.way}, in "
+                "which the lane is driven"
+            )
+        return self
+
+    @property
+    def way(self) -> int:
+        """1 if the station grows where the lane is driven along, else -1."""
+        return 1 if self.lane < 0 else -1
 
     @model_validator(mode="after")
     def _one_traffic(self) -> Self:
@@ -254,7 +270,7 @@ def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequenc
             "lane": template.lane,
             "road": template.road,
             # Rounded: a station of a micrometre's precision is what one would write.
-            "s": round(template.s - template.direction * position * spacing, 6),
+            "s": round(template.s - template.way * position * spacing, 6),
             "speed": template.speed,
             **template.vehicle,
         }

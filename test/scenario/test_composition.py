@@ -222,11 +222,21 @@ def test_background_traffic_of_a_platoon_is_seen_by_its_sensors(tmp_path: Path) 
         ("platoon.vehicles=201", "platoon.vehicles: found 201; allowed is a number of at most 200"),
         ("platoon.vehicels=4", "platoon.vehicels: unknown key; did you mean 'vehicles'?"),
         ("platoon=3", "platoon: found 3; allowed is a mapping"),
+        ("platoon.direction=-1", "platoon: found direction -1 of lane -2; allowed is 1, in which"),
         ("platoon.v2v.hears=all", "platoon.v2v.hears: found 'all'; allowed is"),
     ],
 )
 def test_wrong_platoons(tmp_path: Path, change: str, message: str) -> None:
     assert message in refused(written(tmp_path, short=IN_SHORT), change)
+
+
+def test_a_platoon_starts_in_the_direction_of_its_lane(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    behind = compose(path)["scene"]["vehicles"]["follower1"]["s"]
+    assert behind == pytest.approx(700.0 - 21.792)
+    for direction in ([], ["platoon.direction=-1"]):
+        data = compose(path, ["platoon.lane=2", *direction])
+        assert data["scene"]["vehicles"]["follower1"]["s"] == pytest.approx(700.0 + 21.792)
 
 
 def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
