@@ -462,7 +462,10 @@ class Scene:
         motion, change = vehicle.manoeuvre.update(time, vehicle.travelled, look)
         if change is not None:
             calls = change.duration // (self._control_steps * self._parameters.step_ns)
-            vehicle.keeper.change_lane(change.lane, calls)
+            try:
+                vehicle.keeper.change_lane(change.lane, calls, against=change.against_traffic)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"scene.vehicles.{vehicle.spec.name}: {error}") from None
         wanted, rate = motion.speed, motion.acceleration
         if self._lights is not None:
             # After a stop at red the profile is far ahead: the driver gets there as usual.
@@ -561,6 +564,8 @@ class Scene:
 def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
     """See whether all vehicles, objects and background traffic find their place on a road.
 
+    Lanes that vehicles are to change to have to be somewhere on the roads.
+
     :param network: the roads, along the route of the scene
 
     :raises ConfigurationError: one does not
@@ -571,12 +576,33 @@ def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
             SceneVehicle(1, spec, network, start, parameters.step_ns / _NS)
         except ConfigurationError as error:
             raise ConfigurationError(f"scene.vehicles.{spec.name}: {error}") from None
+        _check_lane_changes(spec, network)
     for entry in parameters.objects:
         try:
             _place_object(network, entry)
         except ConfigurationError as error:
             raise ConfigurationError(f"scene.objects.{entry.name}: {error}") from None
     place_traffic(network, parameters)
+
+
+def _check_lane_changes(spec: VehicleSpec, network: RoadNetwork) -> None:
+    """See whether the lanes of a manoeuvre are driving lanes of any road."""
+    for number, planned in enumerate(spec.driver.manoeuvre if spec.driver else ()):
+        change = planned.action.lane_change
+        if change is not None and change.lane not in (known := _driving_lanes(network)):
+            raise ConfigurationError(
+                f"scene.vehicles.{spec.name}.driver.manoeuvre.{number}.lane_change.lane: found "
+                f"{change.lane}; allowed are {', '.join(map(str, sorted(known)))}"
+            )
+
+
+def _driving_lanes(network: RoadNetwork) -> set[int]:
+    return {
+        lane
+        for road_id, road in network.roads.items()
+        for section in road.lanes.sections
+        for lane in network.lane_ids(road_id, section.start, "driving")
+    }
 
 
 def _place(network: RoadNetwork, road: int, lane: int, s: float) -> Pose:

@@ -187,7 +187,7 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
             place = f"{where}.driver.manoeuvre"
             for number, action in enumerate(given_driver.manoeuvre):
                 if action.when is not None and action.when.of is not None:
-                    scene.require_vehicle(action.when.of, f"{place}.{number}.when.of")
+                    scene.require_vehicle(action.when.of, f"{place}.{number}.when.of", name)
             driver = DriverSpec(
                 given_driver.stop_gap,
                 given_driver.deceleration,

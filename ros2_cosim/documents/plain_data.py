@@ -159,7 +159,8 @@ def read_mapping(
     else:
         data = _parsed(lambda: _from_yaml(text), place, error)
     if not isinstance(data, dict):
-        raise error(f"{place}: found {type(data).__name__}, not a mapping")
+        found = "nothing" if data is None else type(data).__name__
+        raise error(f"{place}: found {found}, not a mapping")
     try:
         return plain_copy(data, place, whole_keys=whole_keys)
     except ConfigurationError as fault:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Section, Whole
+from ros2_cosim.kernel.time import format_ns
 
 Kind = Literal["drop", "delay", "freeze", "stuck", "noise", "bias", "bit_error", "replace"]
 #: Kind -> the keys that belong to it alone.
@@ -103,5 +104,8 @@ class FaultSettings(Section):
             if not is_there and key in wanted and key not in _OPTIONAL:
                 raise ValueError(f"{key} is missing: kind {self.kind} needs it")
         if self.until is not None and self.until <= self.from_time:
-            raise ValueError("until must be later than from")
+            raise ValueError(
+                f"until: found {format_ns(self.until)}; allowed is more than from, "
+                f"{format_ns(self.from_time)}"
+            )
         return self

@@ -6,6 +6,7 @@ Each action is a mapping with one key that says what is done, and optionally ``w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
@@ -127,6 +128,12 @@ class LaneChange(Section):
     """To another lane of the same road; the speed stays."""
 
     lane: Whole = Field(description="OpenDRIVE lane that is driven along afterwards")
+    against_traffic: bool = Field(
+        default=False,
+        strict=True,
+        description="whether it may be a lane of the other direction, as to overtake on a road "
+        "with one lane for each",
+    )
     duration: PositiveDuration = Field(
         default=4_000_000_000, description="from one centre to the other [ns or text]"
     )
@@ -171,5 +178,29 @@ class Action(Section):
 
 
 _KINDS: Final = tuple(name for name in Action.model_fields if name != "when")
+
+
+def highest_speed(actions: Sequence[Action], speed: float) -> float:
+    """The highest speed that actions ask for by themselves, not in a file or a standard cycle.
+
+    :param speed: at their begin [m/s]
+    """
+    highest = speed
+    for action in actions:
+        above = 0.0
+        if action.ramp is not None:
+            speed = action.ramp.speed
+        elif action.brake is not None:
+            speed = min(speed, action.brake.speed)
+        elif action.stop_and_go is not None:
+            speed = action.stop_and_go.speed
+        elif action.sine is not None:
+            above = action.sine.amplitude
+        elif action.sweep is not None:
+            above = action.sweep.amplitude
+        highest = max(highest, speed + above)
+    return highest
+
+
 #: The actions of a vehicle.
 Manoeuvre = Annotated[tuple[Action, ...], Field(max_length=MAX_ACTIONS)]

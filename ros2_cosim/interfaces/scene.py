@@ -167,14 +167,16 @@ class SceneSettings(Section):
         given = self.vehicles[name].id
         return list(self.vehicles).index(name) + 1 if given is None else given
 
-    def require_vehicle(self, name: str, where: str) -> None:
+    def require_vehicle(self, name: str, where: str, beside: str = "") -> None:
         """Check that there is a vehicle of that name.
 
         :param where: how messages call the place that names it
+        :param beside: the vehicle that it must not be
         :raises ConfigurationError: there is none
         """
-        if name not in self.vehicles:
-            known = ", ".join(sorted(self.vehicles)) or "none"
+        others = self.vehicles.keys() - {beside}
+        if name not in others:
+            known = ", ".join(sorted(others)) or "none"
             raise ConfigurationError(f"{where}: found vehicle {name!r}; allowed are {known}")
 
 

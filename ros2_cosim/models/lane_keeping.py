@@ -118,6 +118,7 @@ class LaneKeeper:
         *,
         offset: float = 0.0,
         shape: Callable[[float], float] | None = None,
+        against: bool = False,
     ) -> None:
         """Begin to change to another lane of the road, or to another place in the own one.
 
@@ -125,7 +126,8 @@ class LaneKeeper:
         :param offset: of the line that is kept then from the lane's centre, positive towards
             larger t [m]
         :param shape: share of the way that is done, over the share of time; both 0..1
-        :raises ConfigurationError: the road has no such driving lane in the same direction here
+        :param against: whether it may be a lane of the other direction, driven along against that
+        :raises ConfigurationError: the road has no such driving lane here
         """
         here = self.position
         if here is None:
@@ -133,7 +135,7 @@ class LaneKeeper:
         lanes = [
             lane
             for lane in self.network.lane_ids(here.road_id, here.s, "driving")
-            if (lane > 0) == (self.lane_id > 0)
+            if against or (lane > 0) == (self.lane_id > 0)
         ]
         if lane_id not in lanes:
             raise ConfigurationError(
@@ -141,9 +143,12 @@ class LaneKeeper:
                 f"{here.s:.1f} m are {', '.join(map(str, lanes))}"
             )
         left = (1.0 - self._shape(self._progress)) * self._shift
-        before = self.network.lane_centre(here.road_id, self.lane_id, here.s) + self._offset
-        after = self.network.lane_centre(here.road_id, lane_id, here.s) + offset
-        self._shift = before + left - after
+        own = self.network.lane_centre(here.road_id, self.lane_id, here.s)
+        centre = self.network.lane_centre(here.road_id, lane_id, here.s)
+        self._shift = own + self._offset + left - (centre + offset)
+        if (lane_id > 0) != (self.lane_id > 0):
+            # The way is still that of the own lane: the other one is a place beside it.
+            lane_id, offset = self.lane_id, centre + offset - own
         self._offset = offset
         self._shape = shape or _minimum_jerk
         self._progress = 0.0

@@ -151,6 +151,17 @@ class Element:
             raise self.error(f"{name}: found {printable(text)[:60]!r}; allowed is a finite number")
         return value
 
+    def amount(self, name: str, default: float | None = None, *, positive: bool = False) -> float:
+        """An attribute that is a number of at least 0, or above 0.
+
+        :raises ConfigurationError: it is none
+        """
+        value = self.number(name, default)
+        if value < 0.0 or (positive and value == 0.0):
+            limit = "above 0" if positive else "of at least 0"
+            raise self.error(f"{name}: found {value:g}; allowed is a number {limit}")
+        return value
+
     def whole(self, name: str, default: int | None = None) -> int:
         """An attribute that is a whole number.
 

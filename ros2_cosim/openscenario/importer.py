@@ -119,7 +119,12 @@ class _Import:
 
     def _map_file(self, path: Path) -> Path:
         if self._settings.map is not None:
-            return self._base_directory / self._settings.map
+            given = self._base_directory / self._settings.map
+            if not given.is_file():
+                raise ConfigurationError(
+                    f"openscenario.map: found '{self._settings.map}'; there is no file {given}"
+                )
+            return given
         logic = self._root.find("RoadNetwork", "LogicFile")
         name = "" if logic is None else logic.text("filepath", "")
         if logic is None or not name.endswith(".xodr"):
@@ -127,7 +132,10 @@ class _Import:
                 f"filepath: found '{name}'; allowed is an OpenDRIVE file (.xodr), or another one "
                 "given as openscenario.map"
             )
-        return path.parent / name
+        found = path.parent / name
+        if not found.is_file():
+            raise logic.error(f"filepath: found '{name}'; there is no file {found}")
+        return found
 
     # Entities ----------------------------------------------------------------------------
 

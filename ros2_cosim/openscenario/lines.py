@@ -64,16 +64,18 @@ class Lines:
         :raises ConfigurationError: it is not supported, or wrong
         """
         found = self._line(element)
-        if element.number("initialDistanceOffset", 0.0):
-            found["start"] = element.number("initialDistanceOffset")
+        start = element.amount("initialDistanceOffset", 0.0)
+        if start:
+            found["start"] = start
         timing = element.find("TimeReference", "Timing")
         if timing is not None:
             domain = timing.one_of("domainAbsoluteRelative", {"absolute": "1", "relative": ""})
             found["timing"] = {
                 "absolute": bool(domain),
-                "scale": timing.number("scale"),
+                "scale": timing.amount("scale", positive=True),
                 "offset": timing.number("offset"),
             }
+            _require_times(timing, found)
         return found
 
     def _line(self, element: Element) -> _Plain:
@@ -131,7 +133,7 @@ class Lines:
         return found
 
     def _clothoid(self, shape: Element) -> _Plain:
-        begin, length = shape.number("curvature"), shape.number("length")
+        begin, length = shape.number("curvature"), shape.amount("length", positive=True)
         growth = shape.number("curvaturePrime" if shape.has("curvaturePrime") else "curvatureDot")
         segment = {
             "at": self.where(shape.one("Position")),
@@ -151,7 +153,7 @@ class Lines:
             segment: _Plain = {
                 "curvature": element.number("curvatureStart"),
                 "curvature_end": element.number("curvatureEnd"),
-                "length": element.number("length"),
+                "length": element.amount("length", positive=True),
             }
             start = element.find("PositionStart")
             if start is not None:
@@ -168,9 +170,26 @@ class Lines:
     def _nurbs(self, shape: Element) -> _Plain:
         points = []
         for element in shape.each("ControlPoint"):
-            points.append({**self._vertex(element), "weight": element.number("weight", 1.0)})
+            weight = element.amount("weight", 1.0, positive=True)
+            points.append({**self._vertex(element), "weight": weight})
         knots = [knot.number("value") for knot in shape.each("Knot")]
         return {"nurbs": {"order": shape.whole("order"), "points": points, "knots": knots}}
+
+
+def _require_times(timing: Element, trajectory: _Plain) -> None:
+    """See whether a trajectory says for each of its points when to be there."""
+    if "nurbs" in trajectory:
+        times = [point.get("time") for point in trajectory["nurbs"]["points"]]
+    elif "spline" in trajectory:
+        times = [segment.get("time") for segment in trajectory["spline"]]
+        times.append(trajectory.get("end_time"))
+    else:
+        times = [vertex.get("time") for vertex in trajectory["polyline"]]
+    if None in times:
+        raise timing.error(
+            f"found a trajectory whose point {times.index(None)}, counted from 0, has no time; "
+            "allowed are times of all points, or None in the place of Timing"
+        )
 
 
 #: Positions relative to an entity -> frame, and the attributes ahead and aside in it.

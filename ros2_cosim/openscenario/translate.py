@@ -301,7 +301,7 @@ class Translator:
         given = [name for name in keys if element.has(name)]
         if len(given) != 1:
             raise element.error("allowed is one of distance and timeGap")
-        action[keys[given[0]]] = element.number(given[0])
+        action[keys[given[0]]] = element.amount(given[0])
         limits = _limits(element, "acceleration", "deceleration", "speed")
         return {"keep_distance": {**action, **limits}}
 
@@ -339,7 +339,7 @@ class Translator:
         side = element.one_of("displacement", sides, "any")
         action["left"] = side == "left" if side else None
         if element.has("distance"):
-            action["distance"] = element.number("distance")
+            action["distance"] = element.amount("distance")
         limits = element.find("DynamicConstraints")
         for key, name in (("max_acceleration", "maxAcceleration"), ("max_speed", "maxSpeed")):
             value = limits.number(name, 0.0) if limits is not None else 0.0
@@ -372,8 +372,8 @@ class Translator:
             "master": self.entity(element, "masterEntityRef"),
             "master_place": self._place(element.one("TargetPositionMaster")),
             "place": self._place(element.one("TargetPosition")),
-            "tolerance": element.number("targetTolerance", 0.0),
-            "master_tolerance": element.number("targetToleranceMaster", 0.0),
+            "tolerance": element.amount("targetTolerance", 0.0),
+            "master_tolerance": element.amount("targetToleranceMaster", 0.0),
         }
         final = element.find("FinalSpeed")
         if final is not None:
@@ -386,7 +386,7 @@ class Translator:
                 if state.tag not in steady:
                     raise state.error(f"not supported; supported are {', '.join(steady)}")
                 name, key = steady[state.tag]
-                action[key] = state.number(name)
+                action[key] = state.amount(name)
         return {"synchronize": action}
 
     def _change(self, element: Element) -> _Plain:
@@ -501,7 +501,7 @@ class Translator:
         return {"relative_speed": {**_compared(kind), "to": self.entity(kind)}}
 
     def _stand_still(self, kind: Element) -> _Plain:
-        return {"stand_still": kind.number("duration")}
+        return {"stand_still": kind.amount("duration")}
 
     def _collision(self, kind: Element) -> _Plain:
         target = kind.choice()
@@ -510,17 +510,17 @@ class Translator:
         return {"collision": self.entity(target)}
 
     def _end_of_road(self, kind: Element) -> _Plain:
-        return {"end_of_road": kind.number("duration")}
+        return {"end_of_road": kind.amount("duration")}
 
     def _off_road(self, kind: Element) -> _Plain:
-        return {"off_road": kind.number("duration")}
+        return {"off_road": kind.amount("duration")}
 
     def _travelled(self, kind: Element) -> _Plain:
-        return {"travelled": kind.number("value")}
+        return {"travelled": kind.amount("value")}
 
     def _reach(self, kind: Element) -> _Plain:
         place = self._place(kind.one("Position"))
-        return {"reach": {"place": place, "tolerance": kind.number("tolerance")}}
+        return {"reach": {"place": place, "tolerance": kind.amount("tolerance")}}
 
     def _headway(self, kind: Element) -> _Plain:
         return {"headway": {**self._distance_to(kind), "to": self.entity(kind)}}
@@ -532,8 +532,8 @@ class Translator:
             ranges.append([low, found.whole("to", _MOST_LANES)])
         return {
             "clearance": {
-                "forward": kind.number("distanceForward", 0.0),
-                "backward": kind.number("distanceBackward", 0.0),
+                "forward": kind.amount("distanceForward", 0.0),
+                "backward": kind.amount("distanceBackward", 0.0),
                 "freespace": kind.flag("freeSpace"),
                 "opposite": kind.flag("oppositeLanes"),
                 "lanes": ranges,

@@ -128,6 +128,10 @@ def _includes(entry: Any, path: Path) -> list[tuple[str, Path]]:
                 f"scenario {path}: {place}: found {name!r}; allowed is the path of a file "
                 "relative to this one that ends in .yaml, .yml or .json"
             )
+        if not (path.parent / name).is_file():
+            raise ConfigurationError(
+                f"scenario {path}: {place}: found {name!r}; there is no file {path.parent / name}"
+            )
         found.append((place, path.parent / name))
     return found
 

@@ -23,7 +23,8 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
-from ros2_cosim.interfaces.scene import DEFAULT_SIZE
+from ros2_cosim.interfaces.manoeuvres import highest_speed
+from ros2_cosim.interfaces.scene import DEFAULT_SIZE, DriverSettings
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -139,8 +140,10 @@ class PlatoonTemplate(Section):
     speed: Annotated[Number, Field(ge=0, le=100)] = Field(
         description="of all vehicles at the start [m/s]"
     )
-    direction: Literal[-1, 1] = Field(
-        default=1, description="in which the lane is driven: 1 with growing station, or -1"
+    direction: Literal[-1, 1] | None = Field(
+        default=None,
+        description="in which the lane is driven: 1 with growing station, as lanes below 0 are, or "
+        "-1, as those above; default: that of the lane",
     )
     length: _Positive = Field(default=_LENGTH, description="of each vehicle [m]")
     width: _Positive = Field(default=_WIDTH, description="of each vehicle [m]")
@@ -153,7 +156,8 @@ class PlatoonTemplate(Section):
     controller: _Mapping = Field(
         default_factory=dict,
         description="further parameters of the model cacc_controller; defaults of the template: "
-        "hold_rate 0.2, emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
+        "set_speed 1.5 times the highest speed that speed and driver name, hold_rate 0.2, "
+        "emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
     )
     status: bool = Field(
         default=False,
@@ -189,6 +193,20 @@ class PlatoonTemplate(Section):
     referee: RefereeTemplate = Field(default=RefereeTemplate(), description="gives the verdicts")
 
     @model_validator(mode="after")
+    def _in_its_lane(self) -> Self:
+        if self.direction not in (None, self.way):
+            raise ValueError(
+                f"found direction {self.direction} of lane {self.lane}; allowed is {self.way}, in "
+                "which the lane is driven"
+            )
+        return self
+
+    @property
+    def way(self) -> int:
+        """1 if the station grows where the lane is driven along, else -1."""
+        return 1 if self.lane < 0 else -1
+
+    @model_validator(mode="after")
     def _one_traffic(self) -> Self:
         if self.sumo is not None and self.traffic is not None:
             raise ValueError("found traffic and sumo; allowed is one of them")
@@ -216,13 +234,29 @@ def with_platoon(data: dict[str, Any], origin: str) -> dict[str, Any]:
     given = (scene or {}).get("vehicles") or {}
     platoon = [LEADER, *(f"follower{i}" for i in range(1, template.vehicles))]
     others = [name for name in given if name not in platoon] if isinstance(given, dict) else []
+    highest = _highest_speed(template, origin)
     base: dict[str, Any] = {
         "scene": {"vehicles": _vehicles(template, platoon, others), "platoon": platoon},
-        "participants": _participants(template, platoon, others),
+        "participants": _participants(template, platoon, others, highest),
     }
     if template.lights:
         base["scene"]["traffic_lights"] = True
     return merged(base, rest)
+
+
+def _highest_speed(template: PlatoonTemplate, origin: str) -> float:
+    """The highest speed that the scenario asks of the leader [m/s]."""
+    place = "platoon.driver"
+    driver = read_section(DriverSettings, template.driver, origin=origin, place=place)
+    highest = highest_speed(driver.manoeuvre, template.speed)
+    tables = [action.kind for action in driver.manoeuvre if action.kind in ("csv", "cycle")]
+    follow = template.vehicles > 1 and "set_speed" not in template.controller
+    if tables and highest == 0.0 and follow:
+        raise ConfigurationError(
+            f"{origin}: platoon.controller.set_speed: missing; behind a leader that leaves a "
+            f"standstill by a {tables[0]}, allowed is the speed that followers may drive [m/s]"
+        )
+    return highest
 
 
 def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
@@ -236,7 +270,7 @@ def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequenc
             "lane": template.lane,
             "road": template.road,
             # Rounded: a station of a micrometre's precision is what one would write.
-            "s": round(template.s - template.direction * position * spacing, 6),
+            "s": round(template.s - template.way * position * spacing, 6),
             "speed": template.speed,
             **template.vehicle,
         }
@@ -245,7 +279,7 @@ def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequenc
 
 
 def _participants(
-    template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]
+    template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str], highest: float
 ) -> _Mapping:
     followers = platoon[1:]
     links = [(sender, name) for name in followers for sender in _heard(template, platoon, name)]
@@ -276,7 +310,7 @@ def _participants(
         for number, name in enumerate(followers, start=1):
             participants[f"tracker{number}"] = _tracker(template, number, name, links)
     for number in range(1, len(platoon)):
-        participants[f"cacc{number}"] = _controller(template, platoon, number, links)
+        participants[f"cacc{number}"] = _controller(template, platoon, number, links, highest)
     participants["referee"] = {
         "model": "platoon_referee",
         "period": template.referee.period,
@@ -392,6 +426,7 @@ def _controller(
     platoon: Sequence[str],
     number: int,
     links: Sequence[tuple[str, str]],
+    highest: float,
 ) -> _Mapping:
     name, ahead = platoon[number], platoon[number - 1]
     source = "tracker" if _tracks(template.sensor) else "sensor"
@@ -416,7 +451,7 @@ def _controller(
                 "law_parameters": dict(template.law_parameters),
                 "time_gap": template.time_gap,
                 "standstill_gap": template.standstill_gap,
-                "set_speed": max(1.5 * template.speed, 1.0),
+                "set_speed": max(1.5 * highest, 1.0),
                 **_CONTROLLER,
             },
             template.controller,

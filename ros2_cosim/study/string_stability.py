@@ -24,6 +24,7 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.models.controllers.measurement import Measurement
 from ros2_cosim.models.controllers.registry import adapted, make_law
 from ros2_cosim.models.controllers.theory import (
+    Following,
     Loop,
     linearised,
     smallest_time_gap,
@@ -135,7 +136,7 @@ def run_string_stability(
     results = []
     for setting in options.settings():
         used = _changed(base, setting, 1, [], 1.0)[1]
-        tell(f"{used.law}, time gap {used.time_gap:g} s: {options.seeds} seeds")
+        tell(f"{used.law}, time gap {used.following.time_gap:g} s: {options.seeds} seeds")
         results.append(_study(base, setting, options, tell))
     found = {**results[0], "settings": results}
     options.output.mkdir(parents=True, exist_ok=True)
@@ -170,7 +171,7 @@ def _study(
         "law": used.law,
         "law_parameters": dict(used.law_parameters),
         "vehicles": len(names),
-        "time_gap_s": used.time_gap,
+        "time_gap_s": used.following.time_gap,
         "loss": used.loss,
         "seeds": seeds,
         "pairs": [f"{a} to {b}" for a, b in zip(names, names[1:], strict=False)],
@@ -194,9 +195,8 @@ class Used(NamedTuple):
 
     law: str
     law_parameters: Mapping[str, Any]
-    time_gap: float
+    following: Following
     loss: Any
-    speed: float
     loop: Loop
     base_directory: Path
 
@@ -288,9 +288,13 @@ def _changed(
     used = Used(
         first.get("law", "path_cacc"),
         first.get("law_parameters") or {},
-        float(first.get("time_gap", 0.6)),
+        Following(
+            float(scene["vehicles"][leader]["speed"]),
+            float(first.get("set_speed", math.inf)),
+            float(first.get("standstill_gap", 2.0)),
+            float(first.get("time_gap", 0.6)),
+        ),
         loss,
-        float(scene["vehicles"][leader]["speed"]),
         # The demand is held for a period: on the average it is half a period late.
         Loop(period, 0.5 * (vehicle.throttle_lag + vehicle.brake_lag), 0.5 * period, latency),
         Path(scenario.base_directory),
@@ -432,7 +436,7 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
         gains, _ = _sines(silent, replace(setting, time_gap=time_gap), base.seed)
         return max(max(pair) for pair in gains) <= 1.0 + TOLERANCE
 
-    low, high = SHORTEST, _changed(base, setting, 1, [], 1.0)[1].time_gap
+    low, high = SHORTEST, _changed(base, setting, 1, [], 1.0)[1].following.time_gap
     while not stable(high):
         low, high = high, 2.0 * high
         if high > LONGEST or not _fits(base, high):
@@ -456,14 +460,14 @@ def _theory(used: Used) -> dict[str, Any] | None:
         made = make_law(used.law, used.law_parameters, base_directory=used.base_directory)
         return adapted(made, used.law).acceleration
 
-    linear = linearised(make, time_gap=used.time_gap, period=used.loop.period, speed=used.speed)
-    if linear.gap == linear.rate == linear.forward == 0.0:
+    linear = linearised(make, used.following, used.loop.period)
+    if linear is None or linear.gap == linear.rate == linear.forward == 0.0:
         return None
     return {
         "gain_over_frequency": [
             abs(transfer(linear, used.loop, 2.0 * math.pi * k / PERIOD_S)) for k in HARMONICS
         ],
-        "min_time_gap_s": smallest_time_gap(make, used.loop, used.speed, 1e-2, LONGEST),
+        "min_time_gap_s": smallest_time_gap(make, used.loop, used.following, 1e-2, LONGEST),
         "loop": used.loop._asdict(),
     }
 

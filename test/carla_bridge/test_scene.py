@@ -14,7 +14,7 @@ from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, pl
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
 from ros2_cosim.carla_bridge.plant import SceneRun
-from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, ActorCommand, Scene
+from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, ActorCommand, Scene, check_places
 from ros2_cosim.interfaces.manoeuvres import Manoeuvre
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
 from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice
@@ -269,9 +269,41 @@ def test_a_vehicle_changes_lane_smoothly_and_stays_in_the_new_one() -> None:
 def test_a_lane_that_is_not_there_is_refused_where_it_is_asked_for() -> None:
     driver = _manoeuvre({"when": {"time": "1s"}, "lane_change": {"lane": 2}})
     scene = _started(platoon(vehicles=(VehicleSpec("a", -2, 300.0, 25.0, driver=driver),)))
-    with pytest.raises(ConfigurationError, match="lane change: found lane 2; allowed on road 1"):
+    expected = (
+        "scene.vehicles.a: lane change: found lane 2; allowed on road 1 at .* are -3, -2, -1$"
+    )
+    with pytest.raises(ConfigurationError, match=expected):
         for _ in range(200):
             scene.step({})
+
+
+def test_a_lane_that_is_on_no_road_is_refused_before_the_run() -> None:
+    driver = _manoeuvre({"constant": "1s"}, {"when": {"time": "1s"}, "lane_change": {"lane": -7}})
+    parameters = platoon(vehicles=(VehicleSpec("a", -2, 300.0, 25.0, driver=driver),))
+    expected = r"vehicles.a.driver.manoeuvre.1.lane_change.lane: found -7; allowed are -3, -2, -1,"
+    with pytest.raises(ConfigurationError, match=expected):
+        check_places(parameters, HIGHWAY_ROADS)
+
+
+def test_a_vehicle_overtakes_on_the_lane_of_the_other_direction() -> None:
+    out = {"lane": 1, "duration": "3s", "against_traffic": True}
+    driver = _manoeuvre(
+        {"when": {"gap": 30.0}, "lane_change": out},
+        {"when": {"past": 10.0, "of": "slow"}, "lane_change": {"lane": -1, "duration": "3s"}},
+    )
+    slow = VehicleSpec("slow", -1, 360.0, 15.0, driver=DriverSpec())
+    scene = _started(platoon(vehicles=(VehicleSpec("a", -1, 300.0, 25.0, driver=driver), slow)))
+    lateral, headings = [], []
+    for _ in range(1500):
+        scene.step({})
+        odometry = scene.read()["a"].odometry
+        lateral.append(odometry.y)
+        headings.append(abs(odometry.qz))
+    assert max(lateral) == pytest.approx(1.75, abs=0.2)
+    assert lateral[-1] == pytest.approx(-1.75, abs=0.05)
+    assert max(headings) < 0.1
+    assert scene.read()["a"].odometry.x > scene.read()["slow"].odometry.x + 10.0
+    assert scene.collisions() == ()
 
 
 @pytest.mark.parametrize(

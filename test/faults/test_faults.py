@@ -232,7 +232,10 @@ def test_the_trace_is_the_same_in_every_shape(tmp_path, ros_domain):
         ("{port: driving.own, kind: replace, field: x, value: far}", "allowed is a number"),
         ("{port: driving.own, kind: drop, when: {port: y, field: x, above: 1}}", "inputs of 'dri"),
         ("{port: driving.own, kind: drop, when: {field: x}}", "one of above and below"),
-        ("{port: driving.own, kind: drop, from: 2s, until: 1s}", "until must be later than from"),
+        (
+            "{port: driving.own, kind: drop, from: 2s, until: 1s}",
+            "until: found 1s; allowed is more than from, 2s",
+        ),
     ],
 )
 def test_a_wrong_fault_is_refused_by_its_place(fault, said):

@@ -14,7 +14,7 @@ from models.test_laws import measurement
 from ros2_cosim.models.controllers import Peer
 from ros2_cosim.models.controllers.box_qp import minimise
 from ros2_cosim.models.controllers.mpc import SWEEPS, MpcCacc
-from ros2_cosim.models.controllers.theory import Loop, largest_gain, linearised
+from ros2_cosim.models.controllers.theory import Following, Loop, largest_gain, linearised
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.library import library_file
 from ros2_cosim.scenario.schema import load_scenario
@@ -67,9 +67,9 @@ def test_it_brakes_as_soon_as_the_predecessor_says_so() -> None:
 @pytest.mark.parametrize("time_gap", [0.4, 0.6, 1.0])
 @pytest.mark.parametrize("loop", [Loop(0.04, 0.1, 0.0, 0.045), Loop(0.04, 0.2, 0.02, 0.045)])
 def test_no_disturbance_grows(time_gap: float, loop: Loop) -> None:
-    law = linearised(
-        lambda: MpcCacc().acceleration, time_gap=time_gap, period=loop.period, speed=20.0
-    )
+    following = Following(20.0, 30.0, 2.0, time_gap)
+    law = linearised(lambda: MpcCacc().acceleration, following, loop.period)
+    assert law is not None
     assert largest_gain(law, loop) <= 1.0 + 1e-6
 
 

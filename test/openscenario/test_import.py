@@ -215,7 +215,7 @@ def test_other_participants_may_drive_an_entity(tmp_path: Path) -> None:
          "document type"),
         ("<OpenSCENARIO>" + "<a>" * 5000, "not well-formed XML"),
         (document(road="Town01"), "found 'Town01'; allowed is an OpenDRIVE file"),
-        (document(road="nowhere.xodr"), "cannot be read"),
+        (document(road="nowhere.xodr"), "line [0-9]+: LogicFile: filepath: found .*; there is no"),
     ],
 )  # fmt: skip
 def test_files_that_are_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -228,6 +228,71 @@ def test_files_that_are_refused(tmp_path: Path, text: str, said: str) -> None:
 def test_another_map(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, document(road="Town01"), f"openscenario.map={HIGHWAY}")
     assert (tmp_path / scenario.scene["map"]).resolve() == HIGHWAY
+
+
+def test_another_map_that_is_not_there(tmp_path: Path) -> None:
+    path = written(tmp_path, document(road="Town01"))
+    with pytest.raises(ConfigurationError, match="openscenario.map: found 'no.xodr'; there is no"):
+        load_scenario(path, ["openscenario.map=no.xodr"])
+
+
+def _distance(limits: str) -> str:
+    return private(
+        f'<LongitudinalAction><LongitudinalDistanceAction entityRef="B" freespace="true" '
+        f'continuous="true" {limits}/></LongitudinalAction>'
+    )
+
+
+def _line(shape: str) -> str:
+    return private(
+        "<RoutingAction><FollowTrajectoryAction><TrajectoryRef>"
+        f'<Trajectory name="t" closed="false"><Shape>{shape}</Shape></Trajectory></TrajectoryRef>'
+        '<TimeReference><None/></TimeReference><TrajectoryFollowingMode followingMode="follow"/>'
+        "</FollowTrajectoryAction></RoutingAction>"
+    )
+
+
+_SEGMENT = '<ClothoidSplineSegment curvatureStart="0" curvatureEnd="0" length="{}"/>'
+
+
+@pytest.mark.parametrize(
+    ("action", "start", "said"),
+    [
+        (_distance('distance="-12"'), at(1), "distance: found -12; allowed is a number of at"),
+        (_distance('timeGap="-1"'), at(1), "timeGap: found -1; allowed is a number of at least 0"),
+        (_line(f"<ClothoidSpline>{_SEGMENT.format(0)}</ClothoidSpline>"), at(1),
+         "length: found 0; allowed is a number above 0"),
+        (speed("20"), by_entity('<StandStillCondition duration="-2"/>'),
+         "duration: found -2; allowed is a number of at least 0"),
+        (speed("20"), by_entity('<TraveledDistanceCondition value="-9"/>'),
+         "value: found -9; allowed is a number of at least 0"),
+    ],
+)  # fmt: skip
+def test_amounts_below_zero_are_named_with_their_line(
+    tmp_path: Path, action: str, start: str, said: str
+) -> None:
+    (fault,) = faults_of(written(tmp_path, document(group(event("e", action, start)))))
+    assert said in fault
+    assert "file.xosc, line " in fault
+
+
+@pytest.mark.parametrize(
+    ("shape", "number"),
+    [
+        ('<Polyline><Vertex time="0">{0}</Vertex><Vertex>{1}</Vertex></Polyline>', 1),
+        ('<ClothoidSpline timeEnd="9">' + _SEGMENT.format(9) + "</ClothoidSpline>", 0),
+        ('<ClothoidSpline><ClothoidSplineSegment curvatureStart="0" curvatureEnd="0" length="9" '
+         'timeStart="0"/></ClothoidSpline>', 1),
+    ],
+)  # fmt: skip
+def test_a_timing_needs_the_times_of_all_points(tmp_path: Path, shape: str, number: int) -> None:
+    places = [f'<Position><WorldPosition x="{x}" y="-5"/></Position>' for x in (150, 250)]
+    timing = '<Timing domainAbsoluteRelative="relative" scale="1" offset="0"/>'
+    follow = _line(shape.format(*places)).replace("<None/>", timing)
+    text = document(group(event("e", follow, at(1))))
+    (fault,) = faults_of(written(tmp_path, text))
+    assert f"Timing: found a trajectory whose point {number}, counted from 0, has no time" in fault
+    loaded(tmp_path, text.replace(timing, "<None/>"))
 
 
 def test_names_of_entities_become_names_of_topics(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_wrong_options(tmp_path: Path, name: str) -> None:
     [
         ("name: [unclosed\nx: 1", "not readable: "),
         ("- 1\n- 2\n", "found list, not a mapping"),
-        ("", "found NoneType, not a mapping"),
+        ("", "found nothing, not a mapping"),
         ("name: platoon\n", "duration: missing"),
         ("name: platoon\nduration: 1s\nparticipants: {}\nsede: 3\n", "sede: unknown key"),
     ],

@@ -193,7 +193,7 @@ def test_a_change_holds_from_a_time_on_that_nobody_has_reached() -> None:
         ("faults.new", '{"kind": "freeze"}', 0, r"faults.new.port: missing"),
         ("faults.new", '{"port": "driving.x", "kind": "freeze"}', 0, "which is no port; inputs"),
         ("faults.new", '{"port": "driving.own", "kind": "drop", "from": "soon"}', 0, "new.from: f"),
-        ("faults.new", '{"port": "driving.own", "kind": "drop", "until": "1s"}', 0, "later than"),
+        ("faults.new", '{"port": "driving.own", "kind": "drop", "until": "1s"}', 0, "more than"),
         ("faults.New", '{"port": "driving.own", "kind": "drop"}', 0, "faults.New: found 'New'"),
     ],
 )

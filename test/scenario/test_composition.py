@@ -89,7 +89,7 @@ def test_an_include_is_relative_to_its_own_file(tmp_path: Path) -> None:
         ),
         ({"top": "include: [3]\n"}, "include.0: found 3; allowed is the path of a file"),
         ({"top": "include: /etc/passwd\n"}, "include: found '/etc/passwd'; allowed is the path"),
-        ({"top": "include: none.yaml\n"}, "none.yaml: No such file"),
+        ({"top": "include: none.yaml\n"}, "include: found 'none.yaml'; there is no file"),
     ],
 )
 def test_wrong_includes(tmp_path: Path, files: dict[str, str], message: str) -> None:
@@ -222,6 +222,7 @@ def test_background_traffic_of_a_platoon_is_seen_by_its_sensors(tmp_path: Path) 
         ("platoon.vehicles=201", "platoon.vehicles: found 201; allowed is a number of at most 200"),
         ("platoon.vehicels=4", "platoon.vehicels: unknown key; did you mean 'vehicles'?"),
         ("platoon=3", "platoon: found 3; allowed is a mapping"),
+        ("platoon.direction=-1", "platoon: found direction -1 of lane -2; allowed is 1, in which"),
         ("platoon.v2v.hears=all", "platoon.v2v.hears: found 'all'; allowed is"),
     ],
 )
@@ -229,11 +230,81 @@ def test_wrong_platoons(tmp_path: Path, change: str, message: str) -> None:
     assert message in refused(written(tmp_path, short=IN_SHORT), change)
 
 
+def test_a_platoon_starts_in_the_direction_of_its_lane(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    behind = compose(path)["scene"]["vehicles"]["follower1"]["s"]
+    assert behind == pytest.approx(700.0 - 21.792)
+    for direction in ([], ["platoon.direction=-1"]):
+        data = compose(path, ["platoon.lane=2", *direction])
+        assert data["scene"]["vehicles"]["follower1"]["s"] == pytest.approx(700.0 + 21.792)
+
+
 def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
     path = written(tmp_path, short=IN_SHORT)
     data = compose(path, ["platoon.sensor.parameters.detection_range=80.0"])
     assert data["participants"]["sensor2"]["parameters"]["detection_range"] == 80.0
     assert "platoon.censor: unknown key" in refused(path, "platoon.censor.period=1ms")
+
+
+@pytest.mark.parametrize(
+    ("speed", "manoeuvre", "expected"),
+    [
+        (20.0, [], 30.0),
+        (20.0, [{"brake": {"deceleration": 2.0}}], 30.0),
+        (0.0, [{"ramp": {"speed": 14.0, "acceleration": 1.0}}, {"constant": "5s"}], 21.0),
+        (20.0, [{"when": {"time": "9s"}, "ramp": {"speed": 30.0, "acceleration": 1.0}}], 45.0),
+        (
+            20.0,
+            [{"brake": {"deceleration": 2.0}}, {"sine": {"amplitude": 6.0, "period": "9s"}}],
+            30,
+        ),
+        (20.0, [{"sweep": {"amplitude": 2, "start": 0.1, "end": 1, "duration": "9s"}}], 33.0),
+        (10.0, [{"stop_and_go": {"speed": 12.0}}], 18.0),
+        (20.0, [{"cycle": "nedc"}], 30.0),
+        (0.0, [], 1.0),
+    ],
+)
+def test_followers_may_drive_faster_than_the_leader_ever_does(
+    tmp_path: Path, speed: float, manoeuvre: list[Any], expected: float
+) -> None:
+    section: dict[str, Any] = {"vehicles": 2, "lane": -2, "s": 700.0, "speed": speed}
+    section["driver"] = {"manoeuvre": manoeuvre}
+    scenario = {"name": "fast", "duration": "5s", "platoon": section}
+    data = compose(written(tmp_path, fast=yaml.safe_dump(scenario)))
+    assert data["participants"]["cacc1"]["parameters"]["set_speed"] == pytest.approx(expected)
+
+
+def test_a_wrong_manoeuvre_of_the_leader_is_named_where_it_stands(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    message = refused(path, "platoon.driver={manoeuvre: [{ramp: {speed: 5}}]}")
+    assert "platoon.driver.manoeuvre.0.ramp.acceleration: missing" in message
+
+
+@pytest.mark.parametrize("action", ["{cycle: ece15}", "{csv: {file: way.csv}}"])
+def test_a_table_of_speeds_from_a_standstill_needs_the_set_speed(
+    tmp_path: Path, action: str
+) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    changes = ["platoon.speed=0", f"platoon.driver={{manoeuvre: [{action}]}}"]
+    assert compose(path, changes)["participants"]["cacc1"]["parameters"]["set_speed"] == 38.0
+    message = refused(path, *changes, "platoon.controller={}")
+    assert message.startswith("platoon.controller.set_speed: missing; behind a leader")
+
+
+def test_a_platoon_starts_from_a_standstill_on_a_slope(tmp_path: Path) -> None:
+    ramp = {"ramp": {"speed": 12.0, "acceleration": 1.5}}
+    section: dict[str, Any] = {"vehicles": 3, "lane": -1, "s": 800.0, "speed": 0.0}
+    section["driver"] = {"manoeuvre": [ramp, {"brake": {"deceleration": 3.0}}]}
+    section["referee"] = {"parameters": {"time_limit": "40s", "min_gap_limit": 1.5}}
+    scenario: dict[str, Any] = {"name": "uphill", "duration": "41s", "platoon": section}
+    scenario["scene"] = {"map": str(ROOT / "config" / "hill.xodr")}
+    path = written(tmp_path, uphill=yaml.safe_dump(scenario))
+    summary = run_inproc(load_scenario(path), tmp_path / "out", record=False)
+    assert {each.name: each.passed for each in summary.verdicts} == {
+        "no_collision": True,
+        "min_gap_m": True,
+        "stands_still_by_s": True,
+    }
 
 
 def test_a_file_need_not_name_the_simulator_whose_options_are_set(tmp_path: Path) -> None:

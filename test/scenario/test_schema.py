@@ -156,7 +156,7 @@ def test_missing_keys_are_named(tmp_path: Path) -> None:
         ("a.yaml", "!!python/object/apply:os.getcwd []", "not readable: found tag"),
         ("a.yaml", "a: &a [*a]", "alias 'a' contains itself"),
         ("a.yaml", "[" * 10_000, "not readable: nested too deeply"),
-        ("a.yaml", "", "found NoneType, not a mapping"),
+        ("a.yaml", "", "found nothing, not a mapping"),
         ("a.yaml", "- a\n- b", "found list, not a mapping"),
         ("a.yaml", MINIMAL + "  p: {model: n, period: 2}", "key 'p' stands twice"),
         ("a.yaml", MINIMAL + "seed: 1\nseed: 2", "key 'seed' stands twice"),

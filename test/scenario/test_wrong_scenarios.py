@@ -74,6 +74,8 @@ WRONG = [
     ("participants.cacc1.parameters.vehicle=[a]", ["participants.cacc1.parameters.vehicle"]),
     ("participants.cacc1.parameters.vehicle={}", ["participants.cacc1.parameters.vehicle"]),
     ("participants.cacc1.parameters.time_gap=fast", ["participants.cacc1.parameters.time_gap"]),
+    ("scene.vehicles.leader.driver.manoeuvre=[{when: {gap: 3, of: leader}, constant: 2s}]",
+     ["scene.vehicles.leader.driver.manoeuvre.0.when.of", "allowed are follower1, follower2"]),
     ("participants.sensor1.parameters.ego=follower9", ["participants.sensor1", "follower9"]),
     ("participants.sensor1.parameters.detection_rage=5",
      ["detection_rage", "did you mean 'detection_range'"]),

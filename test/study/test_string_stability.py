@@ -14,17 +14,26 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.console import EXIT_ERROR
 from ros2_cosim.cli.main import app
 from ros2_cosim.cli.study import stability_line
+from ros2_cosim.models.controllers.human import GippsDriver, IntelligentDriver
 from ros2_cosim.models.controllers.measurement import Measurement
-from ros2_cosim.models.controllers.path import PathAcc, PathCacc
+from ros2_cosim.models.controllers.path import CruiseControl, PathAcc, PathCacc
 from ros2_cosim.models.controllers.ploeg import PloegCacc
-from ros2_cosim.models.controllers.rajamani import RajamaniAcc
-from ros2_cosim.models.controllers.theory import Loop, largest_gain, linearised, smallest_time_gap
+from ros2_cosim.models.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
+from ros2_cosim.models.controllers.theory import (
+    Following,
+    Loop,
+    largest_gain,
+    linearised,
+    smallest_time_gap,
+    transfer,
+)
 from ros2_cosim.scenario.library import library_file
 from ros2_cosim.study.string_stability import RESULT_FILE, _amplitude, _statistics
 
 Law = Callable[[Measurement], float]
 #: Asked so often that its sampling does not show.
 QUICK = 1e-3
+FOLLOWING = Following(speed=20.0, set_speed=30.0, standstill_gap=2.0, time_gap=1.0)
 
 
 @pytest.mark.parametrize(
@@ -42,17 +51,49 @@ QUICK = 1e-3
     ],
 )
 def test_the_theory_gives_the_published_time_gaps(law: Law, loop: Loop, expected: float) -> None:
-    found = smallest_time_gap(lambda: law, loop, 20.0, 0.05, 4.0)
+    found = smallest_time_gap(lambda: law, loop, FOLLOWING, 0.05, 4.0)
     assert found == pytest.approx(expected, abs=3e-3)
 
 
 def test_the_theory_gives_the_published_gain() -> None:
-    linear = linearised(lambda: PathAcc().acceleration, time_gap=1.1, period=QUICK, speed=20.0)
+    linear = linearised(lambda: PathAcc().acceleration, FOLLOWING._replace(time_gap=1.1), QUICK)
+    assert linear is not None
     assert largest_gain(linear, Loop(QUICK, 0.0, 0.0, 0.0)) == pytest.approx(1.590, abs=2e-3)
-    assert (
-        smallest_time_gap(lambda: PathAcc().acceleration, Loop(QUICK, 0, 0, 0), 20.0, 0.1, 2.0)
-        is None
-    )
+    loop = Loop(QUICK, 0.0, 0.0, 0.0)
+    assert smallest_time_gap(lambda: PathAcc().acceleration, loop, FOLLOWING, 0.1, 2.0) is None
+
+
+@pytest.mark.parametrize("set_speed", [24.0, 30.0, 60.0])
+@pytest.mark.parametrize("w", [0.05, 0.3, 1.0, 3.0])
+def test_the_theory_of_the_intelligent_driver_knows_its_set_speed(
+    set_speed: float, w: float
+) -> None:
+    v, time_gap, s0, a, b = 20.0, 1.2, 3.0, 1.5, 2.0
+    following = Following(v, set_speed, s0, time_gap)
+    linear = linearised(lambda: IntelligentDriver().acceleration, following, QUICK)
+    assert linear is not None
+    # M. Treiber, A. Hennecke, D. Helbing, Phys. Rev. E 62 (2000): its slopes in steady following.
+    wanted = s0 + v * time_gap
+    gap = wanted / math.sqrt(1.0 - (v / set_speed) ** 4)
+    by_gap = 2.0 * a * wanted**2 / gap**3
+    by_rate = a * wanted * v / (gap**2 * math.sqrt(a * b))
+    by_speed = -4.0 * a * v**3 / set_speed**4 - 2.0 * a * wanted * time_gap / gap**2
+    s = 1j * w
+    expected = (by_gap + by_rate * s) / (s * s - by_speed * s + by_gap + by_rate * s)
+    found = transfer(linear, Loop(QUICK, 0.0, 0.0, 0.0), w)
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("law", [GippsDriver().acceleration, LeaderPredecessorCacc().acceleration])
+def test_the_theory_finds_a_gap_that_is_not_that_of_the_spacing_policy(law: Law) -> None:
+    linear = linearised(lambda: law, FOLLOWING, QUICK)
+    assert linear is not None and linear.gap > 0.0
+
+
+def test_a_law_that_keeps_no_gap_has_no_theory() -> None:
+    as_fast = FOLLOWING._replace(set_speed=20.0)
+    assert linearised(lambda: IntelligentDriver().acceleration, as_fast, QUICK) is None
+    assert linearised(lambda: CruiseControl().acceleration, FOLLOWING, QUICK) is None
 
 
 def test_an_amplitude_is_that_of_its_harmonic() -> None:

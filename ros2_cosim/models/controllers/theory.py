@@ -20,6 +20,10 @@ _STEP: Final = 1e-3
 GRID: Final = tuple(10 ** (-2 + 3.2 * i / 400) for i in range(401))
 #: A gain that exceeds 1 by less is 1: at low frequency all gains tend to it.
 _TOLERANCE: Final = 1e-6
+#: A smaller demand is none [m/s^2]: that of steady following, but for rounding.
+_NONE: Final = 1e-9
+#: Among these a steady gap is looked for [m].
+_GAPS: Final = (0.1, 1e4)
 
 
 class Loop(NamedTuple):
@@ -33,6 +37,15 @@ class Loop(NamedTuple):
 
 #: Makes a law anew; it is asked once, so that what it keeps from one call to the next has no part.
 LawMaker = Callable[[], Callable[[Measurement], float]]
+
+
+class Following(NamedTuple):
+    """Steady following: speed and set speed [m/s], standstill gap [m], time gap [s]."""
+
+    speed: float
+    set_speed: float
+    standstill_gap: float
+    time_gap: float
 
 
 class LinearLaw(NamedTuple):
@@ -49,28 +62,28 @@ class LinearLaw(NamedTuple):
     previous: float
 
 
-def linearised(
-    make: LawMaker,
-    *,
-    time_gap: float,
-    period: float,
-    speed: float,
-    standstill_gap: float = 2.0,
-) -> LinearLaw:
-    """The slopes of a law at steady following."""
+def linearised(make: LawMaker, following: Following, period: float) -> LinearLaw | None:
+    """The slopes of a law at steady following; None: it keeps no gap at this speed."""
+    speed = following.speed
     peer = Peer(speed, 0.0, 0.0, 0.0)
-    base = Measurement(
-        dt=period,
-        speed=speed,
-        acceleration=0.0,
-        gap=standstill_gap + time_gap * speed,
-        gap_rate=0.0,
-        standstill_gap=standstill_gap,
-        time_gap=time_gap,
-        set_speed=speed,
-        predecessor=peer,
-        leader=peer,
+    steady = _steady(
+        make,
+        Measurement(
+            dt=period,
+            speed=speed,
+            acceleration=0.0,
+            gap=following.standstill_gap + following.time_gap * speed,
+            gap_rate=0.0,
+            standstill_gap=following.standstill_gap,
+            time_gap=following.time_gap,
+            set_speed=following.set_speed,
+            predecessor=peer,
+            leader=peer,
+        ),
     )
+    if steady is None:
+        return None
+    base = steady
 
     def slope(changed: Measurement) -> float:
         return (make()(changed) - make()(base)) / _STEP
@@ -80,16 +93,32 @@ def linearised(
     return LinearLaw(
         gap=slope(base._replace(gap=base.gap + _STEP)),
         rate=slope(base._replace(gap_rate=_STEP, predecessor=faster)),
-        speed=slope(
-            base._replace(
-                speed=speed + _STEP, set_speed=speed + _STEP, predecessor=faster, leader=faster
-            )
-        ),
+        speed=slope(base._replace(speed=speed + _STEP, predecessor=faster, leader=faster)),
         acceleration=slope(base._replace(acceleration=_STEP)),
         forward=slope(base._replace(predecessor=peer._replace(commanded_acceleration=_STEP))),
         ahead=slope(base._replace(predecessor=peer._replace(acceleration=_STEP))),
         previous=slope(base._replace(previous_command=_STEP)),
     )
+
+
+def _steady(make: LawMaker, near: Measurement) -> Measurement | None:
+    """Where a law demands nothing: at the gap of the spacing policy, or at one of its own.
+
+    The gap of the Intelligent Driver Model, for one, grows towards the set speed.
+    """
+
+    def demand(gap: float) -> float:
+        return make()(near._replace(gap=gap))
+
+    if abs(demand(near.gap)) <= _NONE:
+        return near
+    low, high = _GAPS
+    if not demand(low) < 0.0 < demand(high):
+        return None
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if demand(middle) < 0.0 else (low, middle)
+    return near._replace(gap=high)
 
 
 def transfer(law: LinearLaw, loop: Loop, w: float) -> complex:
@@ -110,13 +139,13 @@ def largest_gain(law: LinearLaw, loop: Loop) -> float:
 
 
 def smallest_time_gap(
-    make: LawMaker, loop: Loop, speed: float, low: float, high: float
+    make: LawMaker, loop: Loop, following: Following, low: float, high: float
 ) -> float | None:
     """The smallest time gap [s] from which no disturbance grows, by bisection; None: above high."""
 
     def stable(time_gap: float) -> bool:
-        linear = linearised(make, time_gap=time_gap, period=loop.period, speed=speed)
-        return largest_gain(linear, loop) <= 1.0 + _TOLERANCE
+        linear = linearised(make, following._replace(time_gap=time_gap), loop.period)
+        return linear is not None and largest_gain(linear, loop) <= 1.0 + _TOLERANCE
 
     if not stable(high):
         return None
