@@ -33,7 +33,7 @@ from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
 from ros2_cosim.scenario.plan import SHORT_PERIOD_NS, check_history, unit_hint
-from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.scenario.scenario_error import ScenarioError, folded
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
@@ -101,7 +101,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         if scenario.external is not None:
             found(lambda: ExternalSeam(scenario))
     if faults:
-        raise ScenarioError(list(faults))
+        raise ScenarioError(folded(faults))
     assert isinstance(graph, Graph)
     return graph
 
