@@ -31,7 +31,7 @@ from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
-from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
+from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics, check_own_messages
 from ros2_cosim.scenario.plan import SHORT_PERIOD_NS, check_history, unit_hint
 from ros2_cosim.scenario.scenario_error import ScenarioError, folded
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
@@ -80,6 +80,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         if shape == "ros":
             found(lambda: check_history(scenario))
         if shape in ON_TOPICS:
+            found(check_own_messages)
             for name in declared:
                 for port, output in scenario.outputs_of(name).items():
                     place = f"participants.{name}.outputs.{port}.type"
