@@ -52,7 +52,7 @@ HOT = {
         "world"
     ),
     "study": "free_running",  # a subclass of the runtime
-    "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
+    "carla_bridge": ("commands inprocess_world observation plant scene scene_vehicle traffic"),
     # What every step of a run in several processes passes through.
     "ros": (
         "blocking clock_node courses inputs lane outputs participant_node progress receipts "

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
+from ros2_cosim.carla_bridge.commands import check_command
 from ros2_cosim.carla_bridge.dcp_variables import (
     COUNT,
     SENSOR_RECORDS,
@@ -183,13 +184,31 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
     outputs["static_objects"] = MappedOutput(static, once=True)
     inputs: dict[str, FieldWriter] = {}
     for name in commanded_vehicles(scene):
-        port = f"control/{name}"
-        inputs[port] = FieldWriter(
-            ControlCommand, f"{slave}.{port}.*", slaves, port, absent=NO_COMMAND
-        )
+        inputs[f"control/{name}"] = _CommandWriter(slave, name, slaves)
     for name in scene.placed:
         inputs[f"{PLACE}{name}"] = _PlaceWriter(slave, f"{PLACE}{name}", slaves)
     return PortMapping(outputs, inputs)
+
+
+class _CommandWriter(FieldWriter):
+    """Gives the commands of a vehicle to the slave.
+
+    :raises ConfigurationError: the slave lacks a variable
+    """
+
+    def __init__(self, slave: str, vehicle: str, slaves: Mapping[str, SlaveDescription]) -> None:
+        port = f"control/{vehicle}"
+        super().__init__(ControlCommand, f"{slave}.{port}.*", slaves, port, absent=NO_COMMAND)
+        self._vehicle = vehicle
+
+    def write(self, record: Any, inputs: dict[str, dict[str, Value]]) -> None:
+        """Add a command to the inputs.
+
+        :raises RunError: it demands what is no finite number
+        """
+        if record is not None:
+            check_command(self._vehicle, record)
+        super().write(record, inputs)
 
 
 class _PlaceWriter(FieldWriter):

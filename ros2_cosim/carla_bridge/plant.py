@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from math import isnan
 from typing import Any, Final
 
+from ros2_cosim.carla_bridge.commands import check_command, has_no_pedals
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
@@ -97,8 +97,9 @@ class SceneRun:
 
     def _command(self, name: str, command: ControlCommand) -> ActorCommand:
         """The pedals, those for its acceleration if it has none; the steering where it counts."""
+        check_command(name, command)
         throttle, brake = command.throttle, command.brake
-        if isnan(throttle) and isnan(brake):
+        if has_no_pedals(command):
             throttle, brake = self._scene.pedals(name, command.acceleration)
         return ActorCommand(throttle, brake, command.steer if name in self._steered else None)
 

@@ -83,7 +83,11 @@ Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from ros2_cosim.interfaces.packages import changed_since_build
+
         print(f"cosim {__version__}, compiled: {compiled.describe()}")
+        if changed := changed_since_build():
+            print(f"{changed} changed since the messages were compiled; `make setup` does it again")
         raise typer.Exit
 
 
@@ -95,7 +99,7 @@ def cosim(
             "--version",
             callback=_print_version,
             is_eager=True,
-            help="Print the version, and whether the hot modules run compiled.",
+            help="Print the version, and whether hot modules and messages are compiled.",
         ),
     ] = False,
 ) -> None:

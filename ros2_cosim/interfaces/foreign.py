@@ -26,6 +26,19 @@ class ForeignInput(Section):
     best_effort: bool = False
 
 
+def full_topic(topic: str, node_name: str) -> str:
+    """The full name of a topic, as ROS makes it of the name in a node's source.
+
+    :param topic: ``scan``, ``/scan`` or ``~/scan``
+    :param node_name: full name of the node
+    """
+    if topic.startswith("/"):
+        return topic
+    if topic == "~" or topic.startswith("~/"):
+        return node_name + topic[1:]
+    return f"{node_name.rpartition('/')[0]}/{topic}"
+
+
 class HeaderDelay:
     """The delay of a message that its own header states; set before each message is sent."""
 
@@ -42,7 +55,8 @@ class ForeignOutput(Section):
 
     ``expect`` messages come (``any``: as many as the node likes); of several the last one
     counts if ``take`` says so. ``stamp: header`` believes the node's own stamp if it lies
-    between activation time + latency and that + ``window``.
+    between activation time + latency and that + ``window``. ``best_effort`` accepts a publisher
+    that is not reliable.
     """
 
     topic: str
@@ -50,6 +64,7 @@ class ForeignOutput(Section):
     take: Literal["only", "last"] = "only"
     stamp: Literal["activation", "header"] = "activation"
     window: Duration = 0
+    best_effort: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -86,7 +101,8 @@ class ForeignSettings(Section):
         default_factory=dict, description="port: topic, or {topic, best_effort}"
     )
     outputs: dict[str, Annotated[ForeignOutput, BeforeValidator(_topic)]] = Field(
-        default_factory=dict, description="port: topic, or {topic, expect, take, stamp, window}"
+        default_factory=dict,
+        description="port: topic, or {topic, expect, take, stamp, window, best_effort}",
     )
     ordered: bool = Field(
         True,
@@ -162,3 +178,17 @@ class ForeignSettings(Section):
             if any(output.expect == "any" for output in self.outputs.values()):
                 raise ValueError("expect: any needs a barrier to know that nothing more comes")
         return self
+
+    def full_name(self, participant: str) -> str:
+        """The full name of the node in a run without a namespace."""
+        base = self.node_name or f"{participant}_node"
+        return base if base.startswith("/") else f"/{base}"
+
+    def read_and_written(self, node_name: str) -> dict[str, str]:
+        """Output port -> input port that is tied to the same topic, as of ``/tf``.
+
+        :param node_name: full name of the node
+        """
+        read = {full_topic(tied.topic, node_name): port for port, tied in self.inputs.items()}
+        written = {port: full_topic(tied.topic, node_name) for port, tied in self.outputs.items()}
+        return {port: read[topic] for port, topic in written.items() if topic in read}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ros2_cosim.documents.extras import command_for
 from ros2_cosim.documents.files import cause_of, read_bounded
-from ros2_cosim.documents.installed import find_share
+from ros2_cosim.documents.installed import PACKAGE, find_share, share_file
 from ros2_cosim.documents.xml_reader import read_xml
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -90,6 +90,33 @@ def how_to_install(type_name: str) -> str:
         f"package {package} is not installed: build it from its definitions by "
         f"'cosim messages build DIRECTORY_OF_{package.upper()}', or source a workspace that has it"
     )
+
+
+def changed_since_build(directory: Path | None = None) -> str:
+    """The first of this project's definitions that is another one than was compiled, as msg/X.msg.
+
+    Empty: none is, or nothing was compiled here. What runs reads the definitions of the checkout,
+    the middleware and other programs have the compiled ones.
+
+    :param directory: with ``msg`` and ``srv``; None: that of this package, if it is a checkout
+    """
+    if directory is None:
+        directory = share_file(_DESCRIPTION).parent
+    files = [file for kind in KINDS for file in sorted((directory / kind).glob(f"*.{kind}"))]
+    names = [f"{file.parent.name}/{file.name}" for file in files]
+    built = [find_share(PACKAGE, name) for name in names]
+    if not any(built):
+        return ""
+    for file, name, there in zip(files, names, built, strict=True):
+        if there is None or _lines(there) != _lines(file):
+            return name
+    return ""
+
+
+def _lines(definition: Path) -> list[str]:
+    """What a definition says, without its comments."""
+    lines = [line.partition("#")[0].split() for line in definition_text(definition).splitlines()]
+    return [" ".join(words) for words in lines if words]
 
 
 def definition_text(path: Path) -> str:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.interfaces.foreign import ForeignSettings
+from ros2_cosim.interfaces.foreign import ForeignSettings, full_topic
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Needs, Port, Ports, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
@@ -59,10 +59,23 @@ class ForeignNode(Model):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ForeignSettings) -> None:
-        """See whether the program is there, and its clock can be set.
+        """See whether the program is there, its topics are told apart, and its clock can be set.
 
         :raises ConfigurationError: it is not, or cannot
         """
+        node_name = parameters.full_name(context.name)
+        for key, tied in (
+            ("inputs", {port: t.topic for port, t in parameters.inputs.items()}),
+            ("outputs", {port: t.topic for port, t in parameters.outputs.items()}),
+        ):
+            ports: dict[str, str] = {}
+            for port, topic in tied.items():
+                other = ports.setdefault(full_topic(topic, node_name), port)
+                if other != port:
+                    raise ConfigurationError(
+                        f"{context.where}.{key}.{port}: found '{topic}', the topic of '{other}'; "
+                        "allowed is one port for each topic"
+                    )
         follows_clock = parameters.use_sim_time and context.period_ns is not None
         if follows_clock and parameters.clock_start is None and context.enters_freely:
             raise ConfigurationError(

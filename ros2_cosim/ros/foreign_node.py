@@ -35,7 +35,7 @@ from ros2_cosim.ros.foreign_process import (
     ros_arguments,
 )
 from ros2_cosim.ros.foreign_threads import ThreadWatch, has_loaded, processes_of_session
-from ros2_cosim.ros.foreign_topics import ForeignTopics
+from ros2_cosim.ros.foreign_topics import ForeignTopics, ForeignWriting
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
 _SHARE_OF_WATCHDOG = 2 / 3
@@ -88,15 +88,20 @@ class ForeignNodeAdapter:
         if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier == "parameters"
-        base = settings.node_name or f"{name}_node"
         self._patience = Patience(name, patience_s)
-        outputs = {port.name: wire_codec(port) for port in spec.outputs}
-        once = {port.name: port.schedule == "once" for port in spec.outputs}
         self._topics = ForeignTopics(
             name,
-            base if base.startswith("/") else f"/{base}",
+            settings.full_name(name),
             {port: codec_type(codec) for port, codec in self._codecs.items()},
-            {port: (codec_type(codec), once[port]) for port, codec in outputs.items()},
+            {
+                port.name: ForeignWriting(
+                    codec_type(wire_codec(port)),
+                    latched=port.schedule == "once",
+                    best_effort=settings.outputs[port.name].best_effort,
+                )
+                for port in spec.outputs
+            },
+            settings.read_and_written,
             barrier=self._barrier,
             clock=settings.use_sim_time,
             check=self._patience.check,
@@ -162,6 +167,8 @@ class ForeignNodeAdapter:
                     f"{topics.publishers(port.name)} publishers write to {port.settings.topic}; "
                     "allowed is one"
                 )
+        for misfit in topics.misfits():
+            patience.fail(misfit)
         # Discovery of the node's readers may be late: give it a while here, and look once more
         # when the run is over.
         time.sleep(_DISCOVERY_S)
@@ -188,8 +195,9 @@ class ForeignNodeAdapter:
         topics, life = self._topics, self._lifecycle
 
         def missing() -> str:
-            state = f"; the lifecycle node is {life.state}" if life.state else ""
-            return (", ".join(topics.missing()) or self._node_name) + state
+            state = [f"the lifecycle node is {life.state}"] if life.state else []
+            missing = ", ".join(topics.missing()) or self._node_name
+            return "; ".join([missing, *topics.misfits(), *state])
 
         self._patience.begin(missing)
         topics.wait_until(lambda: life.found or not topics.missing())
@@ -334,6 +342,9 @@ class ForeignNodeAdapter:
             self._topics.publish(port, data, acknowledge=self._settings.acknowledge)
             if self._settings.ordered and self._barrier:
                 self._pass_barrier()
+                if self._topics.shared:
+                    # What the node reads of its own messages came after this answer.
+                    self._pass_barrier()
         if queue and self._barrier and not self._settings.ordered:
             # An executor takes one message of each topic between two looks at its services.
             for _ in range(max(Counter(entry.port for entry in queue).values())):

@@ -17,11 +17,12 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import ReliabilityPolicy
+from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.ros.foreign_threads import process_of_endpoint
-from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class
+from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class, node_of
 
 _POLL_S = 0.1
 #: An answer that has not come by then is asked for again [s].
@@ -32,6 +33,9 @@ _LARGE = 32_768
 _COMMON = ("/parameter_events", "/rosout")
 #: Topics and services of an action have this behind its name.
 _ACTION = "/_action/"
+_INPUT_QOS = data_qos(latched=True)
+#: Bytes in front of a message that say how it is encoded.
+_HEAD = 4
 
 
 class ForeignMessage(NamedTuple):
@@ -42,13 +46,37 @@ class ForeignMessage(NamedTuple):
     published_ns: int
 
 
+class ForeignWriting(NamedTuple):
+    """How a foreign node writes to an output port.
+
+    ``latched``: it is sent once, to readers of any time. ``best_effort``: it may be without
+    reliable delivery.
+    """
+
+    type_name: str
+    latched: bool = False
+    best_effort: bool = False
+
+    @property
+    def qos(self) -> QoSProfile:
+        """That of the reader."""
+        qos = data_qos(latched=self.latched)
+        if self.best_effort:
+            qos.reliability = ReliabilityPolicy.BEST_EFFORT
+        return qos
+
+
 class ForeignTopics:
     """Publishers, subscriptions and the barrier towards one foreign node.
+
+    A topic that the node reads and writes, such as ``/tf``, has one private topic: a name is
+    remapped for both. Both sides hear themselves there; what this one hears of itself is left out.
 
     :param name: the participant
     :param node_name: full name of the foreign node in a run without a namespace
     :param inputs: port -> ROS type
-    :param outputs: port -> (ROS type, whether it is sent once, to readers of any time)
+    :param outputs: port -> how the node writes to it
+    :param read_and_written: of the full name of the node: output port -> input port of one topic
     :param check: called while waiting; raises if waiting makes no sense any more
     """
 
@@ -57,7 +85,8 @@ class ForeignTopics:
         name: str,
         node_name: str,
         inputs: Mapping[str, str],
-        outputs: Mapping[str, tuple[str, bool]],
+        outputs: Mapping[str, ForeignWriting],
+        read_and_written: Callable[[str], Mapping[str, str]],
         *,
         barrier: bool,
         clock: bool,
@@ -74,21 +103,28 @@ class ForeignTopics:
         )
         #: Full name of the foreign node.
         self.node_name = inside(self.node, node_name)
+        #: Output port -> input port of the same topic.
+        self.shared = read_and_written(self.node_name)
+        self._inputs, self._outputs = inputs, outputs
         self.received: dict[str, list[ForeignMessage]] = {port: [] for port in outputs}
+        #: Input port of a topic that the node also writes -> how many were published, and number ->
+        #: message of those that have not been heard yet.
+        self._published = dict.fromkeys(self.shared.values(), 0)
+        self._unheard: dict[str, dict[int, bytes]] = {port: {} for port in self._published}
         # First the readers, then the client: the foreign node learns of them in this order.
         # Its answer to a request therefore shows that it knows all readers.
-        for port, (type_name, latched) in outputs.items():
+        for port, writing in outputs.items():
             receive: Any = self._receiver(port)  # rclpy's types know no message information
             self.node.create_subscription(
-                message_class(type_name),
+                message_class(writing.type_name),
                 self.output_topic(port),
                 receive,
-                data_qos(latched=latched),
+                writing.qos,
                 raw=True,
             )
         self._writers = {
             port: self.node.create_publisher(
-                message_class(type_name), self.input_topic(port), data_qos(latched=True)
+                message_class(type_name), self.input_topic(port), _INPUT_QOS
             )
             for port, type_name in inputs.items()
         }
@@ -112,6 +148,8 @@ class ForeignTopics:
 
     def output_topic(self, port: str) -> str:
         """The private topic that stands for an output topic of the foreign node."""
+        if port in self.shared:
+            return self.input_topic(self.shared[port])
         return inside(self.node, f"/gate/{self._name}/out/{port}")
 
     @property
@@ -123,15 +161,15 @@ class ForeignTopics:
         """What of the foreign node has not been found yet."""
         missing = [
             f"a subscription of {writer.topic_name}"
-            for writer in self._writers.values()
-            if not writer.get_subscription_count()
+            for port, writer in self._writers.items()
+            if writer.get_subscription_count() == int(port in self._published)
         ]
         if self._clock is not None and not self._clock.readers:
             missing.append(f"a subscription of {self.clock_topic}")
         missing += [
             f"a publisher of {self.output_topic(port)}"
             for port in self.received
-            if not self.node.count_publishers(self.output_topic(port))
+            if not self.publishers(port)
         ]
         if self._client is not None and not self._client.service_is_ready():
             missing.append(f"the service {self.node_name}/get_parameters")
@@ -154,8 +192,36 @@ class ForeignTopics:
             messages.sort(key=lambda message: message.number)
 
     def publishers(self, port: str) -> int:
-        """How many publishers write to an output port."""
-        return int(self.node.count_publishers(self.output_topic(port)))
+        """How many publishers of others write to an output port."""
+        return int(self.node.count_publishers(self.output_topic(port))) - int(port in self.shared)
+
+    def misfits(self) -> list[str]:
+        """What of the foreign node exchanges no messages with this side, and why, by port."""
+        find = self.node.get_subscriptions_info_by_topic, self.node.get_publishers_info_by_topic
+        found = []
+        for port, type_name in self._inputs.items():
+            for info in self._of_node(find[0](self.input_topic(port))):
+                if info.topic_type != type_name:
+                    wrong = f"the node reads {info.topic_type}; allowed is {type_name}"
+                else:
+                    wrong = _qos_misfit(_INPUT_QOS, info.qos_profile)
+                found += [f"input '{port}': {wrong}"] if wrong else []
+        for port, writing in self._outputs.items():
+            for info in self._of_node(find[1](self.output_topic(port))):
+                if info.topic_type != writing.type_name:
+                    wrong = f"the node publishes {info.topic_type}; allowed is {writing.type_name}"
+                elif _is_best_effort(info) and not writing.best_effort:
+                    wrong = (
+                        "the node publishes without reliable delivery; set best_effort: true on "
+                        "the output to accept that"
+                    )
+                else:
+                    wrong = _qos_misfit(info.qos_profile, writing.qos)
+                found += [f"output '{port}': {wrong}"] if wrong else []
+        return found
+
+    def _of_node(self, endpoints: Iterable[TopicEndpointInfo]) -> list[TopicEndpointInfo]:
+        return [info for info in endpoints if node_of(info) == self.node_name]
 
     def process(self) -> int | None:
         """The process that the node is in; None: it cannot be seen from here."""
@@ -168,22 +234,25 @@ class ForeignTopics:
             info.endpoint_gid
             for port in self._writers
             for info in self.node.get_publishers_info_by_topic(self.input_topic(port))
+            if info.node_name == self.node.get_name()
         ]
         theirs = [
             info.endpoint_gid
             for port in self.received
             for info in self.node.get_publishers_info_by_topic(self.output_topic(port))
+            if info.node_name != self.node.get_name()
         ] + [
             info.endpoint_gid
             for port in self._writers
             for info in self.node.get_subscriptions_info_by_topic(self.input_topic(port))
+            if info.node_name != self.node.get_name()
         ]
         return process_of_endpoint(bytes(theirs[0]), bytes(mine[0])) if theirs and mine else None
 
     def best_effort(self, port: str) -> bool:
         """Whether a reader of an input port does without reliable delivery."""
         readers = self.node.get_subscriptions_info_by_topic(self.input_topic(port))
-        return any(r.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for r in readers)
+        return any(_is_best_effort(reader) for reader in readers)
 
     def undeclared(self, allowed: Iterable[str]) -> list[str]:
         """Topics that the foreign node reads beside its inputs, its clock and actions."""
@@ -218,6 +287,9 @@ class ForeignTopics:
     def publish(self, port: str, data: bytes, *, acknowledge: bool = False) -> None:
         """Hand one message over."""
         writer = self._writers[port]
+        if port in self._published:
+            self._published[port] += 1
+            self._unheard[port][self._published[port]] = data
         writer.publish(data)
         if acknowledge or len(data) > _LARGE:
             while not writer.wait_for_all_acked(Duration(seconds=_POLL_S)):
@@ -257,12 +329,35 @@ class ForeignTopics:
 
     def _receiver(self, port: str) -> Callable[[bytes, dict[str, Any]], None]:
         messages = self.received[port]
+        unheard = self._unheard[self.shared[port]] if port in self.shared else {}
 
         def receive(data: bytes, info: dict[str, Any]) -> None:
             number = int(info["publication_sequence_number"] or 0)
+            if _is_same(data, unheard.get(number)):
+                del unheard[number]
+                return
             messages.append(ForeignMessage(data, number, int(info["source_timestamp"])))
 
         return receive
+
+
+def _is_best_effort(endpoint: TopicEndpointInfo) -> bool:
+    return bool(endpoint.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT)
+
+
+def _qos_misfit(writer: QoSProfile, reader: QoSProfile) -> str:
+    """Why a writer serves no such reader; empty: it does."""
+    fits, reason = qos_check_compatible(writer, reader)
+    if fits != QoSCompatibility.ERROR:
+        return ""
+    return f"the node's quality of service does not fit: {reason.rstrip('; ')}"
+
+
+def _is_same(heard: bytes, published: bytes | None) -> bool:
+    """Whether this is what was published; the middleware fills it up to whole words."""
+    if published is None or len(heard) - len(published) not in range(4):
+        return False
+    return heard[_HEAD : len(published)] == published[_HEAD:]
 
 
 def _clock_topic(participant: str) -> str:

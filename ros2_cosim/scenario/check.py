@@ -32,8 +32,8 @@ from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
-from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
-from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics, check_own_messages
+from ros2_cosim.scenario.scenario_error import ScenarioError, folded
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
@@ -82,6 +82,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         if shape == "ros":
             found(lambda: _check_history(scenario))
         if shape in ON_TOPICS:
+            found(check_own_messages)
             for name in declared:
                 for port, output in scenario.outputs_of(name).items():
                     place = f"participants.{name}.outputs.{port}.type"
@@ -103,7 +104,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         if scenario.external is not None:
             found(lambda: ExternalSeam(scenario))
     if faults:
-        raise ScenarioError(list(faults))
+        raise ScenarioError(folded(faults))
     assert isinstance(graph, Graph)
     return graph
 

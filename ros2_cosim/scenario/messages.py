@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.packages import (
+    changed_since_build,
     definition_text,
     find_packages,
     how_to_install,
@@ -29,6 +30,19 @@ def offer_messages(directories: Sequence[str], base: Path) -> None:
         where = f"messages.{index}"
         for package in find_packages(base / name, where):
             CATALOGUE.offer({k: definition_text(f) for k, f in package.messages.items()})
+
+
+def check_own_messages() -> None:
+    """See whether the messages of this project are compiled from the definitions that are there.
+
+    :raises ConfigurationError: one has changed
+    """
+    changed = changed_since_build()
+    if changed:
+        raise ConfigurationError(
+            f"{changed} changed since the messages were compiled: run `make setup`; allowed "
+            "without it is --shape inproc"
+        )
 
 
 def check_on_topics(type_name: str, where: str) -> None:

@@ -25,7 +25,14 @@ SECOND = 1_000_000_000
 def topics(ros_domain: int) -> Iterator[ForeignTopics]:
     rclpy.init()
     found = ForeignTopics(
-        "timer", "/timer_node", {}, {}, barrier=True, clock=True, check=lambda: None
+        "timer",
+        "/timer_node",
+        {},
+        {},
+        lambda node_name: {},
+        barrier=True,
+        clock=True,
+        check=lambda: None,
     )
     yield found
     found.close()

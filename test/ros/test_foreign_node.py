@@ -128,6 +128,43 @@ def test_node_that_never_publishes_what_is_declared_is_refused(run):
         run(data, "composed")
 
 
+def test_node_that_reads_and_writes_one_topic_hears_itself_and_the_others(run, busy):
+    model = {"model": "support.gate_models:Both"}
+    expected = run(scenarios.relay(model), "inproc").trace_sha256
+    settings = {"script": "both_node.py", "outputs": {"sum": "/number"}}
+    assert run(scenarios.relay(**settings)).trace_sha256 == expected
+    busy()
+    found = run(scenarios.relay(**settings), "composed")
+    assert (found.trace_sha256, found.repeatable) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("says", "output 'sum': the node publishes std_msgs/msg/String; allowed is std_msgs/msg/F"),
+        ("reads", "input 'number': the node reads std_msgs/msg/String; allowed is std_msgs/msg/F"),
+        ("best_effort", "output 'sum': the node publishes without reliable delivery; set best_eff"),
+    ],
+)
+def test_node_with_another_type_or_quality_of_service_is_refused(run, kind, said):
+    settings = {"script": "unfit_node.py", "ros_parameters": {"kind": kind}}
+    data = scenarios.relay(**settings)
+    data["watchdog_s"] = 15.0
+    with pytest.raises(RunError) as caught:
+        run(data, "composed")
+    assert "participant 'relay', at the start: " in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_node_that_publishes_without_reliable_delivery_may_be_accepted(run):
+    model = {"model": "support.gate_models:Relay"}
+    expected = run(scenarios.relay(model), "inproc").trace_sha256
+    settings = {"script": "unfit_node.py", "ros_parameters": {"kind": "best_effort"}}
+    outputs = {"sum": {"topic": "sum", "best_effort": True}}
+    found = run(scenarios.relay(outputs=outputs, **settings), "composed")
+    assert (found.trace_sha256, found.repeatable) == (expected, True)
+
+
 def test_undeclared_input_is_refused(run):
     data = scenarios.fold()
     fold = data["participants"]["fold"]

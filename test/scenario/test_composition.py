@@ -17,6 +17,7 @@ from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.composition import MAX_FILES, MAX_SUBSTITUTIONS, compose
 from ros2_cosim.scenario.platoon_template import merged
+from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import load_scenario, save_scenario
 
 ROOT = Path(__file__).parents[2]
@@ -196,6 +197,18 @@ def test_the_file_holds_before_the_template(tmp_path: Path) -> None:
     assert "referee" not in scenario.participants
     assert list(scenario.scene["vehicles"])[-1] == "cutter"
     assert "odometry/cutter" in scenario.participants["sensor1"].inputs
+
+
+def test_a_fault_of_the_template_is_told_once(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    changes = ["platoon.vehicles=9", "platoon.controller.hold=1"]
+    with pytest.raises(ScenarioError) as caught:
+        check_scenario(load_scenario(path, [*changes, "participants.cacc2.parameters.old=2"]))
+    first, own, *more = caught.value.faults
+    others = "(and of cacc2, cacc3, cacc4, cacc5, cacc6, 2 more)"
+    assert first.startswith(f"participants.cacc1.parameters.hold {others}: unknown key; did you ")
+    assert own.startswith("participants.cacc2.parameters.old: unknown key")
+    assert not more
 
 
 def test_background_traffic_of_a_platoon_is_seen_by_its_sensors(tmp_path: Path) -> None:

@@ -66,6 +66,28 @@ def test_wrong_settings_are_named(settings, text):
     assert text in message
 
 
+@pytest.mark.parametrize(
+    ("kind", "tied", "text"),
+    [
+        (
+            "inputs",
+            {"add": "add", "take": "/add"},
+            "inputs.take: found '/add', the topic of 'add'; allowed is one port for each topic",
+        ),
+        (
+            "outputs",
+            {"state": "~/state", "other": "/fold_node/state"},
+            "outputs.other: found '/fold_node/state', the topic of 'state'; allowed is one port",
+        ),
+    ],
+)
+def test_two_ports_of_one_topic_are_refused(kind, tied, text):
+    data = scenarios.fold()
+    outputs = data["participants"]["fold"]["outputs"]
+    outputs |= {port: {**outputs["state"], "topic": f"/{port}"} for port in tied if port == "other"}
+    assert text in refused(data, **{kind: tied})
+
+
 def test_order_of_several_inputs_needs_a_barrier():
     outputs = {"state": {"topic": "state", "expect": 1}}
     assert "in order" in refused(scenarios.fold(), barrier="none", outputs=outputs)

@@ -162,8 +162,12 @@ def recorded(
     packages: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, list[tuple[int, bytes]]]:
     """(stamp, message) of the run, by topic."""
-    directory = tmp_path_factory.mktemp("run")
-    save_scenario(make_scenario(data(packages), "seams"), directory / "seams.yaml")
+    return record(data(packages), tmp_path_factory.mktemp("run"))
+
+
+def record(data: dict[str, Any], directory: Path) -> dict[str, list[tuple[int, bytes]]]:
+    """Run a scenario; (stamp, message) by topic."""
+    save_scenario(make_scenario(data, "seams"), directory / "seams.yaml")
     request = RunRequest(directory / "seams.yaml", shape="inproc", out=directory / "out")
     with bring_up(request) as prepared:
         start(prepared)
@@ -180,6 +184,23 @@ def test_a_controller_that_knows_no_pedals_drives(
     _, last = recorded[f"/{name}/odometry"][-1]
     speed = DEFAULT.codec(ODOMETRY).decode(last)[2].vx
     assert speed == pytest.approx(CONTROLLERS[name][3], abs=0.5), name
+
+
+def test_a_demanded_speed_may_be_backwards(packages: Path, tmp_path: Path) -> None:
+    backwards = data(packages)
+    backwards["duration"] = "9s"
+    demands = {
+        "twisted": {"linear": {"x": -3.0}},
+        "steered": {"drive": {"speed": -3.0}},
+        "auto": {"longitudinal": {"velocity": -3.0}},
+    }
+    for name, fields in demands.items():
+        backwards["participants"][name]["parameters"]["fields"] = fields
+        backwards["scene"]["vehicles"][name]["speed"] = 5.0
+    found = record(backwards, tmp_path)
+    for name in demands:
+        _, last = found[f"/{name}/odometry"][-1]
+        assert DEFAULT.codec(ODOMETRY).decode(last)[2].vx == pytest.approx(-3.0, abs=0.1), name
 
 
 def test_sensors_are_standard_messages(recorded: dict[str, list[tuple[int, bytes]]]) -> None:
@@ -264,6 +285,13 @@ def test_curves_and_signs() -> None:
     made = seam.convert(command, {"odometry/a": moving})
     assert made is not None and math.isnan(made.throttle) and made.acceleration == 0.0
     assert made.steer == pytest.approx(math.atan(2.84 * 0.5 / 10.0) / 0.61), "left is positive"
+    rolling = {"odometry/a": Odometry(*[0.0] * 7, -2.0, *[0.0] * 5)}
+    made = seam.convert(twist(vector(x=-3.0), vector(z=0.3)), rolling)
+    assert made is not None and made.throttle < 0.0 and made.brake == 0.0, "the reverse gear"
+    assert made.steer == pytest.approx(math.atan(2.84 * 0.3 / -2.0) / 0.61), "left needs right"
+    stop = seam.convert(twist(vector(x=3.0)), rolling)
+    assert stop is not None and stop.throttle == 0.0 and stop.brake > 0.0, "first to a standstill"
+    assert math.isnan(seam.convert(twist(vector(x=-3.0)), {"odometry/a": moving}).throttle)
     write = DEFAULT.record("carla_msgs/msg/CarlaEgoVehicleControl")
     carla = FromCarla(place._replace(source=FromCarla.source_types[0]), None)
     assert carla.convert(write(0.5, 0.25, 0.0), {}) == ControlCommand(0.0, 0.5, 0.0, -0.25)

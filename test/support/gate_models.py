@@ -64,6 +64,22 @@ class Relay:
         return {"sum": number(self._sum)}
 
 
+class Both:
+    """What ros_nodes/both_node.py does: it hears what it sends."""
+
+    def __init__(self, context: ModelContext) -> None:
+        self._sum = 0.0
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Take the samples one after the other."""
+        sent = 0.0
+        for sample in step.samples["number"]:
+            self._sum = self._sum * 0.75 + value_of(sample.value)
+            sent = -self._sum
+            self._sum += sent * 0.125
+        return {"sum": number(sent)}
+
+
 class Fold:
     """What ros_nodes/fold_node.py does, in the order of stamp, port, number."""
 

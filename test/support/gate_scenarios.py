@@ -46,7 +46,7 @@ def relay(
         "participants": {
             "source": source("/number", "10ms"),
             "relay": {
-                **(node or foreign(script, **tied, **settings)),
+                **(node or foreign(script, **{**tied, **settings})),
                 "activation": {"any": ["number"]},
                 "inputs": {"number": "source.number"},
                 "outputs": {"sum": {"type": FLOAT, "topic": "/sum"}},

@@ -22,11 +22,13 @@ from ros2_cosim.interfaces.seams import InputSeam, NoParameters, SeamPlace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL
-from ros2_cosim.models.vehicle import VEHICLES, VehicleParameters
+from ros2_cosim.models.vehicle import VEHICLES, VehicleParameters, pedals_for
 
 _Positive = Annotated[Number, Field(gt=0)]
 #: Slower than this, a yaw rate says nothing about the wheels [m/s].
 _STEERING_SPEED = 0.5
+#: Slower than this, a vehicle may change between forward and reverse gear [m/s].
+_STANDING = 0.1
 
 
 class SpeedParameters(Section):
@@ -58,6 +60,17 @@ class _Command(InputSeam):
         """A command by acceleration [m/s^2] and angle of the front wheels [rad]."""
         share = angle / self._vehicle.max_steer_angle
         return ControlCommand(acceleration, math.nan, math.nan, min(max(share, -1.0), 1.0))
+
+    def _to(self, wanted: float, acceleration: float, speed: float, angle: float) -> ControlCommand:
+        """A command that leads to a wanted speed; where it is backwards, with pedals.
+
+        The world finds those for forward motion only.
+        """
+        command = self._demand(acceleration, angle)
+        if not _goes_backwards(wanted, speed):
+            return command
+        throttle, brake = pedals_for(self._vehicle, 0.0 - acceleration, 0.0 - speed)
+        return command._replace(throttle=0.0 - throttle, brake=brake)
 
     def _speed(self, sent: Mapping[str, Any]) -> float | None:
         """The vehicle's speed when the participant sent it last [m/s]."""
@@ -108,7 +121,7 @@ class FromTwist(_SpeedCommand):
         angle = 0.0
         if abs(speed) >= _STEERING_SPEED:
             angle = atan(self._vehicle.wheelbase * twist.angular.z / speed)
-        return self._demand(demand, angle)
+        return self._to(twist.linear.x, demand, speed, angle)
 
 
 class FromAckermann(_SpeedCommand):
@@ -123,7 +136,7 @@ class FromAckermann(_SpeedCommand):
         bound = abs(drive.acceleration)
         if bound > 0.0:
             demand = min(max(demand, -bound), bound)
-        return self._demand(demand, drive.steering_angle)
+        return self._to(drive.speed, demand, speed, drive.steering_angle)
 
 
 class FromAutoware(_Command):
@@ -139,14 +152,14 @@ class FromAutoware(_Command):
 
     def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
         """Demand the acceleration, or follow the speed."""
-        wanted = record.longitudinal
-        demand = wanted.acceleration
-        if not wanted.is_defined_acceleration:
-            speed = self._speed(sent)
-            if speed is None:
-                return None
-            demand = _follow(self._parameters, wanted.velocity, speed)
-        return self._demand(demand, record.lateral.steering_tire_angle)
+        wanted, angle = record.longitudinal, record.lateral.steering_tire_angle
+        if wanted.is_defined_acceleration:
+            return self._demand(wanted.acceleration, angle)
+        speed = self._speed(sent)
+        if speed is None:
+            return None
+        demand = _follow(self._parameters, wanted.velocity, speed)
+        return self._to(wanted.velocity, demand, speed, angle)
 
 
 class FromCarla(_Command):
@@ -168,6 +181,11 @@ def _dynamics(place: SeamPlace) -> VehicleParameters:
     vehicles = read_scene(place.scene).vehicles
     settings = vehicles.get(place.port.partition("/")[2])
     return VEHICLES[(settings.dynamics if settings else None) or DEFAULT_DYNAMICS]
+
+
+def _goes_backwards(wanted: float, speed: float) -> bool:
+    """Whether a vehicle is to drive in the reverse gear, or to stop in it."""
+    return speed < -_STANDING or (wanted < 0.0 and speed <= _STANDING)
 
 
 def _follow(parameters: SpeedParameters, wanted: float, speed: float) -> float:
