@@ -33,6 +33,8 @@ from ros2_cosim.models import frames
 
 #: Distance of the wheels of an axle as a share of the vehicle's width.
 TRACK_SHARE: Final = 0.8
+#: Vehicles pass over what is no higher [m].
+_CLEARANCE: Final = 0.2
 AT_REST = (Vector(), Vector(), Vector())
 _NO_ROTATION = Rotation()
 _STEERED_WHEELS: Final = 2
@@ -95,7 +97,7 @@ class Actor:
         self.relative = relative
         self.numbers: Numbers = numbers_of(ActorState(pose, *AT_REST))
         self.bounding_box: BoundingBox = blueprint.bounding_box(actor_id)
-        self.collides = blueprint.extent.x > 0.0
+        self.collides = blueprint.extent.x > 0.0 and 2.0 * blueprint.extent.z > _CLEARANCE
         self.simulates_physics = True
         #: Name of the bone of the parent that it is mounted on; none: the root.
         self.socket = ""

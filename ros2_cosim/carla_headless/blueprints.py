@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ros2_cosim.carla_headless.prop_catalogue import PROPS
 from ros2_cosim.carla_headless.sensor_attributes import CLIENT_SIDE, SENSORS, SensorKind
 from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES, VehicleEntry
 from ros2_cosim.carla_headless.wire_types import (
@@ -140,16 +141,6 @@ def _whole(attribute: Attribute, value: str) -> str:
 #: A client's navigation drives the walker that this is attached to.
 WALKER_CONTROLLER = "controller.ai.walker"
 
-_PROPS: tuple[tuple[str, Vector], ...] = (
-    ("static.prop.box01", Vector(0.33, 0.33, 0.33)),
-    ("static.prop.constructioncone", Vector(0.17, 0.17, 0.29)),
-    ("static.prop.container", Vector(2.96, 1.22, 1.22)),
-    ("static.prop.streetbarrier", Vector(0.18, 0.61, 0.53)),
-    ("static.prop.trafficcone01", Vector(0.22, 0.22, 0.36)),
-    ("static.prop.trafficwarning", Vector(1.30, 1.09, 1.60)),
-    ("static.prop.warningconstruction", Vector(0.30, 0.60, 0.70)),
-)
-
 _ROLE_NAMES = ("autopilot", "scenario", "ego_vehicle", "hero")
 
 
@@ -235,16 +226,18 @@ def _ids(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
-# CARLA 0.9.16 has walkers 0001 to 0051. Gender, age and generation follow its catalogue of
+# CARLA 0.9.16 has walkers 0001 to 0052. Gender, age and generation follow its catalogue of
 # pedestrians as far as that shows them; walking and running speeds are CARLA's.
-_WALKER_COUNT = 51
+_WALKER_COUNT = 52
 _CHILDREN = _ids("9-14 48 49")
 _ELDERLY = _ids("30-32 37")
 _WOMEN = _ids("1 5-8 10 11 13 15 19 22 23 25 28 31 32 34 35 38 40 42 43 46-48")
 _NO_WHEELCHAIR = _ids("9-14 30 48 49")
 _FIRST_GENERATION = _ids("1-14")
 _BRISK = _ids("1 5-8 15")
-_ADULT_EXTENT, _CHILD_EXTENT = Vector(0.188, 0.188, 0.93), Vector(0.188, 0.188, 0.55)
+_TALLER_CHILDREN = _ids("12-14")
+_ADULT_EXTENT = Vector(0.188, 0.188, 0.93)
+_CHILD_EXTENT, _TALLER_CHILD_EXTENT = Vector(0.25, 0.25, 0.55), Vector(0.188, 0.188, 0.65)
 
 
 def _walker(uid: int, number: int) -> Blueprint:
@@ -276,7 +269,11 @@ def _walker(uid: int, number: int) -> Blueprint:
                 modifiable=True,
             ),
         ),
-        _CHILD_EXTENT if child else _ADULT_EXTENT,
+        _TALLER_CHILD_EXTENT
+        if number in _TALLER_CHILDREN
+        else _CHILD_EXTENT
+        if child
+        else _ADULT_EXTENT,
         TAG_PEDESTRIAN,
     )
 
@@ -298,8 +295,9 @@ def _library() -> dict[str, Blueprint]:
     for kind in SENSORS:
         uid += 1
         entries.append(_sensor(uid, kind))
-    for name, extent in _PROPS:
+    for prop, extent in PROPS:
         uid += 1
+        name = f"static.prop.{prop}"
         size = Attribute("size", STRING, "medium")
         entries.append(
             Blueprint(

@@ -23,6 +23,10 @@ TYRE_FRICTION: Final = 3.5
 _STEER_RANGE: Final = 1.22
 _STEER_RATE: Final = 3.05
 
+#: Highest centre of mass as a share of the wheelbase. The traffic manager brakes hard in bends at
+#: 100 km/h; with more load on the front axle short vehicles, two-wheelers above all, turn around.
+_LOW_CENTRE: Final = 0.12
+
 MOTORCYCLE: Final = replace(
     SEDAN,
     name="motorcycle",
@@ -93,9 +97,15 @@ class VehicleEntry(NamedTuple):
         return 2 if self.base_type in ("motorcycle", "bicycle") else 4
 
     def dynamics(self) -> VehicleParameters:
-        """The class's dynamics with the size and mass of the vehicle, and CARLA's steering."""
+        """The class's dynamics with the size and mass of the vehicle, CARLA's steering, and a
+        centre of mass that is low enough for CARLA's traffic manager.
+        """
+        real = self.class_dynamics()
         return replace(
-            self.class_dynamics(), max_steer_angle=_STEER_RANGE, max_steer_rate=_STEER_RATE
+            real,
+            max_steer_angle=_STEER_RANGE,
+            max_steer_rate=_STEER_RATE,
+            cg_height=min(real.cg_height, _LOW_CENTRE * real.wheelbase),
         )
 
     def class_dynamics(self) -> VehicleParameters:

@@ -69,7 +69,6 @@ def test_session_map_and_blueprints(client: Any, world: Any) -> None:
     assert (car.type_id, car.attributes["role_name"], car.attributes["color"]) == (
         CAR, "hero", "1, 2, 3",
     )  # fmt: skip
-    assert len(library.filter("static.prop.*")) > 3
 
 
 def test_settings_and_weather_are_kept(world: Any) -> None:
@@ -135,6 +134,29 @@ def test_collision_sensor(world: Any) -> None:
     assert event.other_actor.type_id == "static.prop.streetbarrier"
     assert event.normal_impulse.x < -1000.0
     assert event.frame in frames
+    sensor.stop()
+
+
+def test_the_props_of_carla_and_what_lies_flat(world: Any) -> None:
+    library = world.get_blueprint_library()
+    assert len(library.filter("static.prop.*")) == 98
+    made = [
+        world.spawn_actor(library.find(f"static.prop.{name}"), _at(x))
+        for name, x in (("dirtdebris02", 106.0), ("ironplank", 110.0), ("trafficcone02", 116.0))
+    ]
+    height = [2.0 * prop.bounding_box.extent.z for prop in made]
+    assert height == pytest.approx([0.148, 0.02, 1.182])
+    car = _car(world, 100.0)
+    sensor = world.spawn_actor(
+        library.find("sensor.other.collision"), carla.Transform(), attach_to=car
+    )
+    events: queue.Queue[Any] = queue.Queue()
+    sensor.listen(events.put)
+    world.tick()
+    car.set_target_velocity(carla.Vector3D(10.0, 0.0, 0.0))
+    for _ in range(200):
+        world.tick()
+    assert events.get(timeout=60.0).other_actor.type_id == "static.prop.trafficcone02"
     sensor.stop()
 
 

@@ -33,7 +33,7 @@ def _lane(world: Any, place: Any) -> Any:
 def test_blueprints_have_the_attributes_of_carla(world: Any) -> None:
     library = world.get_blueprint_library()
     walkers = library.filter("walker.pedestrian.*")
-    assert len(walkers) == 51
+    assert len(walkers) == 52
     adult = library.find("walker.pedestrian.0001")
     assert adult.get_attribute("speed").recommended_values == ["0.0", "1.8", "4.0"]
     assert adult.get_attribute("age").as_str() == "adult"

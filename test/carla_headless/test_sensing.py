@@ -164,12 +164,12 @@ def test_a_sensor_that_nothing_listens_to_costs_nothing(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("kind", "digest"),
     [
-        ("sensor.camera.depth", "63e69a264e54cab8"),
-        ("sensor.camera.rgb", "0feedbe2ea883a5f"),
-        ("sensor.camera.normals", "2ef76c097449b0c9"),
-        ("sensor.lidar.ray_cast", "ac07fc5aa2e46ed4"),
-        ("sensor.lidar.ray_cast_semantic", "6e66249d9fbd315d"),
-        ("sensor.other.radar", "4fc7f8e5d03d4885"),
+        ("sensor.camera.depth", "9caeb85ae81cacab"),
+        ("sensor.camera.rgb", "3cce214ef96a7b54"),
+        ("sensor.camera.normals", "27e33d44d08444fb"),
+        ("sensor.lidar.ray_cast", "8992b6e6b6b72fa2"),
+        ("sensor.lidar.ray_cast_semantic", "1f7258b3c5f26a44"),
+        ("sensor.other.radar", "2c378a045924cbac"),
     ],
 )
 def test_data_have_the_same_bits_on_every_machine(kind: str, digest: str) -> None:

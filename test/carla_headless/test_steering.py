@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from math import degrees
+from math import atan2, degrees
 
 import pytest
 from support.headless_process import TOWN
 
 from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES, VehicleEntry
 from ros2_cosim.carla_headless.wire_types import VehicleControl
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.interfaces.simulator import CLASS_STEERING, STEERING
+from ros2_cosim.models.vehicle.parameters import GRAVITY
+from ros2_cosim.models.vehicle.vehicle import ActuatorCommand, Vehicle
 
 SHARED = ["vehicle.tesla.model3", "vehicle.lincoln.mkz_2020", "vehicle.audi.tt"]
 
@@ -51,3 +54,21 @@ def test_scenarios_choose_that_steering() -> None:
     assert chosen == {*SHARED, "vehicle.mercedes.sprinter"}
     # The others have it, too: it says whether they keep exactly to their way.
     assert named == {entry.id for entry in LIBRARY.values() if entry.kind == "vehicle"}
+
+
+@pytest.mark.parametrize("entry", VEHICLES, ids=lambda entry: entry.name)
+def test_hard_braking_in_a_bend_turns_no_vehicle_around(entry: VehicleEntry) -> None:
+    """As CARLA's traffic manager brakes on a motorway: two-wheelers and short cars spun."""
+    p = entry.dynamics()
+    speed = min(28.0, p.max_speed - 1.0)
+    across = 5.0  # m/s^2
+    softness = (1.0 / p.front_stiffness - 1.0 / p.rear_stiffness) / GRAVITY
+    wheel = p.wheelbase * across / (speed * speed) + softness * across
+    vehicle = Vehicle(p, speed=speed)
+    for _ in range(20):
+        vehicle.step(0.05, ActuatorCommand(0.3, 0.0, wheel / p.max_steer_angle))
+    most = 0.0
+    while vehicle.vx > 3.0 and most < 20.0:
+        vehicle.step(0.05, ActuatorCommand(0.0, 1.0, wheel / p.max_steer_angle))
+        most = max(most, abs(degrees(atan2(vehicle.vy, vehicle.vx))))
+    assert most < 6.0

@@ -208,6 +208,7 @@ class Vehicle:
             used = (active + resisting) / grip
         else:
             used = active / grip
+        used /= p.lateral_grip  # the circle is as wide as the tyre holds sideways
         lateral_share = 1.0 - used * used
         if lateral_share < _LEAST_LATERAL_SHARE:
             lateral_share = _LEAST_LATERAL_SHARE
