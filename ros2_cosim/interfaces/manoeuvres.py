@@ -6,7 +6,7 @@ Each action is a mapping with one key that says what is done, and optionally ``w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
@@ -20,6 +20,18 @@ MAX_ACTIONS: Final = 1000
 _Positive = Annotated[Number, Field(gt=0)]
 _NotNegative = Annotated[Number, Field(ge=0)]
 _Speed = Annotated[Number, Field(ge=0, le=100)]
+
+CycleName = Literal["nedc", "ece15", "eudc", "udds", "ftp75", "hwfet", "wltc_3b"]
+#: Largest speed of each standard drive cycle [m/s]; the sources stand with their tables.
+LARGEST_SPEED: Final[Mapping[CycleName, float]] = {
+    "nedc": 120.0 / 3.6,
+    "ece15": 50.0 / 3.6,
+    "eudc": 120.0 / 3.6,
+    "udds": 56.7 * 1609.344 / 3600.0,
+    "ftp75": 56.7 * 1609.344 / 3600.0,
+    "hwfet": 59.9 * 1609.344 / 3600.0,
+    "wltc_3b": 131.3 / 3.6,
+}
 
 
 class Condition(Section):
@@ -155,7 +167,7 @@ class Action(Section):
     multisine: Multisine | None = Field(default=None, description="several sines at once")
     stop_and_go: StopAndGo | None = Field(default=None, description="stops")
     csv: SpeedFile | None = Field(default=None, description="speed from a file")
-    cycle: Literal["nedc", "ece15", "eudc", "udds", "ftp75", "hwfet", "wltc_3b"] | None = Field(
+    cycle: CycleName | None = Field(
         default=None,
         description="a standard drive cycle (UN R83, Annex 4a; US 40 CFR parts 86 and 600; UN GTR "
         "No. 15, whose table comes with the package wltp)",
@@ -181,7 +193,7 @@ _KINDS: Final = tuple(name for name in Action.model_fields if name != "when")
 
 
 def highest_speed(actions: Sequence[Action], speed: float) -> float:
-    """The highest speed that actions ask for by themselves, not in a file or a standard cycle.
+    """The highest speed that actions ask for, those of files (``csv``) aside.
 
     :param speed: at their begin [m/s]
     """
@@ -194,6 +206,8 @@ def highest_speed(actions: Sequence[Action], speed: float) -> float:
             speed = min(speed, action.brake.speed)
         elif action.stop_and_go is not None:
             speed = action.stop_and_go.speed
+        elif action.cycle is not None:
+            highest = max(highest, LARGEST_SPEED[action.cycle])
         elif action.sine is not None:
             above = action.sine.amplitude
         elif action.sweep is not None:

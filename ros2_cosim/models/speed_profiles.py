@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple, Protocol
 
+from ros2_cosim.interfaces.manoeuvres import LARGEST_SPEED
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin, total
 from ros2_cosim.models.drive_cycle_tables import speeds_of
@@ -205,10 +206,10 @@ class PublishedCycle(NamedTuple):
 #: 86, Appendix I, with distances in hundredths of a mile (UDDS; FTP-75 is UDDS and again its first
 #: 505 s); 40 CFR part 600, Appendix I (HWFET).
 _PUBLISHED: Final = {
-    "wltc_3b": PublishedCycle(1800, 23_266.0, 131.3 / 3.6, 2.0),
-    "udds": PublishedCycle(1369, 7.45 * _MILE, 56.7 * _MILE / 3600.0, 0.01 * _MILE),
-    "hwfet": PublishedCycle(765, 10.26 * _MILE, 59.9 * _MILE / 3600.0, 0.01 * _MILE),
-    "ftp75": PublishedCycle(1874, 11.04 * _MILE, 56.7 * _MILE / 3600.0, 0.01 * _MILE),
+    "wltc_3b": PublishedCycle(1800, 23_266.0, LARGEST_SPEED["wltc_3b"], 2.0),
+    "udds": PublishedCycle(1369, 7.45 * _MILE, LARGEST_SPEED["udds"], 0.01 * _MILE),
+    "hwfet": PublishedCycle(765, 10.26 * _MILE, LARGEST_SPEED["hwfet"], 0.01 * _MILE),
+    "ftp75": PublishedCycle(1874, 11.04 * _MILE, LARGEST_SPEED["ftp75"], 0.01 * _MILE),
 }
 #: Tables have a tenth of a km/h or of a mile/h: half of the latter [m/s].
 _SPEED_TOLERANCE: Final = 0.05 * _MILE / 3600.0

@@ -249,12 +249,12 @@ def _highest_speed(template: PlatoonTemplate, origin: str) -> float:
     place = "platoon.driver"
     driver = read_section(DriverSettings, template.driver, origin=origin, place=place)
     highest = highest_speed(driver.manoeuvre, template.speed)
-    tables = [action.kind for action in driver.manoeuvre if action.kind in ("csv", "cycle")]
+    from_file = any(action.csv is not None for action in driver.manoeuvre)
     follow = template.vehicles > 1 and "set_speed" not in template.controller
-    if tables and highest == 0.0 and follow:
+    if from_file and highest == 0.0 and follow:
         raise ConfigurationError(
             f"{origin}: platoon.controller.set_speed: missing; behind a leader that leaves a "
-            f"standstill by a {tables[0]}, allowed is the speed that followers may drive [m/s]"
+            "standstill by a csv, allowed is the speed that followers may drive [m/s]"
         )
     return highest
 

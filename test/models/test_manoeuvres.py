@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from ros2_cosim.documents.settings import read_section
-from ros2_cosim.interfaces.manoeuvres import Action, Manoeuvre
+from ros2_cosim.interfaces.manoeuvres import LARGEST_SPEED, Action, CycleName, Manoeuvre
 from ros2_cosim.interfaces.scene import DriverSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.leader_driver import LeaderDriver
@@ -103,6 +103,11 @@ def test_drive_cycles_are_as_long_as_published(
     assert way == pytest.approx(metres, rel=2e-3)
     assert max(cycle.at(0.5 * k).speed for k in range(2 * seconds)) == pytest.approx(fastest / 3.6)
     assert cycle.at(0.0).speed == cycle.at(float(seconds)).speed == 0.0
+
+
+@pytest.mark.parametrize("name", sorted(LARGEST_SPEED.keys() - {"wltc_3b"}))
+def test_the_largest_speed_of_a_cycle_is_that_of_its_table(name: CycleName) -> None:
+    assert drive_cycle(name).largest == pytest.approx(LARGEST_SPEED[name], abs=1e-9)
 
 
 def test_stop_and_go() -> None:

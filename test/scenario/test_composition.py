@@ -273,7 +273,8 @@ def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
         ),
         (20.0, [{"sweep": {"amplitude": 2, "start": 0.1, "end": 1, "duration": "9s"}}], 33.0),
         (10.0, [{"stop_and_go": {"speed": 12.0}}], 18.0),
-        (20.0, [{"cycle": "nedc"}], 30.0),
+        (20.0, [{"cycle": "nedc"}], 50.0),
+        (0.0, [{"cycle": "ece15"}], 1.5 * 50.0 / 3.6),
         (0.0, [], 1.0),
     ],
 )
@@ -293,12 +294,9 @@ def test_a_wrong_manoeuvre_of_the_leader_is_named_where_it_stands(tmp_path: Path
     assert "platoon.driver.manoeuvre.0.ramp.acceleration: missing" in message
 
 
-@pytest.mark.parametrize("action", ["{cycle: ece15}", "{csv: {file: way.csv}}"])
-def test_a_table_of_speeds_from_a_standstill_needs_the_set_speed(
-    tmp_path: Path, action: str
-) -> None:
+def test_a_file_of_speeds_from_a_standstill_needs_the_set_speed(tmp_path: Path) -> None:
     path = written(tmp_path, short=IN_SHORT)
-    changes = ["platoon.speed=0", f"platoon.driver={{manoeuvre: [{action}]}}"]
+    changes = ["platoon.speed=0", "platoon.driver={manoeuvre: [{csv: {file: way.csv}}]}"]
     assert compose(path, changes)["participants"]["cacc1"]["parameters"]["set_speed"] == 38.0
     message = refused(path, *changes, "platoon.controller={}")
     assert message.startswith("platoon.controller.set_speed: missing; behind a leader")
