@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from typing_extensions import Self
 
 from ros2_cosim.documents.settings import Duration, Section
@@ -37,6 +38,27 @@ def full_topic(topic: str, node_name: str) -> str:
     if topic == "~" or topic.startswith("~/"):
         return node_name + topic[1:]
     return f"{node_name.rpartition('/')[0]}/{topic}"
+
+
+def flat_parameters(given: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """ROS parameters by their full names: ``{gain: {p: 1.0}}`` is ``gain.p``, as in launch files.
+
+    :raises ValueError: a value is none that a ROS parameter can have
+    """
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            found |= flat_parameters(value, f"{before}{name}.")
+            continue
+        parts = value if isinstance(value, (list, tuple)) else [value]
+        kinds = {type(part) for part in parts}
+        if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
+            raise ValueError(
+                f"{before}{name}: found {value!r}; allowed are a text, an integer, a number with a "
+                "point, true and false, and lists of one of these kinds"
+            )
+        found[f"{before}{name}"] = value
+    return found
 
 
 class HeaderDelay:
@@ -94,7 +116,8 @@ class ForeignSettings(Section):
     )
     node_name: str | None = Field(None, description="name of the node; default: PARTICIPANT_node")
     ros_parameters: dict[str, Any] = Field(
-        default_factory=dict, description="the node's ROS parameters"
+        default_factory=dict,
+        description="the node's ROS parameters; mappings are names with dots in between",
     )
     remap: dict[str, str] = Field(default_factory=dict, description="further remappings")
     inputs: dict[str, Annotated[ForeignInput, BeforeValidator(_topic)]] = Field(
@@ -147,6 +170,11 @@ class ForeignSettings(Section):
         description="silence of the node in an activation that ends the run, wall time; "
         "default: 2/3 of watchdog_s [s]",
     )
+
+    @field_validator("ros_parameters")
+    @classmethod
+    def _full_names(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return flat_parameters(given)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

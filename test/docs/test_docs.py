@@ -176,6 +176,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         "--help",
         "--from-paths",
         "--node-name",
+        "--params-file",
         "--skip-keys",
         "--system-site-packages",
         "--ignore-src",

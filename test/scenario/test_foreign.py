@@ -10,6 +10,7 @@ from support import gate_scenarios as scenarios
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.interfaces.foreign import ForeignSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import make_scenario
@@ -58,6 +59,9 @@ def test_the_graph_of_a_valid_scenario_has_the_foreign_node(data):
         ({"outputs": {"sum": {"topic": "s", "stamp": "header"}}}, "Float64 has no header"),
         ({"outputs": {"sum": {"topic": "s", "expect": "any"}}, "barrier": "none"}, "barrier"),
         ({"attach": True, "script": None}, "attach needs the node_name"),
+        ({"ros_parameters": {"a": None}}, "ros_parameters: a: found None; allowed are a text"),
+        ({"ros_parameters": {"a": {"b": [1, 2.5]}}}, "a.b: found [1, 2.5]; allowed are"),
+        ({"ros_parameters": {"a": [[1.0]]}}, "a: found [[1.0]]; allowed are"),
     ],
 )
 def test_wrong_settings_are_named(settings, text):
@@ -86,6 +90,12 @@ def test_two_ports_of_one_topic_are_refused(kind, tied, text):
     outputs = data["participants"]["fold"]["outputs"]
     outputs |= {port: {**outputs["state"], "topic": f"/{port}"} for port in tied if port == "other"}
     assert text in refused(data, **{kind: tied})
+
+
+def test_parameters_in_mappings_have_full_names():
+    data = scenarios.relay(ros_parameters={"a": {"b": 1.5, "c": {"d": [True]}}, "e": "text"})
+    settings = ForeignSettings.model_validate(data["participants"]["relay"]["parameters"])
+    assert settings.ros_parameters == {"a.b": 1.5, "a.c.d": [True], "e": "text"}
 
 
 def test_order_of_several_inputs_needs_a_barrier():
