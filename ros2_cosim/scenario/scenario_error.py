@@ -25,7 +25,7 @@ class ScenarioError(ConfigurationError):
 def folded(faults: Iterable[str]) -> list[str]:
     """The faults, those that several participants have alike as one: what a template makes has one.
 
-    It stands at the place of the first of them and names the others.
+    It stands at the place of the first of them and ends with the names of the others.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for fault in faults:
@@ -46,5 +46,5 @@ def _folded(what: tuple[str, ...], names: list[str]) -> str:
     listed = others[:_MOST_NAMES]
     if len(others) > _MOST_NAMES:
         listed.append(f"{len(others) - _MOST_NAMES} more")
-    rest = f" (and of {', '.join(listed)})" if listed else ""
-    return f"participants.{first}{key}{rest}{text}"
+    rest = f" (the same of {', '.join(listed)})" if listed else ""
+    return f"participants.{first}{key}{text}{rest}"
