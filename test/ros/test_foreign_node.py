@@ -340,7 +340,9 @@ def test_attached_lifecycle_node_is_left_as_it_was_found(run):
     data = scenarios.relay(script="lifecycle_node.py", attach=True, node_name="/mine")
     del data["participants"]["relay"]["parameters"]["script"]
     expected = run(scenarios.relay({"model": "support.gate_models:Relay"}), "inproc").trace_sha256
-    with subprocess.Popen([*node, "-r", "__node:=mine"]) as process:
+    # With its default transports Fast DDS can hang in its shared memory when a node ends.
+    environment = {**os.environ, "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+    with subprocess.Popen([*node, "-r", "__node:=mine"], env=environment) as process:
         try:
             found = [run(data, "composed"), run(data, "composed")]
         finally:
