@@ -26,7 +26,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,15 +85,26 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
     f"ros2_cosim is taken from {ros2_cosim.__file__}")
 """
 
-# Run by the environment's own interpreter once: what nodes and the command line import.
+# Run by the environment's own interpreter once, with what extras bring as arguments: what nodes and
+# the command line import.
 WARM_UP = """
-import compileall, importlib, pkgutil
+import compileall, importlib, pkgutil, sys
 import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
 import ros2_cosim.cli.main, ros2_cosim.nodes
 for module in pkgutil.iter_modules(ros2_cosim.nodes.__path__):
     importlib.import_module("ros2_cosim.nodes." + module.name)
 compileall.compile_dir(ros2_cosim.__path__[0], quiet=1)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
 """
+
+# What a run or a command imports of an extra.
+EXTRA_MODULES = {
+    "live": ("foxglove",),
+    "sumo": ("libsumo",),
+    "sweep": ("distributed", "optuna", "pyarrow.parquet", "scipy.special", "scipy.stats"),
+    "v2x": ("asn1tools",),
+}
 
 
 class SetUpError(Exception):
@@ -283,12 +294,14 @@ def install_package() -> None:
     )
 
 
-def make_byte_code() -> None:
+def make_byte_code(extras: Iterable[str]) -> None:
     """Make the byte code of what a run imports.
 
-    Otherwise the processes of the first run would all make it at once.
+    Otherwise the processes of the first run would all make it at once, and those of each run if
+    Python is told to keep none.
     """
-    run_logged("preparing the first run", [venv_python(), "-c", WARM_UP])
+    modules = [module for name in sorted(extras) for module in EXTRA_MODULES.get(name, ())]
+    run_logged("preparing the first run", [venv_python(), "-c", WARM_UP, *modules])
 
 
 @contextmanager
@@ -443,15 +456,16 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
     with compilation:
         if reason is not None:
             complete_environment()
-        for name in sorted(wanted.keys() - there.keys()):
+        new = sorted(wanted.keys() - there.keys())
+        for name in new:
             install_extra(name)
         if reason is not None or stamp is None or stamp.get("package") != digests[1]:
             if reason is None:
                 print("Updating .venv: what the package is built from changed.", flush=True)
             install_package()
         link_data()
-    if reason is not None:
-        make_byte_code()
+    if reason is not None or new:
+        make_byte_code(new)
     fault = find_fault()
     if fault is not None:
         raise SetUpError(f"the finished environment does not work: {fault}")

@@ -128,7 +128,8 @@ class Store:
         for name, content in outcome.files.items():
             file = path / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, content)
+            # What is not whole here has no record.
+            file.write_bytes(content)
         status = DONE if outcome.error is None else FAILED
         record = {
             "run_id": run_id,

@@ -154,9 +154,9 @@ def workers_for(
     settings = {
         "distributed.logging.distributed": "critical",
         "distributed.admin.tick.limit": "1h",
-        # A run that kills its worker takes as few others along as possible, and is tried again
-        # by ``outcomes``: a new worker takes seconds to come up.
-        "distributed.scheduler.worker-saturation": 1.0,
+        # Beside the run that it does, a worker has one that waits. A run that kills its worker
+        # takes that one along; ``outcomes`` tries both again, and a new worker takes seconds to
+        # come up.
         "distributed.scheduler.allowed-failures": 1,
     }
     with dask.config.set(settings):

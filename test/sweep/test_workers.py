@@ -106,7 +106,10 @@ def test_a_worker_that_is_killed_loses_no_run(tmp_path, nothing_left):
         "parameters": {"file": ""},
     }
     (tmp_path / "scenario.yaml").write_text(yaml.safe_dump(scenario))
-    files = [str(tmp_path / "killed"), "", str(tmp_path / "scenario.yaml")]
+    harmless = [tmp_path / f"harmless-{number}" for number in range(8)]
+    for file in harmless:
+        file.touch()
+    files = [str(tmp_path / "killed"), "", *map(str, harmless)]
     path = sweep_file(
         tmp_path,
         scenario="scenario.yaml",
@@ -126,7 +129,7 @@ def test_a_worker_that_is_killed_loses_no_run(tmp_path, nothing_left):
     (failed,) = json.loads(done.stdout)["failed"]
     assert failed == {"run_id": "000002", "error": "each worker that tried it has died"}
     assert (tmp_path / "killed").exists()
-    assert done.stderr.splitlines()[-1] == "cosim: 1 of 3 runs failed", done.stderr
+    assert done.stderr.splitlines()[-1] == "cosim: 1 of 10 runs failed", done.stderr
     assert "Traceback" not in done.stderr
 
 
