@@ -88,14 +88,16 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
 # Run by the environment's own interpreter once, with what extras bring as arguments: what nodes and
 # the command line import.
 WARM_UP = """
-import compileall, importlib, pkgutil, sys
+import compileall, contextlib, importlib, pkgutil, sys
 import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
 import ros2_cosim.cli.main, ros2_cosim.nodes
 for module in pkgutil.iter_modules(ros2_cosim.nodes.__path__):
     importlib.import_module("ros2_cosim.nodes." + module.name)
 compileall.compile_dir(ros2_cosim.__path__[0], quiet=1)
 for name in sys.argv[1:]:
-    importlib.import_module(name)
+    # What a library of the system is missing for says so when it is used.
+    with contextlib.suppress(ImportError, OSError):
+        importlib.import_module(name)
 """
 
 # What a run or a command imports of an extra.

@@ -128,8 +128,7 @@ class Store:
         for name, content in outcome.files.items():
             file = path / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            # What is not whole here has no record.
-            file.write_bytes(content)
+            write_atomically(file, content)
         status = DONE if outcome.error is None else FAILED
         record = {
             "run_id": run_id,

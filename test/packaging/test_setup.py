@@ -188,7 +188,9 @@ def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
     monkeypatch.setattr(set_up, "list_files", lambda root: {})
     monkeypatch.setattr(set_up, "find_fault", lambda: None)
     monkeypatch.setattr(set_up, "link_data", lambda: None)
-    monkeypatch.setattr(set_up, "make_byte_code", lambda: None)
+    monkeypatch.setattr(
+        set_up, "make_byte_code", lambda extras: done.append(" ".join(["byte code", *extras]))
+    )
     monkeypatch.setattr(set_up, "compiling_modules", lambda keep: nullcontext())
     monkeypatch.setattr(set_up, "make_environment", lambda: done.append("environment"))
     monkeypatch.setattr(set_up, "complete_environment", lambda: None)
@@ -200,13 +202,27 @@ def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
         set_up.set_up(extras)
         return list(done)
 
-    assert what_is_done("") == ["environment", "package"]
+    assert what_is_done("") == ["environment", "package", "byte code"]
     assert what_is_done("") == []
-    assert what_is_done("all") == ["a"]
+    assert what_is_done("all") == ["a", "byte code a"]
     assert what_is_done("all") == what_is_done("") == []
     lock.write_text("a==2\n")
-    assert what_is_done("") == ["environment", "a", "package"]
+    assert what_is_done("") == ["environment", "a", "package", "byte code a"]
     assert what_is_done("") == []
+
+
+def test_byte_code_is_made_of_what_an_extra_brings(monkeypatch):
+    set_up = load("set_up", monkeypatch)
+    asked: list[list[str]] = []
+    monkeypatch.setattr(set_up, "run_logged", lambda description, command: asked.append(command))
+    set_up.make_byte_code(["v2x", "live", "fuzz"])
+    assert asked[0][-3:] == [set_up.WARM_UP, "foxglove", "asn1tools"]
+    assert set_up.EXTRA_MODULES.keys() <= set_up.EXTRA_LOCKS.keys()
+    for name, modules in set_up.EXTRA_MODULES.items():
+        lock = set_up.EXTRA_LOCKS[name].read_text(encoding="utf-8")
+        # A distribution of the extra has the name of the module, or begins with it.
+        for module in modules:
+            assert f"\n{module.split('.')[0]}" in lock, f"{name} has no {module}"
 
 
 def test_the_lock_of_an_extra_has_what_the_other_lacks(monkeypatch):
