@@ -5,7 +5,8 @@
 following scenario with as many seeds, in each round on one core of this machine, then on several;
 one worker for each. Scheduler and command share the cores with the workers. Processor time of all
 processes is told, too: on a machine that does other work, too, it says more than wall time. The
-median of the rounds says more than one of them.
+median of the rounds says more than one of them. Each sweep has a process of its own, which loads
+Dask anew, as ``cosim sweep`` does.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import os
 import statistics
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+import psutil
 
 from ros2_cosim.sweep.settings import load_sweep
 from ros2_cosim.sweep.sweep import run_sweep
@@ -38,6 +43,12 @@ class Figure(NamedTuple):
     table: bytes
 
 
+def processor_s() -> float:
+    """Processor time [s] of this process, its children, and those of theirs that have ended."""
+    this = psutil.Process()
+    return sum(sum(each.cpu_times()[:4]) for each in (this, *this.children()))
+
+
 def measure(place: Path, runs: int, duration: str, cores: set[int]) -> Figure:
     """Run the sweep once on these cores.
 
@@ -46,13 +57,17 @@ def measure(place: Path, runs: int, duration: str, cores: set[int]) -> Figure:
     os.sched_setaffinity(0, cores)
     file = place / "sweep.yaml"
     file.write_text(SWEEP.format(scenario=CONFIG, duration=duration, runs=runs))
-    before, begun = os.times(), time.perf_counter()
+    before, begun = processor_s(), time.perf_counter()
     result = run_sweep(load_sweep(file), place / "out")
-    wall, after = time.perf_counter() - begun, os.times()
+    wall, cpu = time.perf_counter() - begun, processor_s() - before
     assert not result.failed, result.failed
-    # Those of the workers are counted when they have ended.
-    cpu = sum(after[:4]) - sum(before[:4])
     return Figure(wall, cpu, (result.output / "runs.parquet").read_bytes())
+
+
+def alone(place: Path, runs: int, duration: str, cores: set[int]) -> Figure:
+    """Measure in a new process."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(measure, place, runs, duration, cores).result()
 
 
 def main() -> int:
@@ -74,7 +89,7 @@ def main() -> int:
         walls = []
         for cores in (1, options.cores):
             with TemporaryDirectory() as place:
-                figure = measure(Path(place), options.runs, options.duration, set(known[:cores]))
+                figure = alone(Path(place), options.runs, options.duration, set(known[:cores]))
             print(f"{cores:>6} {figure.wall_s:>9.1f} {figure.cpu_s:>14.1f}", flush=True)
             walls.append(figure.wall_s)
             tables.add(figure.table)

@@ -27,6 +27,8 @@ EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128
+#: Wall time [s] after which a signal that was dropped comes once more.
+AGAIN_S = 0.01
 
 
 @contextlib.contextmanager
@@ -185,19 +187,36 @@ def show_notes() -> None:
 def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     """Treat these signals like Ctrl-C: what has been started is ended before this process."""
 
+    told: list[KeyboardInterrupt] = []
+
     def interrupt(number: int, frame: FrameType | None) -> None:
         # Once is enough; a second one must not cut the tidying up short. With SIG_IGN Python would
         # complain of one that has arrived already.
         for each in numbers:
             signal.signal(each, _nothing)
-        raise KeyboardInterrupt(signal.Signals(number))
+        told[:] = [KeyboardInterrupt(signal.Signals(number))]
+        raise told[0]
 
+    def unraisable(found: sys.UnraisableHookArgs) -> None:
+        if not told or found.exc_value is not told[0]:
+            others(found)
+            return
+        # It has come in a destructor, where Python drops what is raised: it comes once more.
+        signal.signal(signal.SIGALRM, lambda number, frame: interrupt(told[0].args[0], frame))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+
+    others, sys.unraisablehook = sys.unraisablehook, unraisable
     former = {number: signal.signal(number, interrupt) for number in numbers}
+    alarm = signal.getsignal(signal.SIGALRM)
     try:
         yield
     finally:
+        if told:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, alarm)
         for number, handler in former.items():
             signal.signal(number, handler)
+        sys.unraisablehook = others
 
 
 def _nothing(number: int, frame: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from ros2_cosim.sweep.design import Point, in_scenario
 from ros2_cosim.sweep.progress import SweepProgress
 from ros2_cosim.sweep.rates import FailureRate, rates_of
 from ros2_cosim.sweep.report import render_sweep
-from ros2_cosim.sweep.search import Finding, plan_of
+from ros2_cosim.sweep.search import Finding, Plan, plan_of
 from ros2_cosim.sweep.settings import MAX_RUNS, Sweep
 from ros2_cosim.sweep.store import RUNS, SWEEP_FILE, TABLE_FILE, Store, SweepRun
 from ros2_cosim.sweep.task import SweepJob, scenario_of
-from ros2_cosim.sweep.workers import Workers, workers_for
+from ros2_cosim.sweep.workers import Workers, start_fork_server, workers_for
 
 
 @dataclass
@@ -84,8 +85,16 @@ def run_sweep(
         else:
             store.begin()
         result = SweepResult(output)
+        if cluster is None and workers != 0:
+            # It loads what workers need, and beside it this process what the end needs.
+            start_fork_server()
+        for module in ("pyarrow.parquet", "scipy.special"):
+            import_module(module)
+        plan = plan_of(sweep.settings)
+        points = next(plan)
+        _check_first(sweep, points)
         with workers_for(workers, cluster, sweep.settings.retries, tell) as pool:
-            _follow_plan(sweep, store, pool, SweepProgress(tell), result)
+            _follow_plan(sweep, store, pool, SweepProgress(tell), plan, points, result)
         # What a search has chosen is no sample: shares of it mean nothing.
         result.rates = rates_of(result.runs) if sweep.settings.search is None else []
         store.write_table(result.runs)
@@ -96,12 +105,15 @@ def run_sweep(
 
 
 def _follow_plan(
-    sweep: Sweep, store: Store, pool: Workers, progress: SweepProgress, result: SweepResult
+    sweep: Sweep,
+    store: Store,
+    pool: Workers,
+    progress: SweepProgress,
+    plan: Plan,
+    points: list[Point],
+    result: SweepResult,
 ) -> None:
-    """Do batch after batch, and hand each to the plan."""
-    plan = plan_of(sweep.settings)
-    points = next(plan)
-    _check_first(sweep, points)
+    """Do batch after batch, from the first points on, and hand each to the plan."""
     while True:
         runs = _do(sweep, store, pool, progress, points, len(result.runs))
         result.runs += runs

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
+from multiprocessing import forkserver, resource_tracker
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
@@ -20,6 +24,12 @@ ANSWER_S = 30
 #: So many runs are known to the scheduler at once: more than a cluster has workers, and few
 #: enough that their scenarios fit into its memory.
 IN_FLIGHT = 2000
+#: Level of the log of Dask that nothing reaches.
+SILENT = logging.CRITICAL + 1
+#: Imported once, by the process that the workers of this machine are forked from.
+PRELOADED = ("__main__", "distributed.nanny", "ros2_cosim.sweep.workers")
+#: As Dask has it for its workers: numerical libraries start no threads of their own.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Workers(Protocol):
@@ -129,6 +139,42 @@ class DaskWorkers:
             future.release()
 
 
+def start_fork_server() -> None:
+    """Start the process that local workers are forked from, unless it runs; it ends with this one.
+
+    It imports what they need while this process goes on: a worker is there at once, also one that
+    comes for another that was killed. Workers may use the processors that this process may use at
+    its first sweep. An interrupt from the keyboard, which all processes get, is
+    for this process alone.
+    """
+    forkserver.set_forkserver_preload(list(PRELOADED))
+    added = {name: value for name, value in ONE_THREAD.items() if name not in os.environ}
+    resource_tracker.ensure_running()  # it would let interrupts in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ.update(added)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name in added:
+            del os.environ[name]
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _started(cluster: Callable[[], Any]) -> Any:
+    """Make a cluster as a whole: Dask cannot end one that is half there.
+
+    An interrupt waits until it is there, and closes it.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        started = thread.submit(cluster)
+        try:
+            return started.result()
+        except BaseException:
+            if not started.done() or started.exception() is None:
+                started.result().close()
+            raise
+
+
 @contextmanager
 def workers_for(
     workers: int | None,
@@ -150,14 +196,15 @@ def workers_for(
     import dask
     from distributed import Client, LocalCluster
 
-    # What breaks is told in our words; Dask would print traces of what it repairs, too.
+    # What breaks is told in our words; Dask would print traces of what it repairs, and of what it
+    # has still to do when it is interrupted.
     settings = {
-        "distributed.logging.distributed": "critical",
+        "distributed.logging.distributed": SILENT,
         "distributed.admin.tick.limit": "1h",
         # Beside the run that it does, a worker has one that waits. A run that kills its worker
-        # takes that one along; ``outcomes`` tries both again, and a new worker takes seconds to
-        # come up.
+        # takes that one along; ``outcomes`` tries both again.
         "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.multiprocessing-method": "forkserver",
     }
     with dask.config.set(settings):
         if cluster is not None:
@@ -172,15 +219,20 @@ def workers_for(
                 tell(f"cluster {cluster}: {known} workers")
                 yield DaskWorkers(client, retries)
             return
+        start_fork_server()
         count = workers or len(os.sched_getaffinity(0))
         with (
             TemporaryDirectory(prefix="cosim-sweep-") as place,
-            LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                dashboard_address=None,
-                local_directory=place,
-                silence_logs="CRITICAL",
+            _started(
+                lambda: LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    local_directory=place,
+                    silence_logs=SILENT,
+                    # Not that of the moment in which the first sweep of this process has begun.
+                    env=dict(os.environ),
+                )
             ) as local,
             Client(local, set_as_default=False) as client,
         ):

@@ -99,3 +99,27 @@ app()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "cosim: ended by SIGINT\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_in_a_destructor_ends_the_command(number):
+    """Python drops what is raised there: the signal comes once more."""
+    program = f"""
+import os, time, typer
+from ros2_cosim.cli.console import clear_errors, ending_in_order
+class Held:
+    def __del__(self):
+        os.kill(os.getpid(), {int(number)})
+        time.sleep(0.1)
+app = typer.Typer()
+@app.command()
+def wait():
+    with clear_errors(), ending_in_order({int(number)}):
+        Held()
+        while True:
+            time.sleep(0.01)
+app()
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
+    assert (done.returncode, done.stderr) == (128 + number, f"cosim: ended by {number.name}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -131,6 +132,30 @@ def test_a_worker_that_is_killed_loses_no_run(tmp_path, nothing_left):
     assert (tmp_path / "killed").exists()
     assert done.stderr.splitlines()[-1] == "cosim: 1 of 10 runs failed", done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("reached", ["sweep.json", "runs/*/run.json"], ids=["start", "runs"])
+def test_an_interrupt_ends_all_processes_with_one_line(tmp_path, nothing_left, reached):
+    path = sweep_file(tmp_path, seeds=500)
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "sweep", str(path)]
+    sweep = subprocess.Popen(
+        [*command, "--workers", "2", "--out", str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not any((tmp_path / "out").glob(reached)):
+        assert sweep.poll() is None
+        time.sleep(0.01)
+    # As a terminal does it: each process of the group gets it.
+    os.killpg(sweep.pid, signal.SIGINT)
+    _, errors = sweep.communicate()
+    assert sweep.returncode == 130, errors
+    assert errors.splitlines()[-1] == "cosim: ended by SIGINT"
+    assert all(
+        line.startswith("cosim: ") or " runs done" in line for line in errors.splitlines()
+    ), errors
 
 
 def test_an_address_where_nothing_answers_is_one_error(tmp_path, monkeypatch):
