@@ -186,7 +186,6 @@ def show_notes() -> None:
 @contextlib.contextmanager
 def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     """Treat these signals like Ctrl-C: what has been started is ended before this process."""
-
     told: list[KeyboardInterrupt] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
