@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much faster a sweep is on several cores, and whether its results are the same.
 
-``python -m bench.sweep [--runs 1000] [--cores 2] [--duration 5s] [--rounds 3]`` runs the car
+``python -m bench.sweep [--runs 1000] [--cores 2] [--duration 20s] [--rounds 3]`` runs the car
 following scenario with as many seeds, in each round on one core of this machine, then on several;
 one worker for each. Scheduler and command share the cores with the workers. Processor time of all
 processes is told, too: on a machine that does other work, too, it says more than wall time. The
@@ -75,7 +75,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--duration", default="5s")
+    parser.add_argument("--duration", default="20s")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     known = sorted(os.sched_getaffinity(0))

@@ -22,6 +22,8 @@ from ros2_cosim.ros.writers import data_qos
 #: Time between two messages [ns of wall time].
 STATUS_NS = 500_000_000
 DIAGNOSTICS_NS = 1_000_000_000
+#: The process of the view has not run for a while if there was none for so long [ns].
+STANDING_NS = 4 * STATUS_NS
 #: Rates are measured over so many messages.
 _SAMPLES = 6
 
@@ -80,7 +82,8 @@ class RunView:
 
     def publish(self, progress: RunProgress) -> None:
         """Publish what is known now."""
-        now = self._status_at = self._timer()
+        before, now = self._status_at, self._timer()
+        self._status_at = now
         counts = {name: place.activations for name, place in self._table.entries.items()}
         self._samples.append((now, max(progress.time, 0), counts))
         status = self.status(progress, now)
@@ -89,7 +92,11 @@ class RunView:
         if now - self._diagnosed_at >= DIAGNOSTICS_NS:
             self._diagnosed_at = now
             self._diagnose(status)
-        self._warn(progress, status, now)
+        # Silence says nothing of the others while this process itself stood: suspended, or stopped
+        # by a signal.
+        if now - before < max(self._warn_ns, STANDING_NS):
+            self._warn_of_silence(status)
+        self._warn_of_standstill(progress, status, now)
 
     def status(self, progress: RunProgress, now: int) -> RunStatus:
         """The present view."""
@@ -158,8 +165,8 @@ class RunView:
             f"{status.blocking}: {status.why}" if status.blocking else "",
         )
 
-    def _warn(self, progress: RunProgress, status: RunStatus, now: int) -> None:
-        """Say once what has been wrong for longer than the soft limit."""
+    def _warn_of_silence(self, status: RunStatus) -> None:
+        """Say once which participants have been silent for longer than the soft limit."""
         for entry in status.participants:
             name = entry.participant
             if not entry.silent:
@@ -167,6 +174,9 @@ class RunView:
             elif name not in self._warned:
                 self._warned.add(name)
                 self._print(f"warning: no sign of life of '{name}' for {entry.heard_s:.0f} s")
+
+    def _warn_of_standstill(self, progress: RunProgress, status: RunStatus, now: int) -> None:
+        """Say once that there has been no progress for longer than the soft limit."""
         time, since = self._moved
         if progress.time > time or progress.time >= progress.horizon or progress.resting:
             self._moved = (progress.time, now)
