@@ -144,8 +144,7 @@ def start_fork_server() -> None:
 
     It imports what they need while this process goes on: a worker is there at once, also one that
     comes for another that was killed. Workers may use the processors that this process may use at
-    its first sweep. An interrupt from the keyboard, which all processes get, is
-    for this process alone.
+    its first sweep. An interrupt from the keyboard, which all processes get, is for this one alone.
     """
     forkserver.set_forkserver_preload(list(PRELOADED))
     added = {name: value for name, value in ONE_THREAD.items() if name not in os.environ}
