@@ -138,7 +138,8 @@ def test_command_loss_brings_the_fail_safe_within_its_timeout() -> None:
     assert min(t for t, mode in commands.items() if mode == "fail") == 140  # 40 + 100
     applied = {o["a"].time // MS - 5: o["a"].command for o in seen.outputs}
     assert applied[135] == DRIVE or applied[135].throttle == 0.5
-    assert all(applied[t] == FAIL_SAFE for t in range(140, 300, 5))
+    # No throttle, brake 0.3, straight on, forward, no handbrake.
+    assert all(applied[t][:5] == (0.0, 0.0, 0.3, 1, False) for t in range(140, 300, 5))
     assert all(o["b"].command.throttle == 0.5 for o in seen.outputs[1:])
     assert run.fail_safes == {"a": 1, "b": 0}
     assert run.figures()["fail_safes"] == {"a": 1, "b": 0}
