@@ -27,12 +27,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 HERE = Path(__file__).parent
 
-#: What `make durations` measured: the tests that are slow, and for how long each takes [s]. A file
-#: stands there as a whole if its tests share what takes that long to set up. A test that is not
-#: there, a new one too, is quick.
+#: What `make durations` measured: how long each test takes that takes long [s]. A file stands there
+#: as a whole if its tests share what takes that long to set up. A test that is not there, a new one
+#: too, is quick.
 DURATIONS = HERE / "durations.json"
-#: From here on a test is slow [s].
-SLOW_S = 2.0
+#: From here on a test is slow, and from here on it is in the file [s].
+SLOW_S = 1.0
+LISTED_S = 0.2
 #: Those that take longest: the first of the slow ones, so that none of them is the last alone.
 LONG_FILES = (
     "tutorials/test_tutorials.py",
@@ -86,7 +87,8 @@ def _is_slow(item: pytest.Item) -> bool:
 
 @cache
 def _slow() -> frozenset[str]:
-    return frozenset(json.loads(DURATIONS.read_text(encoding="utf-8")))
+    measured = json.loads(DURATIONS.read_text(encoding="utf-8"))
+    return frozenset(place for place, seconds in measured.items() if seconds >= SLOW_S)
 
 
 @cache
@@ -101,7 +103,7 @@ def _name_of(nodeid: str) -> str:
 
 
 class Durations:
-    """Measures the tests of a session, and writes those that are slow.
+    """Measures the tests of a session, and writes those that take long.
 
     Tests that did not run keep the durations that the file has.
 
@@ -124,5 +126,5 @@ class Durations:
         """Write the file."""
         known = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
         known.update(self._measured)
-        slow = {name: round(known[name], 1) for name in sorted(known) if known[name] >= SLOW_S}
+        slow = {name: round(known[name], 1) for name in sorted(known) if known[name] >= LISTED_S}
         self._path.write_text(json.dumps(slow, indent=1) + "\n", encoding="utf-8")
