@@ -106,6 +106,7 @@ class ForeignNodeAdapter:
             clock=settings.use_sim_time,
             check=self._patience.check,
         )
+        self._patience.causes = self._topics.misfits
         self._node_name = self._topics.node_name
         self._outputs = [
             CheckedOutput(port, settings.outputs[port.name], self._topics.received[port.name],
@@ -167,14 +168,14 @@ class ForeignNodeAdapter:
                     f"{topics.publishers(port.name)} publishers write to {port.settings.topic}; "
                     "allowed is one"
                 )
-        for misfit in topics.misfits():
-            patience.fail(misfit)
         # Discovery of the node's readers may be late: give it a while here, and look once more
         # when the run is over.
         time.sleep(_DISCOVERY_S)
         if self._lifecycle.found and not self._lifecycle.state:
             self._appear()
         self._look_around()
+        for misfit in topics.misfits():
+            patience.fail(misfit)
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
                 patience.fail(
@@ -197,14 +198,19 @@ class ForeignNodeAdapter:
         def missing() -> str:
             state = [f"the lifecycle node is {life.state}"] if life.state else []
             missing = ", ".join(topics.missing()) or self._node_name
-            return "; ".join([missing, *topics.misfits(), *state])
+            return "; ".join([missing, *state])
+
+        def is_there() -> bool:
+            for misfit in topics.misfits():
+                self._patience.fail(misfit)
+            return not topics.missing()
 
         self._patience.begin(missing)
-        topics.wait_until(lambda: life.found or not topics.missing())
+        topics.wait_until(lambda: is_there() or life.found)
         if life.found:
             life.bring_up()
             self._patience.begin(missing)
-            topics.wait_until(lambda: not topics.missing())
+            topics.wait_until(is_there)
 
     def _pids(self) -> list[int]:
         """The processes whose threads are watched; empty: they cannot be seen."""

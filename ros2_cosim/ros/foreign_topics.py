@@ -221,7 +221,8 @@ class ForeignTopics:
         return found
 
     def _of_node(self, endpoints: Iterable[TopicEndpointInfo]) -> list[TopicEndpointInfo]:
-        return [info for info in endpoints if node_of(info) == self.node_name]
+        # An endpoint is found before the name of its node: on a private topic it counts at once.
+        return [info for info in endpoints if node_of(info) in (self.node_name, "")]
 
     def process(self) -> int | None:
         """The process that the node is in; None: it cannot be seen from here."""

@@ -152,8 +152,7 @@ def test_node_with_another_type_or_quality_of_service_is_refused(run, kind, said
     data["watchdog_s"] = 15.0
     with pytest.raises(RunError) as caught:
         run(data, "composed")
-    assert "participant 'relay', at the start: " in str(caught.value)
-    assert said in str(caught.value)
+    assert f"participant 'relay', at the start: {said}" in str(caught.value)
 
 
 def test_node_that_publishes_without_reliable_delivery_may_be_accepted(run):
