@@ -77,7 +77,9 @@ def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
     model = {"model": "support.gate_models:Fold"}
     expected = run(scenarios.fold(model), "inproc").trace_sha256
     busy()
-    found = run(scenarios.fold(arguments=[executor]), "composed")
+    # The events executor polls: that this changes no result must be said.
+    accepted = {"threads": "accept"} if executor == "events" else {}
+    found = run(scenarios.fold(arguments=[executor], **accepted), "composed")
     assert found.trace_sha256 == expected and found.repeatable
 
 
@@ -235,6 +237,30 @@ def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
     summary = run(scenarios.relay(script="waiting_node.py", duration="200ms"), "composed")
     assert not summary.repeatable
     assert "published 'sum' after it had answered" in summary.not_repeatable_reason
+
+
+@pytest.mark.parametrize("kind", ["loop", "timer"])
+def test_node_that_may_publish_by_itself_ends_or_marks_the_run(run, kind):
+    """The timer fires at no time of the run: that it is there makes the window no proof."""
+    try:
+        summary = run(scenarios.polling(kind), "composed")
+    except RunError as error:
+        assert kind == "loop" and "the node publishes on its own account" in str(error)
+        return
+    assert not summary.repeatable
+    assert "has a timer of the wall clock, or looks for messages" in summary.not_repeatable_reason
+
+
+def test_message_after_the_last_activation_ends_the_run(run):
+    """One activation, and nothing that is taken later: only the end can see it."""
+    data = scenarios.polling("loop", duration="5ms", threads="accept")
+    for _ in range(2):
+        try:
+            summary = run(data, "composed")
+        except RunError as error:
+            assert "the node publishes on its own account" in str(error)
+        else:
+            assert "after it had answered" in summary.not_repeatable_reason
 
 
 def test_client_of_another_node_is_named_as_not_repeatable(run):
