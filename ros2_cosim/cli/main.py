@@ -214,10 +214,13 @@ def run(
             summary = _start(prepared) if page is None else _show(prepared, page, paused)
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
-            print_repetitions(summary, repetitions(prepared.output))
             _print_checkpoints(prepared, summary)
+            difference = print_repetitions(summary, repetitions(prepared.output), asked=repeat > 1)
     if as_json:
         print(json.dumps(_as_data(prepared.output, repetitions(prepared.output)), indent=1))
+    if difference:
+        print(f"cosim: {difference}", file=sys.stderr)
+        raise typer.Exit(EXIT_VERDICT)
     _exit_by_verdicts(summary)
 
 
