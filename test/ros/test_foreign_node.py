@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,10 +16,12 @@ import pytest
 from support import gate_scenarios as scenarios
 from support.busy_machine import busy_machine
 from support.isolation import drop_dds_settings
+from typer.testing import CliRunner
 
+from ros2_cosim.cli.main import app
 from ros2_cosim.documents.installed import find_executable
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.record.summary import Summary
+from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.start import run_request
@@ -237,6 +240,28 @@ def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
     summary = run(scenarios.relay(script="waiting_node.py", duration="200ms"), "composed")
     assert not summary.repeatable
     assert "published 'sum' after it had answered" in summary.not_repeatable_reason
+
+
+@pytest.mark.parametrize(("grows", "shape"), [(False, "ros"), (True, "composed")])
+def test_repetitions_start_the_node_anew_and_are_compared(
+    ros_domain, nothing_left, tmp_path, monkeypatch, capfd, grows, shape
+):
+    """A node that counts its starts in a file has another trace each time."""
+    drop_dds_settings(monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(scenarios.ROOT / "test")]))
+    given = {"starts": str(tmp_path / "starts.txt")} if grows else {}
+    data = scenarios.relay(script="starts_node.py", duration="50ms", ros_parameters=given)
+    file = tmp_path / "relay.json"
+    file.write_text(json.dumps(data))
+    arguments = ["run", str(file), "--shape", shape, "--repeat", "3", "--out", str(tmp_path / "o")]
+    done = CliRunner().invoke(app, [*arguments, "--no-bag"])
+    traces = [read_summary(tmp_path / "o" / name).trace_sha256 for name in (".", "again-1")]
+    assert (done.exit_code, traces[0] != traces[1]) == (3 if grows else 0, grows), done.output
+    if grows:
+        said = f"traces differ: run 1 has {traces[0]}, run 2 (again-1) has {traces[1]}"
+        assert done.stderr.splitlines()[-1] == f"cosim: {said}"
+    else:
+        assert f"3 repetitions, one trace {traces[0]}" in done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("kind", ["loop", "timer"])
