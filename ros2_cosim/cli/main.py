@@ -125,6 +125,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
+    duration: Annotated[str, typer.Option(help=OPTIONS["duration"].help)] = "",
     controllers: Annotated[
         str | None,
         typer.Option(help=OPTIONS["controllers"].help, autocompletion=completion.laws),
@@ -188,6 +189,7 @@ def run(
             arrivals=arrivals,
             out=out,
             seed=seed,
+            duration=read_time("--duration", duration) if duration else None,
             controllers=controllers,
             without=tuple(without or ()),
             transport=transport,

@@ -394,7 +394,8 @@ def _is_array(value: Any) -> bool:
 
 def _is_plain_class(kind: type) -> bool:
     """Whether all that an object of a class has is its attributes: it is written in Python."""
-    return kind.__new__ is object.__new__ and "__call__" not in dir(kind)
+    made: Any = kind.__new__
+    return made is object.__new__ and "__call__" not in dir(kind)
 
 
 def _known_name(kind: type, where: str) -> str:
