@@ -125,6 +125,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
+    duration: Annotated[str, typer.Option(help=OPTIONS["duration"].help)] = "",
     controllers: Annotated[
         str | None,
         typer.Option(help=OPTIONS["controllers"].help, autocompletion=completion.laws),
@@ -188,6 +189,7 @@ def run(
             arrivals=arrivals,
             out=out,
             seed=seed,
+            duration=read_time("--duration", duration) if duration else None,
             controllers=controllers,
             without=tuple(without or ()),
             transport=transport,
@@ -214,10 +216,13 @@ def run(
             summary = _start(prepared) if page is None else _show(prepared, page, paused)
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
-            print_repetitions(summary, repetitions(prepared.output))
             _print_checkpoints(prepared, summary)
+            difference = print_repetitions(summary, repetitions(prepared.output), asked=repeat > 1)
     if as_json:
         print(json.dumps(_as_data(prepared.output, repetitions(prepared.output)), indent=1))
+    if difference:
+        print(f"cosim: {difference}", file=sys.stderr)
+        raise typer.Exit(EXIT_VERDICT)
     _exit_by_verdicts(summary)
 
 

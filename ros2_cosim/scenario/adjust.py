@@ -8,6 +8,7 @@ from typing import Any
 
 from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.registry import find_model
 from ros2_cosim.scenario.schema import Scenario, make_scenario
@@ -17,6 +18,7 @@ def adjusted(
     scenario: Scenario,
     *,
     seed: int | None = None,
+    duration: int | None = None,
     simulator: str | None = None,
     host: str | None = None,
     port: int | None = None,
@@ -34,6 +36,8 @@ def adjusted(
     settings = data.setdefault("simulator", {})
     if seed is not None:
         data["seed"] = seed
+    if duration is not None:
+        data["duration"] = format_ns(duration)
     if simulator is not None:
         settings["kind"] = simulator
         if simulator == "carla" and port is None and scenario.simulator.port == 0:

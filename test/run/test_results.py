@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -99,3 +100,14 @@ def test_a_run_repeats_in_one_process(tmp_path: Path) -> None:
     run_request(RunRequest(scenario, shape="inproc", out=output, repeat=2))
     assert [path.name for path in repetitions(output)] == ["again-1"]
     assert not (output / "again-10").exists()
+
+
+def test_the_duration_of_a_run_is_an_option(tmp_path: Path) -> None:
+    file = tmp_path / "chain.json"
+    file.write_text(json.dumps(chain("300ms")))
+    arguments = ["run", str(file), "--shape", "inproc", "--no-bag", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*arguments, "--duration", "100ms", "--repeat", "2"])
+    assert done.exit_code == 0, done.output
+    trace = read_summary(tmp_path / "out").trace_sha256
+    assert done.stdout.splitlines()[-1] == f"2 repetitions, one trace {trace}"
+    assert read_summary(tmp_path / "out").sim_time_s == 0.1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -23,6 +23,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import check_members
 from ros2_cosim.kernel.loading import line_of, load_module, refuse_code
 from ros2_cosim.kernel.model import Repeatability
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.controllers.file_law import FileLaw, with_place
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
 from ros2_cosim.models.controllers.script import law_of_script
@@ -86,12 +87,22 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
     unsaved = law.unsaved if isinstance(law, FileLaw) else ""
     if not (callable(save) and callable(restore)):
         fixed = isinstance(law, Section) and not type(law).__private_attributes__
-        if not fixed and _has_attributes(law):
-            unsaved = f"control law {kind.__name__} has no save_state and restore_state"
         save, restore = _nothing, _nothing
+        if isinstance(law, Section) and not fixed:
+            unsaved = f"control law {kind.__name__} has no save_state and restore_state"
+        elif not fixed and _has_attributes(law):
+            save, restore = partial(_STATE.save, law), partial(_STATE.restore, law)
+            try:
+                save()
+            except ConfigurationError as error:
+                unsaved = f"control law {error}"
     return AdaptedLaw(
         kind.__name__, acceleration, frozenset(needs), attach, close, unsaved, save, restore
     )
+
+
+#: Of a law that says nothing of its state: that is its attributes.
+_STATE = SavedAttributes(constants=(Section,), plain=True)
 
 
 def _has_attributes(law: Any) -> bool:
