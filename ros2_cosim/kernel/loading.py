@@ -24,7 +24,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import did_you_mean
 
 _OWN = "ros2_cosim"
-_PACKAGE = str(Path(__file__).parents[1])
+#: Compiled modules name their source relative to the checkout.
+_PACKAGE = (str(Path(__file__).parents[1]), f"{_OWN}/")
 #: Where code is that is installed, and so no file that the user works on.
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib"))
 _data_only: ContextVar[bool] = ContextVar("data_only", default=False)

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.documents.files import in_words
 from ros2_cosim.interfaces.memory import forget_former_run
 from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
@@ -45,6 +44,7 @@ from ros2_cosim.ros.session import Session
 from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
+from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.run.transport import lane_address
 from ros2_cosim.scenario.changes_by_hand import settings_of
 from ros2_cosim.scenario.changing import ChangesTaken
@@ -155,7 +155,7 @@ def _outcome(
     awaits: bool,
 ) -> int | None:
     """Run ``body``, tell the starter of a failure, and give the exit code; see above."""
-    name = session.process
+    name, path = session.process, ""
     try:
         path = session.parameter("scenario_file", "")
         if not path:
@@ -185,7 +185,7 @@ def _outcome(
             return 0
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
-            starter.failed(f"{name}: {in_words(error)}")
+            starter.failed(f"{name}: {noted(error, Path(path).parent) if path else error}")
         if _asked_to_end(session):
             return 0
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED

@@ -11,6 +11,7 @@ from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.ros import run_processes
+from ros2_cosim.run.tracebacks import noting
 
 #: Whose lines those of a run without processes are.
 INPROC = "inproc"
@@ -55,7 +56,7 @@ def _repeated(
     first: Summary | None = None
     for repetition in range(prepared.options.repeat):
         once = prepared.again(repetition) if repetition else prepared
-        with InprocRun(once, progress=progress, tell=tell) as run:
+        with noting(prepared.output), InprocRun(once, progress=progress, tell=tell) as run:
             summary = run.finish()
         first = first or summary
         forget_former_run()
