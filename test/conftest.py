@@ -95,6 +95,8 @@ SLOW_PLACES = (
     "run/test_replay_into.py",
     "run/test_results.py",
     "run/test_starter_channel.py",
+    "run/test_tracebacks.py::test_the_sentence_leads_to_the_line_and_the_file",
+    "run/test_watchdog.py",
     "run/test_what_if.py",
     "runs",
     "scenario/test_bag_topics.py",

@@ -23,6 +23,7 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    leave_stuck,
     print_line,
     progress_of,
     running,
@@ -230,7 +231,9 @@ def run(
                 print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-            summary = _start(prepared) if page is None else _show(prepared, page, paused)
+            summary = (
+                _start(prepared, debugged=pdb) if page is None else _show(prepared, page, paused)
+            )
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
@@ -251,12 +254,13 @@ def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
     return {**content(output), "repetitions": [content(directory) for directory in repeated]}
 
 
-def _start(prepared: PreparedRun) -> Summary:
+def _start(prepared: PreparedRun, *, debugged: bool) -> Summary:
     """Run what is prepared, with progress."""
     from ros2_cosim.run.start import start
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
-        return start(prepared, progress=progress, on_line=print_line)
+        stuck = None if debugged else leave_stuck
+        return start(prepared, progress=progress, on_line=print_line, on_stuck=stuck)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from threading import get_ident
 from typing import Any, Final
 
 from ros2_cosim.kernel.activation import any_of
@@ -136,7 +135,7 @@ class ParticipantRuntime:
         #: Time of the activation that is going on, what it has sent so far, and where.
         self._now: int | None = None
         self._sent_now: list[Output] = []
-        #: The thread of the last activation, and how often it waited within one for others.
+        #: The thread that runs it, as its host says, and how often it waited within an activation.
         self.thread = 0
         self.waits = 0
         self._ports_now: set[str] = set()
@@ -321,7 +320,6 @@ class ParticipantRuntime:
         chosen_before = self.model.next_time if handled and self._can_choose else None
         self.last_time = time
         self._now, self._sent_now = time, recorded
-        self.thread = get_ident()
         timer = self._timer
         started = timer() if timer else 0
         try:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from runs.cosim_process import user_environment
 from support.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -30,10 +31,12 @@ def run(
     (place / "law.py").write_text(LAW, encoding="utf-8")
     scenario = str(ROOT / "config" / "platoon.yaml")
     command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", scenario, "--out", "out"]
-    ended = subprocess.run(
-        [*command, "--controllers", "law.py:Law", *options],
-        cwd=place, input=answers, capture_output=True, text=True, timeout=HANG_S, check=False,
-    )  # fmt: skip
+    with user_environment(place / "log") as environment:
+        ended = subprocess.run(
+            [*command, "--controllers", "law.py:Law", *options],
+            cwd=place, input=answers, capture_output=True, text=True, timeout=HANG_S, check=False,
+            env=environment,
+        )  # fmt: skip
     return ended.returncode, ended
 
 
