@@ -168,6 +168,8 @@ class FmuLaw(FileLaw):
             slave.advance(self._time, size)
         except Exception as error:
             raise ModelError(f"{self.file}: {one_line(error)}") from None
+        if slave.stop_requested:
+            raise ModelError(f"{self.file}: the FMU ends the simulation at its {self._time:g} s")
         self._time += size
         found: Any = slave.outputs[slave.index[bound.output.name]]
         if bound.factor == 1.0 and bound.offset == 0.0:
