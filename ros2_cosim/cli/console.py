@@ -48,6 +48,14 @@ def clear_errors() -> Iterator[None]:
         raise typer.Exit(EXIT_SIGNAL + number) from None
 
 
+def leave_stuck(line: str) -> None:
+    """Show why a run cannot go on whose thread does not come back, and end this process."""
+    print(f"cosim: {line}", file=sys.stderr, flush=True)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    os._exit(EXIT_ERROR)
+
+
 @contextlib.contextmanager
 def visiting() -> Iterator[Visit]:
     """A visit to a run, which ends when a failure has been shown and the exit code is known."""

@@ -23,6 +23,7 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    leave_stuck,
     print_line,
     progress_of,
     running,
@@ -157,6 +158,16 @@ def run(
     ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
+    traceback: Annotated[
+        bool,
+        typer.Option("--traceback", help="Print the traceback of code of yours that fails."),
+    ] = False,
+    pdb: Annotated[
+        bool,
+        typer.Option(
+            "--pdb", help="Stop in the debugger where code of yours fails (shape inproc)."
+        ),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
@@ -168,6 +179,7 @@ def run(
     from ros2_cosim.run.bringup import RunRequest, bring_up
     from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
+    from ros2_cosim.run.tracebacks import debugging, showing
 
     if branch is not None:
         branch = branch.absolute()
@@ -208,12 +220,22 @@ def run(
             repeat=repeat,
         )
         page = _page(dashboard, request.shape, repeat)
-        with bring_up(request) as prepared:
+        if pdb and request.shape != "inproc":
+            raise ConfigurationError(
+                f"--pdb: found with shape {request.shape}; allowed is shape inproc"
+            )
+        with (
+            bring_up(request) as prepared,
+            debugging(wanted=pdb),
+            showing(prepared.output, wanted=traceback),
+        ):
             for note in prepared.notes():
                 print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-            summary = _start(prepared) if page is None else _show(prepared, page, paused)
+            summary = (
+                _start(prepared, debugged=pdb) if page is None else _show(prepared, page, paused)
+            )
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             _print_checkpoints(prepared, summary)
@@ -237,12 +259,13 @@ def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
     return {**content(output), "repetitions": [content(directory) for directory in repeated]}
 
 
-def _start(prepared: PreparedRun) -> Summary:
+def _start(prepared: PreparedRun, *, debugged: bool) -> Summary:
     """Run what is prepared, with progress."""
     from ros2_cosim.run.start import start
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
-        return start(prepared, progress=progress, on_line=print_line)
+        stuck = None if debugged else leave_stuck
+        return start(prepared, progress=progress, on_line=print_line, on_stuck=stuck)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
@@ -258,12 +281,14 @@ def _page(address: str, shape: str, repeat: int) -> Address | None:
 
 def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
     """Run what is prepared, with progress, shown in the browser."""
+    from ros2_cosim.run.tracebacks import noting
     from ros2_cosim.web.driven_run import run_shown
 
     def tell(line: str) -> None:
         print_line("inproc", line)
 
-    with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
+    name, duration = prepared.scenario.name, prepared.scenario.duration
+    with progress_of(name, duration) as progress, noting(prepared.output):
         return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
 
 

@@ -294,3 +294,15 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> Non
             load_fmu(path)
         assert "\n" not in str(caught.value)
     assert os.getcwd() == before
+
+
+def test_an_fmi2_model_may_end_the_simulation(trig2: Path) -> None:
+    slave, description = load_fmu(trig2)
+    slave.bind(description, {}, {})
+    slave.configure({})
+    slave.advance(0.0, 0.01)
+    assert not slave.stop_requested
+    slave.inputs[slave.index[description.of(Causality.INPUT)[0].name]] = -2e6
+    slave.advance(0.01, 0.01)
+    assert slave.stop_requested
+    slave.close()

@@ -76,6 +76,9 @@ int fmi2GetString(void *c, const unsigned *vr, size_t n, const char **v) {
 int fmi2DoStep(void *c, double now, double step, int keep) {
     Model *m = c;
     if (m->real[0] > 1e6) return 3; /* an input that the model cannot take */
+    if (m->real[0] < -1e6) return 2; /* the model ends the simulation */
     m->real[4] += step * m->real[0];
     return 0;
 }
+
+int fmi2GetBooleanStatus(void *c, int kind, int *value) { *value = kind == 3; return 0; }
