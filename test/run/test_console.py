@@ -105,6 +105,22 @@ def test_standard_streams_that_are_closed_lose_nothing(closed: str, tmp_path: Pa
     assert (output / "report.html").stat().st_size > 0
 
 
+def test_a_run_and_its_results_in_a_small_address_space(tmp_path: Path) -> None:
+    scenario = write_chain(tmp_path / "chain.json", "2s")
+    cosim = f"'{sys.executable}' -m ros2_cosim.cli.main"
+    run = f"{cosim} run {scenario} --out {tmp_path}/out --shape inproc"
+    ended = subprocess.run(
+        ["sh", "-ec", f"ulimit -v 900000; {run}; {cosim} report out; {cosim} diff out out"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_what_is_not_closed_says_what_failed(tmp_path: Path) -> None:
     """What is meant for one stream does not come on the other."""
     words = [sys.executable, "-m", "ros2_cosim.cli.main", "report", str(tmp_path)]
