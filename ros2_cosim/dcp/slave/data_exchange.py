@@ -75,15 +75,13 @@ class DataExchange:
         self._arrived_params = []
         self.ticks = 0
         self._watch = self._fresh_watch() if self._properties.any else None
-        self._limits = {
-            key: limited
-            for key, variables in {
-                **{(_DAT_IO, n): configuration.received_in(n) for n in configuration.inputs},
-                **{(_DAT_PARAM, n): configuration.variables_of(n) for n in configuration.tunables},
-                **{(True, n): configuration.sent_in(n) for n in configuration.outputs},
-            }.items()
-            if (limited := self._limited(variables))
-        }
+        carried = [((_DAT_IO, n), configuration.received_in(n)) for n in configuration.inputs]
+        carried += [
+            ((_DAT_PARAM, n), configuration.variables_of(n)) for n in configuration.tunables
+        ]
+        carried += [((True, n), configuration.sent_in(n)) for n in configuration.outputs]
+        limited = [(key, self._limited(variables)) for key, variables in carried]
+        self._limits = {key: found for key, found in limited if found}
 
     def _limited(self, variables: Sequence[Variable]) -> list[tuple[int, str, int]]:
         found = []
