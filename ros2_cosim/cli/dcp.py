@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors
+from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors, go_on_without_output
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
@@ -125,6 +125,7 @@ def serve(
     def ready(server: SlaveServer) -> None:
         print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
 
+    go_on_without_output()
     with clear_errors():
         _check_choice(model, fmu, scenario, world, settings)
         if world is not None:
@@ -213,6 +214,7 @@ def run(
         if out is None:
             run_cosimulation(settings, sys.stdout)
             return
+        go_on_without_output()
         with out.open("w", encoding="utf-8", newline="") as stream:
             done = run_cosimulation(settings, stream)
         print(f"{done} steps of {len(settings.slaves)} slaves; outputs in {out}")

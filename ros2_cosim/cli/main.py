@@ -23,6 +23,7 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    go_on_without_output,
     leave_stuck,
     print_line,
     progress_of,
@@ -466,8 +467,15 @@ def _sensor_topics() -> SensorTopics:
     return NativeSensors()
 
 
+def _tell_ready(line: str) -> None:
+    go_on_without_output()
+    print(line, flush=True)
+
+
 app.command("carla-headless")(
-    make_headless_command(page=_world_page, topics=_sensor_topics, look_ahead=True)
+    make_headless_command(
+        on_ready=_tell_ready, page=_world_page, topics=_sensor_topics, look_ahead=True
+    )
 )
 
 

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.console import clear_errors, go_on_without_output
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
@@ -108,6 +108,7 @@ def serve(
     from ros2_cosim.vds.server import ServerSettings, VdsServer
     from ros2_cosim.vds.sockets import read_address
 
+    go_on_without_output()
     with clear_errors():
         if fleet is not None and vehicle_file is not None:
             raise ConfigurationError(

@@ -306,3 +306,19 @@ def test_an_fmi2_model_may_end_the_simulation(trig2: Path) -> None:
     slave.advance(0.01, 0.01)
     assert slave.stop_requested
     slave.close()
+
+
+def test_two_fmus_with_one_token_are_two_slaves(trig2: Path, tmp_path: Path) -> None:
+    """Copies of one project often share it."""
+    other = tmp_path / "other.fmu"
+    with zipfile.ZipFile(trig2) as source, zipfile.ZipFile(other, "w") as copy:
+        for name in source.namelist():
+            data = source.read(name)
+            if name == "modelDescription.xml":
+                assert b'name="y"' in data
+                data = data.replace(b'name="y"', b'name="z"')
+            copy.writestr(name, data)
+    first, second = describe_fmu(trig2), describe_fmu(other)
+    assert {v.name for v in first.variables} != {v.name for v in second.variables}
+    assert first.uuid != second.uuid
+    assert first.uuid == describe_fmu(trig2).uuid
