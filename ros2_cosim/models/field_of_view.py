@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, sqrt
 
-from ros2_cosim.kernel.exactmath import PI, TWO_PI, atan2, cos
+from ros2_cosim.kernel.exactmath import PI, TWO_PI, atan2, cos, sin
 from ros2_cosim.models.lane_frame import LaneBox
 
 Corner = tuple[float, float]
@@ -22,8 +22,8 @@ class _Seen:
     def __init__(self, number: int, corners: Sequence[Corner]) -> None:
         self.number = number  # of the box
         self.corners = corners
-        self.square = inf  # distance of the nearest corner, squared
-        self.inside = False  # a corner lies within range and opening angle
+        self.square = inf  # distance of its nearest point, squared
+        self.inside = False  # some of it lies within range and opening angle
         self.around = False  # the sensor lies in the box
         self.is_ahead = self.is_behind = False  # all of it lies ahead of or behind the sensor
         self._directions: tuple[float, float] | None = None
@@ -51,7 +51,7 @@ class _Seen:
 class FieldOfView:
     """A sector of a circle, with occlusion in the plane.
 
-    :param reach: largest distance at which a corner is seen [m]
+    :param reach: largest distance at which anything is seen [m]
     :param angle: full opening angle about the forward direction [rad], at most 2 pi
     :param visible_fraction: share of a box's angular width that must be free of the shadows
         of nearer boxes, 0..1
@@ -60,6 +60,7 @@ class FieldOfView:
     def __init__(self, reach: float, angle: float, visible_fraction: float) -> None:
         self.reach = reach
         self._cos_half = cos(0.5 * angle)
+        self._sin_half = sin(0.5 * angle)
         self._visible_fraction = visible_fraction
 
     def visible(
@@ -67,7 +68,7 @@ class FieldOfView:
     ) -> list[int]:
         """Return the indices of the boxes seen from (x, y) looking along (c, s), nearest first.
 
-        A box counts when any of its corners lies in the sector and enough of it is not hidden.
+        A box counts when any part of it lies in the sector and enough of it is not hidden.
         Boxes outside the sector still cast shadows. A box around the sensor itself is seen.
         """
         seen = []
@@ -106,18 +107,51 @@ class FieldOfView:
         seen = _Seen(index, corners)
         depth = abs(lx) + abs(wx)
         seen.is_ahead, seen.is_behind = forward > depth, forward < -depth
-        seen.around = (
-            abs(forward * cos_r + left * sin_r) < half_length
-            and abs(left * cos_r - forward * sin_r) < half_width
+        beside = abs(forward * cos_r + left * sin_r) - half_length
+        across = abs(left * cos_r - forward * sin_r) - half_width
+        seen.around = beside < 0.0 and across < 0.0
+        beside, across = max(beside, 0.0), max(across, 0.0)
+        seen.square = beside * beside + across * across
+        seen.inside = seen.square <= self.reach * self.reach and (
+            seen.around or self._meets(corners)
         )
-        reach, cos_half = self.reach, self._cos_half
-        for px, py in corners:
-            square = px * px + py * py
-            if square < seen.square:
-                seen.square = square
-            if square <= reach * reach and px >= sqrt(square) * cos_half:
-                seen.inside = True
         return seen
+
+    def _meets(self, corners: Sequence[Corner]) -> bool:
+        """Whether the outline of a box that is not around the sensor meets the sector.
+
+        Of a side within the opening angle the nearest point is a corner, the foot of the
+        perpendicular from the sensor, or a crossing with an edge of the sector.
+        """
+        if any(self._holds(px, py) for px, py in corners):
+            return True
+        a, b, c, d = corners
+        for (px, py), (qx, qy) in ((a, b), (b, d), (d, c), (c, a)):
+            ex, ey = qx - px, qy - py
+            along = -(px * ex + py * ey)
+            length = ex * ex + ey * ey
+            if 0.0 < along < length:
+                share = along / length
+                if self._holds(px + share * ex, py + share * ey):
+                    return True
+            for edge_y in (self._sin_half, -self._sin_half):
+                if self._crosses(px, py, ex, ey, edge_y):
+                    return True
+        return False
+
+    def _holds(self, px: float, py: float) -> bool:
+        square = px * px + py * py
+        return square <= self.reach * self.reach and px >= sqrt(square) * self._cos_half
+
+    def _crosses(self, px: float, py: float, ex: float, ey: float, edge_y: float) -> bool:
+        """Whether a side from a point along (ex, ey) crosses an edge of the sector."""
+        edge_x = self._cos_half
+        turn = edge_x * ey - edge_y * ex
+        if turn == 0.0:
+            return False
+        share = (edge_y * px - edge_x * py) / turn
+        away = (px * ey - py * ex) / turn
+        return 0.0 <= share <= 1.0 and 0.0 <= away <= self.reach
 
 
 def _nearest_first(item: _Seen) -> tuple[float, int]:

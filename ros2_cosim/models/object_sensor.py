@@ -36,7 +36,7 @@ class SensorParameters(Section):
 
     ego: str = Field(description="name of the vehicle that carries it")
     detection_range: Number = Field(
-        default=150.0, gt=0, description="from the sensor to the nearest corner that it sees [m]"
+        default=150.0, gt=0, description="from the sensor to the nearest point of what it sees [m]"
     )
     field_of_view: Number = Field(
         default=1.0,

@@ -268,8 +268,9 @@ class Places:
             # Files count the lanes of a road by its own direction, or by that of the route.
             lane = lane if (lane < 0) == (found.lane < 0) else -lane
             return Spot(found.road, lane, found.s, place.number("laneOffset", 0.0))
-        # Positive to the left of the way.
-        t = driving_direction(found.lane) * place.number("pathT")
+        # Positive to the left of the way; "t" since OpenSCENARIO 1.1, "pathT" in files before it.
+        aside = place.number("t") if place.has("t") else place.number("pathT")
+        t = driving_direction(found.lane) * aside
         return self.on_road(found.road, found.s, t)
 
 

@@ -245,6 +245,54 @@ def test_what_is_seen_does_not_depend_on_the_frame(
         assert sorted(found) == sorted(expected)
 
 
+@pytest.mark.parametrize(("length", "width"), [(8.0, 2.5), (3.5, 0.3)])
+def test_what_stands_across_the_way_is_seen_until_it_is_reached(
+    length: float, width: float
+) -> None:
+    view = FieldOfView(100.0, 1.0, 0.3)
+    for way in (0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 20.0):
+        across = box(way + 0.5 * width, 0.0, 0.5 * math.pi, length, width)
+        assert view.visible(0, 0, 1, 0, [across]) == [0], f"{way} m ahead"
+        assert view.visible(0, 0, -1, 0, [across]) == [], f"{way} m behind"
+    # It hides what is behind it, though its corners are further away.
+    truck, car = box(3.0, 0.0, 0.5 * math.pi, 8.0, 2.0), box(6.2, 0.0, 0.0, 4.0, 1.0)
+    assert view.visible(0, 0, 1, 0, [car, truck]) == [1]
+
+
+@given(
+    st.floats(0.1, 2 * math.pi),
+    angles,
+    st.floats(0.0, 25.0),
+    angles,
+    st.floats(0.3, 12.0),
+    st.floats(0.3, 3.0),
+)
+def test_a_box_is_seen_wherever_a_point_of_it_is(
+    opening: float, direction: float, way: float, yaw: float, length: float, width: float
+) -> None:
+    x, y = way * math.cos(direction), way * math.sin(direction)
+    found = box(x, y, yaw, length, width)
+
+    def sampled(reach: float, angle: float) -> bool:
+        shares = [i / 60 - 0.5 for i in range(61)]
+        c, s = math.cos(yaw), math.sin(yaw)
+        return any(
+            math.hypot(px, py) <= reach and abs(math.atan2(py, px)) <= 0.5 * angle
+            for u in shares
+            for v in shares
+            for px, py in [(x + u * length * c - v * width * s, y + u * length * s + v * width * c)]
+        )
+
+    seen = FieldOfView(20.0, opening, 0.0).visible(0, 0, 1, 0, [found]) == [0]
+    if sampled(20.0, opening):
+        assert seen or not sampled(19.999, opening - 1e-6), "a point of it is in the sector"
+    elif seen:
+        # Between the samples: a sector larger by their distance has one of them, unless the
+        # sensor stands so near that the angle between two samples means nothing.
+        near = math.hypot(x, y) < 0.5 * math.hypot(length, width) + 1.0
+        assert near or sampled(20.2, opening + 0.5)
+
+
 # --- mounting, false detections, identities -------------------------------------------------
 
 

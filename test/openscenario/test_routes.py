@@ -120,6 +120,13 @@ def test_a_position_on_a_route_is_one_on_the_road(tmp_path: Path) -> None:
     assert on_road in text
     plain = played(tmp_path, text)
     assert played(tmp_path, text.replace(on_road, place)).trace_sha256 == plain.trace_sha256
+    for aside in ("t", "pathT"):  # since OpenSCENARIO 1.1, and before
+        by_road = place.replace(
+            '<FromLaneCoordinates pathS="5" laneId="-1"/>',
+            f'<FromRoadCoordinates pathS="5" {aside}="-1.75"/>',
+        )
+        assert by_road != place
+        assert played(tmp_path, text.replace(on_road, by_road)).trace_sha256 == plain.trace_sha256
     late = text.replace(on_road, place.replace('pathS="5"', 'pathS="5000"'))
     with pytest.raises(ScenarioError, match=r"pathS: found 5000, behind the route's end"):
         played(tmp_path, late)
