@@ -92,9 +92,8 @@ def test_one_beside_counts_if_it_comes_into_the_strip_within_five_seconds(
 
 def test_a_turn_counts_too() -> None:
     # It has begun to turn out of its lane, 3.5 m to the left, and goes on by 0.1 rad/s.
-    begun = {"left": 3.5, "speed": 10.0, "yaw": 0.04}
-    assert gap(mover("other", 130.0, **begun, yaw_rate=-0.1)) is not None
-    assert gap(mover("other", 130.0, **begun, yaw_rate=0.1)) is None
+    assert gap(mover("other", 130.0, 3.5, 10.0, yaw=0.04, yaw_rate=-0.1)) is not None
+    assert gap(mover("other", 130.0, 3.5, 10.0, yaw=0.04, yaw_rate=0.1)) is None
 
 
 def test_one_that_keeps_its_lane_does_not_count_whatever_its_yaw_rate() -> None:
@@ -148,8 +147,8 @@ def test_a_watch_keeps_the_smallest_values_with_pair_and_time() -> None:
     watch.look(1 * SECOND, [EGO], [EGO, far])
     watch.look(2 * SECOND, [EGO], [EGO, near, far])
     watch.look(3 * SECOND, [EGO], [EGO, mover("near", 140.0, speed=20.0), far])
-    assert watch.gap == (pytest.approx(26.0), ("ego", "near"), 2 * SECOND)
-    assert watch.ttc == (pytest.approx(4.8), ("ego", "far"), 1 * SECOND)
+    assert tuple(watch.gap) == (pytest.approx(26.0), ("ego", "near"), 2 * SECOND)
+    assert tuple(watch.ttc) == (pytest.approx(4.8), ("ego", "far"), 1 * SECOND)
 
 
 places = st.tuples(st.floats(100.0, 140.0), st.floats(-8.0, 8.0), st.floats(-3.2, 3.2))
