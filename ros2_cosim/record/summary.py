@@ -89,6 +89,16 @@ class Verdict(Section):
     value: float | int | bool | str | None
     limit: float | int | bool | str | None
     passed: bool
+    pair: tuple[str, str] | None = Field(default=None, description="whose value it is")
+    time_s: float | None = Field(default=None, description="when it had this value")
+
+    @property
+    def of(self) -> str:
+        """Pair and time in words; empty where the verdict is about no pair."""
+        if self.pair is None:
+            return ""
+        at = "" if self.time_s is None else f" at {self.time_s:.2f} s"
+        return f"{self.pair[0]} to {self.pair[1]}{at}"
 
 
 class BranchChange(Section):
@@ -244,12 +254,23 @@ def read_summary(run_dir: Path) -> Summary:
     return read_section(Summary, data, origin=f"{path} is not a run summary")
 
 
+def figure_text(value: float | int | bool | str | None) -> str:
+    """A figure, a verdict's value or limit as text."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def summary_lines(summary: Summary) -> list[str]:
     """Times, verdicts, trace and repeatability of a run."""
     lines = [f"{summary.scenario}: {_times(summary, startup=True)}: {summary.end_reason}"]
     for verdict in summary.verdicts:
         mark = "passed" if verdict.passed else "FAILED"
-        lines.append(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
+        of = f", {verdict.of}" if verdict.of else ""
+        value = figure_text(verdict.value)
+        lines.append(f"  {verdict.name}: {value}{of} (limit {verdict.limit}) {mark}")
     lines.append(f"  trace {summary.trace_sha256}")
     if summary.realtime is not None:
         lines += [f"  {line}" for line in summary.realtime.lines()]

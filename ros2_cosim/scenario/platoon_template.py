@@ -317,6 +317,7 @@ def _participants(
         "parameters": dict(template.referee.parameters),
         "inputs": {
             **seen,
+            **traffic,
             "static_objects": "world.static_objects",
             "collision": "world.collision",
             **({"red_lights": "world.red_lights"} if template.lights else {}),
