@@ -46,6 +46,7 @@ from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
+from ros2_cosim.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.sensor_topics import SensorTopics
@@ -156,6 +157,9 @@ def run(
     ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
+    open_to_all: Annotated[
+        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
@@ -168,6 +172,8 @@ def run(
     from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
 
+    if open_to_all:
+        ADMISSION.widen()
     if branch is not None:
         branch = branch.absolute()
     described = scenario or branch
