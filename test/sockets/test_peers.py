@@ -5,12 +5,15 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
-from support.patience import HANG_S
+from support.patience import HANG_S, until
 
 from ros2_cosim.sockets import peers
+from ros2_cosim.sockets.endpoints import Listener
 from ros2_cosim.sockets.peers import Admission, tcp_user, udp_user
+from ros2_cosim.sockets.reactor import Reactor
 
 STRANGER = 65534
 STRANGE = f"""
@@ -99,3 +102,17 @@ def test_other_hosts_are_served_where_none_or_they_are_listed():
     assert not Admission({"COSIM_ALLOW": "192.0.2.1"}).admits_sender(("192.0.2.2", 5))
     with pytest.raises(ValueError, match="lab2"):
         Admission({}).allow(["lab2"])
+
+
+def test_a_listener_closes_a_connection_of_another_user_unread_and_serves_its_own(stranger):
+    taken = []
+    with Reactor() as reactor:
+        listener = Listener(reactor, "127.0.0.1", 0, taken.append)
+        stranger(socket.SOCK_STREAM, ("127.0.0.1", listener.port))
+        with socket.create_connection(("127.0.0.1", listener.port), HANG_S) as own:
+            address = own.getsockname()
+            until(lambda: taken, lambda: reactor.turn(time.monotonic_ns() + 10_000_000))
+            assert [sock.getpeername() for sock in taken] == [address]
+        for sock in taken:
+            sock.close()
+        listener.close()
