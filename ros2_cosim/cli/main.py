@@ -380,7 +380,7 @@ def plan(
         for there in process.there:
             print(f"  {there.name}{there.note}: {shlex.join(command_of(there))}")
     for port in ports:
-        print(f"{port.process} listens at {port.kind} {port.host}:{port.port}, for {port.who}")
+        print(f"{port.process} listens at {port.kind} {port.host}:{port.port}, for {port.users}")
 
 
 def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, object]:

@@ -100,13 +100,13 @@ def resolve_ports(scenario: Scenario) -> Scenario:
 
 @dataclass(frozen=True)
 class ListeningPort:
-    """A port at which a process of a run will listen, and who is served there."""
+    """A port at which a process of a run will listen, and the users that are served there."""
 
     process: str
     kind: str
     host: str
     port: int
-    who: str
+    users: str
 
 
 def listening_ports(scenario: Scenario) -> list[ListeningPort]:
@@ -119,9 +119,9 @@ def listening_ports(scenario: Scenario) -> list[ListeningPort]:
 
     def add(process: str, host: str, port: int, sockets: Sequence[tuple[str, int]]) -> None:
         is_here = host == "localhost" or host.startswith("127.") or host == "::1"
-        who = "this user" if is_here else "this user, and other hosts"
+        users = "this user" if is_here else "this user, and other hosts"
         for kind, above in sockets:
-            found.append(ListeningPort(process, kind, host, port + above, who))
+            found.append(ListeningPort(process, kind, host, port + above, users))
 
     simulator = scenario.simulator
     if simulator.kind == "headless" and any(d.needs.simulator for d in declared.values()):

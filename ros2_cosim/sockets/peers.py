@@ -73,7 +73,7 @@ class _Socket(NamedTuple):
 
 
 class Admission:
-    """Who is served at the ports of this process.
+    """Which programs are served at the ports of this process.
 
     :param environment: of the process
     """

@@ -207,7 +207,7 @@ def workers_for(
         # takes that one along; ``outcomes`` tries both again.
         "distributed.scheduler.allowed-failures": 1,
         "distributed.worker.multiprocessing-method": "forkserver",
-        # The pages of a scheduler and of workers here, which anybody could read.
+        # The pages of a scheduler and of workers here, which any program could read.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.nanny.http.routes": [],
