@@ -11,6 +11,7 @@ import typer
 
 from ros2_cosim.cli.console import clear_errors, running, visiting
 from ros2_cosim.cli.control import Domain, Namespace, Out
+from ros2_cosim.sockets.peers import ADMISSION
 
 
 def add_dashboard_command(app: typer.Typer) -> None:
@@ -23,6 +24,9 @@ def add_dashboard_command(app: typer.Typer) -> None:
         token: Annotated[
             str | None, typer.Option(help="What requests must show (made up if not loopback).")
         ] = None,
+        open_to_all: Annotated[
+            bool, typer.Option("--open", help="Serve other users of this machine, too.")
+        ] = False,
         domain: Domain = None,
         namespace: Namespace = None,
         out: Out = None,
@@ -37,6 +41,8 @@ def add_dashboard_command(app: typer.Typer) -> None:
         """Show a run under way in the browser, and control it; without one, start one there."""
         from ros2_cosim.run.domain_lock import active_runs
 
+        if open_to_all:
+            ADMISSION.widen()
         given = any(option is not None for option in (domain, namespace, out))
         named = given or os.environ.get("ROS_DOMAIN_ID")
         with clear_errors():

@@ -18,6 +18,8 @@ from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.sockets.peers import ADMISSION
 
 
 class Mode(str, Enum):
@@ -116,6 +118,13 @@ def serve(
         typer.Option(help="With --scenario: output directory (default: out/NAME)."),
     ] = None,
     record: Annotated[bool, typer.Option(help="With --scenario: write a bag.")] = True,
+    open_to_all: Annotated[
+        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    ] = False,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a host that is served; no other one is (may be repeated)."),
+    ] = None,
 ) -> None:
     """Serve a model, an FMU, a scenario or its world as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave.interfaces import SlaveOptions
@@ -126,7 +135,14 @@ def serve(
         print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
 
     go_on_without_output()
+    if open_to_all:
+        ADMISSION.widen()
     with clear_errors():
+        if allow:
+            try:
+                ADMISSION.allow(allow)
+            except ValueError as error:
+                raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
         _check_choice(model, fmu, scenario, world, settings)
         if world is not None:
             from ros2_cosim.run.dcp_world import serve_scenario_world
