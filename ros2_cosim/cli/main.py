@@ -111,6 +111,7 @@ def cosim(
 
 @app.command()
 def run(
+    context: typer.Context,
     scenario: Annotated[
         Path | None,
         typer.Argument(
@@ -174,8 +175,7 @@ def run(
     from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
 
-    if open_to_all:
-        ADMISSION.widen()
+    context.with_resource(ADMISSION.widened(open_to_all))
     if branch is not None:
         branch = branch.absolute()
     described = scenario or branch
