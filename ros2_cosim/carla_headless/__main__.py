@@ -53,6 +53,7 @@ def make_command(
     """
 
     def carla_headless(
+        context: typer.Context,
         maps: Annotated[
             list[Path] | None,
             typer.Option(
@@ -126,8 +127,7 @@ def make_command(
         logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
         if exit_with_parent:
             end_with_parent()
-        if open_to_all:
-            ADMISSION.widen()
+        context.with_resource(ADMISSION.widened(open_to_all))
         if view is not None and page is None:
             on_error(
                 "--view: found without a page to show; allowed is it with cosim carla-headless"

@@ -19,6 +19,7 @@ def add_dashboard_command(app: typer.Typer) -> None:
 
     @app.command()
     def dashboard(
+        context: typer.Context,
         http_port: Annotated[int, typer.Option(help="Port of the page; 0: any free one.")] = 8080,
         http_host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
         token: Annotated[
@@ -41,8 +42,7 @@ def add_dashboard_command(app: typer.Typer) -> None:
         """Show a run under way in the browser, and control it; without one, start one there."""
         from ros2_cosim.run.domain_lock import active_runs
 
-        if open_to_all:
-            ADMISSION.widen()
+        context.with_resource(ADMISSION.widened(open_to_all))
         given = any(option is not None for option in (domain, namespace, out))
         named = given or os.environ.get("ROS_DOMAIN_ID")
         with clear_errors():

@@ -76,6 +76,7 @@ def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typ
 
 
 def serve(
+    context: typer.Context,
     model: ModelText = None,
     fmu: Fmu = None,
     description: Annotated[
@@ -135,14 +136,12 @@ def serve(
         print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
 
     go_on_without_output()
-    if open_to_all:
-        ADMISSION.widen()
     with clear_errors():
-        if allow:
-            try:
-                ADMISSION.allow(allow)
-            except ValueError as error:
-                raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
+        try:
+            admission = ADMISSION.widened(open_to_all, allow or ())
+            context.with_resource(admission)
+        except ValueError as error:
+            raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
         _check_choice(model, fmu, scenario, world, settings)
         if world is not None:
             from ros2_cosim.run.dcp_world import serve_scenario_world

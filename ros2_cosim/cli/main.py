@@ -113,6 +113,7 @@ def cosim(
 
 @app.command()
 def run(
+    context: typer.Context,
     scenario: Annotated[
         Path | None,
         typer.Argument(
@@ -188,8 +189,7 @@ def run(
     from ros2_cosim.run.output_directory import repetitions, shown
     from ros2_cosim.run.tracebacks import debugging, showing
 
-    if open_to_all:
-        ADMISSION.widen()
+    context.with_resource(ADMISSION.widened(open_to_all))
     if branch is not None:
         branch = branch.absolute()
     described = scenario or branch

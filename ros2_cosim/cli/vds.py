@@ -39,6 +39,7 @@ app = typer.Typer(
 
 @app.command()
 def serve(
+    context: typer.Context,
     vehicle_file: Annotated[
         Path | None, typer.Argument(help="YAML file of the vehicle, instead of --vehicle.")
     ] = None,
@@ -113,8 +114,7 @@ def serve(
     from ros2_cosim.vds.sockets import read_address
 
     go_on_without_output()
-    if open_to_all:
-        ADMISSION.widen()
+    context.with_resource(ADMISSION.widened(open_to_all))
     with clear_errors():
         if fleet is not None and vehicle_file is not None:
             raise ConfigurationError(

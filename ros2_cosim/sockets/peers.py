@@ -16,7 +16,8 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Set
+from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,28 +76,47 @@ class _Socket(NamedTuple):
 class Admission:
     """Which programs are served at the ports of this process.
 
-    :param environment: of the process
+    :param environment: of the process, and of those that it starts
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.is_open = bool(environment.get(OPEN))
-        #: Addresses of other hosts; none: all of them.
-        self.hosts = frozenset(filter(None, environment.get(HOSTS, "").split(",")))
+    def __init__(self, environment: MutableMapping[str, str]) -> None:
+        self._environment = environment
         self._refused: set[int] = set()
 
-    def widen(self) -> None:
-        """Serve all users of this machine: ``--open``; child processes do so, too."""
-        self.is_open = True
-        os.environ[OPEN] = "1"
+    @property
+    def is_open(self) -> bool:
+        """Whether all users of this machine are served."""
+        return bool(self._environment.get(OPEN))
 
-    def allow(self, hosts: Iterable[str]) -> None:
-        """Of the other hosts serve these only; child processes do so, too.
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Addresses of the other hosts that are served; none: all of them."""
+        return frozenset(filter(None, self._environment.get(HOSTS, "").split(",")))
 
-        :param hosts: their addresses
-        :raises ValueError: one is none
+    @contextmanager
+    def widened(self, everyone: bool, hosts: Iterable[str] = ()) -> Iterator[None]:
+        """Within the block, serve all users of this machine, or of the other hosts these only.
+
+        Processes that are started within it do so, too.
+
+        :param hosts: their addresses; none: as before
+        :raises ValueError: one is no address
         """
-        self.hosts = frozenset(str(ip_address(host)) for host in hosts)
-        os.environ[HOSTS] = ",".join(sorted(self.hosts))
+        listed = ",".join(sorted(str(ip_address(host)) for host in hosts))
+        wanted = {OPEN: "1" if everyone else "", HOSTS: listed}
+        before = {name: self._environment.get(name, "") for name in wanted}
+        self._set({name: value or before[name] for name, value in wanted.items()})
+        try:
+            yield
+        finally:
+            self._set(before)
+
+    def _set(self, variables: Mapping[str, str]) -> None:
+        for name, value in variables.items():
+            if value:
+                self._environment[name] = value
+            else:
+                self._environment.pop(name, None)
 
     def admits(self, link: socket.socket) -> bool:
         """Whether a TCP connection may be served; or heard, if this end has opened it."""
@@ -106,28 +126,44 @@ class Admission:
             return False
         if not _is_of_this_machine(there[0], here[0]):
             return not self.hosts or _plain(there[0]) in self.hosts
-        return self.is_open or self._serves(tcp_user(here, there), there)
+        if self.is_open:
+            return True
+        user = tcp_user(here, there)
+        return self._serves(set() if user is None else {user}, there)
 
     def admits_sender(self, address: tuple[Any, ...]) -> bool:
         """Whether a datagram from an address may be heard; :class:`Senders` asks less often."""
+        return self.admits_latest(address, False)
+
+    def admits_latest(self, address: tuple[Any, ...], if_gone: bool) -> bool:
+        """Whether a datagram from an address may be heard.
+
+        :param if_gone: the answer if no socket has that address any more
+        """
         if not _is_of_this_machine(address[0]):
             return not self.hosts or _plain(address[0]) in self.hosts
-        return self.is_open or self._serves(udp_user(address), address)
-
-    def _serves(self, user: int | None, address: tuple[Any, ...]) -> bool:
-        if user in (os.geteuid(), _ROOT):
+        if self.is_open:
             return True
-        if user is not None and user not in self._refused:
-            self._refused.add(user)
+        users = udp_users(address)
+        return self._serves(users, address) if users else if_gone
+
+    def _serves(self, users: Set[int], address: tuple[Any, ...]) -> bool:
+        others = users - {os.geteuid(), _ROOT}
+        if others - self._refused:
+            self._refused |= others
             text = "refused a program of user %d at %s:%d; --open lets other users in"
-            _logger.warning(text, user, *address[:2])
-        return False
+            _logger.warning(text, min(others), *address[:2])
+        return bool(users) and not others
 
 
 class Senders:
-    """Which senders of datagrams are heard; each is looked up again after ``KNOWN_NS``."""
+    """Which senders of datagrams are heard; each is looked up again after ``KNOWN_NS``.
 
-    def __init__(self) -> None:
+    :param last_words: hear also what one that has been heard sent before it closed its socket
+    """
+
+    def __init__(self, last_words: bool = False) -> None:
+        self._last_words = last_words
         self._known: dict[tuple[Any, ...], tuple[int, bool]] = {}
 
     def admits(self, address: tuple[Any, ...]) -> bool:
@@ -138,7 +174,8 @@ class Senders:
             return known[1]
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        admitted = ADMISSION.admits_sender(address)
+        was_heard = known is not None and known[1]
+        admitted = ADMISSION.admits_latest(address, self._last_words and was_heard)
         self._known[address] = now + KNOWN_NS, admitted
         return admitted
 
@@ -159,19 +196,18 @@ def tcp_user(here: tuple[Any, ...], there: tuple[Any, ...]) -> int | None:
     return None
 
 
-def udp_user(address: tuple[Any, ...]) -> int | None:
-    """The user of the sockets that can have sent a datagram within this machine.
+def udp_users(address: tuple[Any, ...]) -> set[int]:
+    """The users of the sockets that can have sent a datagram within this machine.
 
     :param address: where it came from
-    :return: None if there is no such socket any more, or several users have one
+    :return: none if there is no such socket any more
     """
     sender = _packed(address[0])
-    users = {
+    return {
         each.user
         for each in _found(socket.IPPROTO_UDP, (sender, address[1]), None)
         if each.port == address[1] and (each.here == sender or not any(each.here))
     }
-    return users.pop() if len(users) == 1 else None
 
 
 def _plain(host: str) -> str:

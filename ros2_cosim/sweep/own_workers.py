@@ -12,6 +12,7 @@ from typing import Any
 
 from distributed.comm.registry import backends
 from distributed.comm.tcp import TCP, TCPBackend, TCPConnector, TCPListener
+from distributed.node import ServerNode
 from tornado.iostream import StreamClosedError
 from tornado.tcpclient import TCPClient
 
@@ -62,6 +63,14 @@ class _Listener(TCPListener):
 class _Backend(TCPBackend):
     _connector_class = _Connector
     _listener_class = _Listener
+
+
+async def dask_setup(server: ServerNode) -> None:
+    """Close the HTTP port that a scheduler or worker cannot be told not to open; it has no page.
+
+    Called by a server at its start, of which this module is a preload.
+    """
+    server.http_server.stop()
 
 
 backends[SCHEME] = _Backend()

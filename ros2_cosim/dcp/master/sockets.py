@@ -73,7 +73,8 @@ class MasterSockets:
         self._listeners: dict[str, Listener] = {}
         self._incoming: dict[str, AcceptedLinks] = {}
         self._expecting_loss: set[str] = set()
-        self._senders = Senders()
+        # A slave may answer and end at once.
+        self._senders = Senders(last_words=True)
 
     def note(
         self,
