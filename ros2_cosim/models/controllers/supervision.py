@@ -12,6 +12,8 @@ from ros2_cosim.interfaces.records import DetectedObject
 _SAME: Final = 5.0
 #: Below this speed [m/s] equal lists are no sign of a frozen sensor.
 _MOVES: Final = 1.0
+#: What the own or a relative speed [m/s] must be for equal lists to contradict it.
+_CHANGES: Final = 0.2
 
 
 class SensorWatch:
@@ -27,6 +29,7 @@ class SensorWatch:
         self._list: tuple[DetectedObject, ...] = ()
         #: When a list that differs from the one before came last [ns].
         self._fresh_time: int | None = None
+        self._fresh_speed = 0.0
         self._target: DetectedObject | None = None
         self._speed = 0.0
         self._braking = 0.0
@@ -45,9 +48,9 @@ class SensorWatch:
         """
         seen = tuple(objects)
         if stamp != self._list_time:
-            moves = speed > _MOVES
-            if not (moves and seen and seen == self._list):
-                self._fresh_time = stamp
+            same = speed > _MOVES and seen and seen == self._list
+            if not (same and (abs(speed - self._fresh_speed) > _CHANGES or _approaches(seen))):
+                self._fresh_time, self._fresh_speed = stamp, speed
             self._list_time, self._list = stamp, seen
         assert self._fresh_time is not None
         return now - self._fresh_time < timeout
@@ -107,3 +110,8 @@ class SensorWatch:
     def forget(self) -> None:
         """Nothing is carried on any more."""
         self._target = None
+
+
+def _approaches(objects: Sequence[DetectedObject]) -> bool:
+    """Whether some distance would have to change."""
+    return any(abs(item.relative_speed) > _CHANGES for item in objects)
