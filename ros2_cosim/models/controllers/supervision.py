@@ -33,8 +33,7 @@ class SensorWatch:
         self._target: DetectedObject | None = None
         self._speed = 0.0
         self._braking = 0.0
-        #: When the object was measured last, and was known last by the sensor or V2V [ns].
-        self._measured: int | None = None
+        #: When sensor or V2V told of what is ahead last [ns].
         self._known: int | None = None
 
     def look(
@@ -60,7 +59,7 @@ class SensorWatch:
     ) -> None:
         """Remember the object that the sensor shows ahead, or that it shows none."""
         self._target = target
-        self._measured = self._known = now
+        self._known = now
         if target is not None:
             self._speed, self._braking = speed + target.relative_speed, braking
 
