@@ -20,7 +20,7 @@ from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import check_members
-from ros2_cosim.kernel.loading import line_of, load_module, refuse_code
+from ros2_cosim.kernel.loading import is_own_module, line_of, load_module, refuse_code
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.controllers.file_law import FileLaw, with_place
@@ -190,6 +190,11 @@ def check_law(
         law_class = _find_class(spec, base_directory)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}" if where else str(error)) from None
+    if is_own_module(law_class.__module__) and not issubclass(law_class, LongitudinalLaw):
+        raise ConfigurationError(
+            f"{where or 'control law'}: found '{spec}', which has no method "
+            f"acceleration(measurement) -> float; {_allowed()}"
+        )
     if issubclass(law_class, Section):
         given = _completed(spec, parameters, law_class, base_directory)
         law = read_section(law_class, given, place=place)
