@@ -194,9 +194,50 @@ def test_broken_scenario_file(tmp_path: Path, text: str, told: str) -> None:
     assert told in error
 
 
-def test_missing_scenario_file(tmp_path: Path) -> None:
-    path = tmp_path / "none.yaml"
-    assert run(path) == f"scenario {path}: No such file or directory"
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("platoon", ["config/platoon.yaml", "config/library/platoon20.yaml"]),
+        ("brakin.yaml", ["config/library/braking.yaml"]),
+        ("mien.yaml", ["mine.yaml"]),
+        ("xyz", []),
+    ],
+)
+def test_missing_scenario_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, meant: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").touch()
+    told = run(given)
+    assert told.startswith(f"scenario {given}: there is no such file; ")
+    assert told.endswith("cosim new --list shows the scenario library")
+    assert ("did you mean" in told) == bool(meant)
+    for file in meant:
+        assert file in told
+
+
+@pytest.mark.parametrize("command", [["check", "--untrusted"], ["check"], ["run"]])
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("participants.v2v.model=ros2_cosim.cli.main:main", "which is no model; allowed of this"),
+        ("participants.v2v.model=ros2_cosim.cli.main:app", "which is no model; allowed of this"),
+        (
+            "participants.cacc1.parameters.law=ros2_cosim.run.bringup:RunRequest",
+            "has no method acceleration",
+        ),
+    ],
+)
+def test_what_is_no_model_and_no_law_of_this_package_is_not_called(
+    command: list[str], setting: str, told: str
+) -> None:
+    clear = ["--set", "participants.cacc1.parameters.law_parameters={}"]
+    result = CliRunner().invoke(app, [*command, str(PLATOON), "--set", setting, *clear])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert setting.split("=")[1] in line
+    assert told in line
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "used"])
