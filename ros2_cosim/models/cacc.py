@@ -31,6 +31,7 @@ from ros2_cosim.kernel.exactmath import total
 from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
@@ -532,8 +533,9 @@ class CaccController(Model):
         demand = law.acceleration(measurement)
         if not is_number(demand):
             raise ParticipantError(
-                f"{self._name}: the law {law.name} demanded {demand!r} at {now} ns for"
-                f" {measurement}; allowed is a finite number"
+                f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
+                f"{target.distance:.4g} m, gap_rate {target.relative_speed:.4g} m/s, speed "
+                f"{speed:.4g} m/s; allowed is a finite number"
             )
         if demand == self._last_raw and speed > _DRIVES:
             self._holds_demand = True
