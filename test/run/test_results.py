@@ -84,6 +84,26 @@ def test_a_bag_that_is_being_written_is_left_alone(killed: Path) -> None:
     assert mcap_path(killed / "bag").stat().st_size == size
 
 
+@pytest.mark.parametrize("command", ["report", "diff", "replay"])
+def test_a_bag_that_lost_its_end_is_damaged(complete: Path, tmp_path: Path, command: str) -> None:
+    """Its run had closed it: nobody was killed, and what is left must not pass for the run."""
+    output = tmp_path / "out"
+    shutil.copytree(complete, output)
+    path = mcap_path(output / "bag")
+    os.truncate(path, path.stat().st_size // 2)
+    kept = path.read_bytes()
+    arguments = {
+        "report": [str(output)],
+        "diff": [str(complete), str(output)],
+        "replay": [str(output), "--into", "observer", "--out", str(tmp_path / "again")],
+    }
+    shown = CliRunner().invoke(app, [command, *arguments[command]])
+    assert shown.exit_code == 1
+    assert shown.stderr.count("\n") == 1, shown.stderr
+    assert "bag_0.mcap is damaged: cut off after its run had closed it" in shown.stderr
+    assert path.read_bytes() == kept
+
+
 def test_a_bag_that_cannot_be_completed_is_named(killed: Path) -> None:
     mcap_path(killed / "bag").write_bytes(b"nothing of the kind")
     with pytest.raises(StorageError, match="bag: cannot be completed: .* is not an MCAP file"):
