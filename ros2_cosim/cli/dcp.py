@@ -227,12 +227,16 @@ def run(
             change["mode"] = mode.value
         settings = settings.model_copy(update=change)
         if out is None:
-            run_cosimulation(settings, sys.stdout)
+            run_cosimulation(settings, sys.stdout, on_ended=_say)
             return
         go_on_without_output()
         with out.open("w", encoding="utf-8", newline="") as stream:
-            done = run_cosimulation(settings, stream)
+            done = run_cosimulation(settings, stream, on_ended=_say)
         print(f"{done} steps of {len(settings.slaves)} slaves; outputs in {out}")
+
+
+def _say(line: str) -> None:
+    print(f"cosim: {line}", file=sys.stderr)
 
 
 def _describe_command(
