@@ -65,7 +65,7 @@ def read_whole(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ConfigurationError(f"scenario {path}: {_nearest(path)}") from None
     except OSError:
-        pass  # who reads it says why
+        pass  # its reader says why
     data = _Files().read(path)
     data.setdefault("base_directory", str(path.resolve().parent))
     return data

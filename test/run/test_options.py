@@ -17,7 +17,7 @@ from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.run.options import OPTIONS, read_options
 
 #: Shape ``inproc`` alone has the first two, which launch files do not start.
-COMMAND_LINE_ALONE = ("--dashboard", "--pdb", "--traceback", "--json")
+COMMAND_LINE_ALONE = ("--dashboard", "--open", "--pdb", "--traceback", "--json")
 
 
 def options_of_run() -> dict[str, Any]:

@@ -31,7 +31,15 @@ def test_json_says_what_the_lines_say(tmp_path: Path) -> None:
     notes = [f" ({', '.join(p['participants'])})" * (len(p["participants"]) > 1) for p in found]
     commands = [shlex.join(p["command"]) for p in found]
     names = [p["name"] for p in found]
-    assert [f"{n}{note}: {c}" for n, note, c in zip(names, notes, commands, strict=True)] == lines
+    ports = [
+        f"{port['process']} listens at {port['kind']} {port['host']}:{port['port']}, for this user"
+        for process in found
+        for port in process["ports"]
+    ]
+    # Three of the simulator, and the world's slave with TCP and UDP.
+    assert len(ports) == 5
+    starts = [f"{n}{note}: {c}" for n, note, c in zip(names, notes, commands, strict=True)]
+    assert starts + ports == lines
     by_name = {process["name"]: process for process in found}
     assert list(by_name)[0] == "simulator" and list(by_name)[-1] == "clock"
     assert not by_name["simulator"]["ros_node"]

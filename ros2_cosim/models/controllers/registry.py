@@ -255,8 +255,8 @@ def _check_arguments(where: str, law_class: type, parameters: dict[str, Any]) ->
         default = signature.parameters[name].default if name in signature.parameters else None
         hint = hints.get(name, _KINDS.get(type(default)))
         kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        known = all(kind in _CHECKED_TEXTS for kind in kinds)
-        if known and not any(_fits(kind, value) for kind in kinds):
+        checked = all(kind in _CHECKED_TEXTS for kind in kinds)
+        if checked and not any(_fits(kind, value) for kind in kinds):
             raise ConfigurationError(
                 f"{where}.{name}: found {value!r}; allowed is "
                 f"{' or '.join(_CHECKED_TEXTS[kind] for kind in kinds)}"
