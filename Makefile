@@ -6,6 +6,8 @@
 # make quick     the fast tests, in less than 90 s
 # make test      all tests, the fast ones first; PYTEST_ARGS="test/kernel -x" narrows them,
 #                WORKERS=0 runs them in one process, one after the other
+# make mutants   whether tests notice changed lines: MUTANTS of them, drawn by SEED (takes an hour)
+# make durations  measure which tests are slow, and write test/durations.json
 # make lint      style, types and import directions
 # make reference  write what is generated from the models: tables of the reference, JSON Schema
 # make lock      resolve requirements*.lock again (for maintainers; needs uv)
@@ -21,11 +23,13 @@ WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   --max-worker-restart 0
 LOCK_ARGS ?=
+MUTANTS ?= 500
+SEED ?= 20260901
 
 # Else each worker compiles all tests again, and each process of a test what only it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup environment platoon quick test lint reference lock clean
+.PHONY: setup environment platoon quick test mutants durations lint reference lock clean
 
 setup:
 	@$(PYTHON) buildtools/set_up.py --extras "$(EXTRAS)"
@@ -42,6 +46,12 @@ quick: environment
 
 test: environment
 	$(PYTEST) $(PYTEST_ARGS)
+
+mutants: environment
+	.venv/bin/python -m bench.mutants --mutants $(MUTANTS) --seed $(SEED)
+
+durations: environment
+	$(PYTEST) --durations-file test/durations.json $(PYTEST_ARGS)
 
 lint: environment
 	.venv/bin/ruff check .

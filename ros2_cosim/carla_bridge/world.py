@@ -110,9 +110,14 @@ class CarlaWorld(Model):
     )
     output_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle that is there"),
-        Port("acceleration/{vehicle}", ACCELERATION, description="of each vehicle that is there"),
-        Port("static_objects", STATIC_OBJECTS, schedule="once"),
-        Port("collision", COLLISION, schedule="sparse"),
+        Port(
+            "acceleration/{vehicle}",
+            ACCELERATION,
+            required=False,
+            description="of each vehicle that is there",
+        ),
+        Port("static_objects", STATIC_OBJECTS, required=False, schedule="once"),
+        Port("collision", COLLISION, required=False, schedule="sparse"),
         Port(
             "light/{lit}",
             LIGHT_AHEAD,
@@ -241,6 +246,8 @@ class CarlaWorld(Model):
         scene = _scene(context, parameters)
         self._messages = _sensor_messages(context, scene)
         told = [f"{LIGHT}{name}" for name in scene.lit] + [RED_LIGHTS] * scene.traffic_lights
+        told += [f"acceleration/{spec.name}" for spec in scene.present]
+        told += ["static_objects", "collision"]
         #: What the scene tells and the scenario has no port for.
         self._unheard = [port for port in told if port not in context.output_types]
         self._plant: _Plant

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -37,6 +38,8 @@ def clear_errors() -> Iterator[None]:
     try:
         yield
     except (CosimError, OSError, MemoryError) as error:
+        if isinstance(sys.stdout, GuardedStream) and error is sys.stdout.lost:
+            raise  # safe_output deals with it
         print(f"cosim: {in_words(error)}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
     except (KeyboardInterrupt, Cancelled) as interrupt:
@@ -46,6 +49,14 @@ def clear_errors() -> Iterator[None]:
         number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+def leave_stuck(line: str) -> None:
+    """Show why a run cannot go on whose thread does not come back, and end this process."""
+    print(f"cosim: {line}", file=sys.stderr, flush=True)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    os._exit(EXIT_ERROR)
 
 
 @contextlib.contextmanager
@@ -71,8 +82,9 @@ class GuardedStream(io.TextIOWrapper):
     What is written later goes nowhere. Otherwise the interpreter would complain at its end, too.
 
     :param name: in the message to the user
-    :ivar goes_on: whether a command goes on without it; else the first loss is an error
+    :ivar goes_on: whether a command goes on without it; else the first loss is raised
     :ivar lost: why it could not be written
+    :ivar raised: whether that has ended the command
     """
 
     def __init__(self, stream: TextIO, name: str, *, goes_on: bool = False) -> None:
@@ -85,6 +97,7 @@ class GuardedStream(io.TextIOWrapper):
         self._name = name
         self.goes_on = goes_on
         self.lost: OSError | None = None
+        self.raised = False
 
     def write(self, text: str, /) -> int:
         """Write, as far as that is possible.
@@ -110,55 +123,69 @@ class GuardedStream(io.TextIOWrapper):
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
         if not self.goes_on:
+            self.raised = True
             raise self.lost
+
+
+def open_closed_streams() -> None:
+    """Stand in for standard streams that the caller has closed, as cron and services may do.
+
+    What is printed there goes nowhere, and no file or socket that is opened later, here or in a
+    process that is started, has their numbers.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.set_inheritable(number, True)
+    # The interpreter has None for what was closed when it started.
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
 
 
 @contextlib.contextmanager
 def safe_output() -> Iterator[None]:
-    """Standard output and error that may fail: one line on the other, if it can be said at all."""
-    if sys.stderr is not None:
-        sys.stderr = GuardedStream(sys.stderr, "standard error", goes_on=True)
-    if sys.stdout is None:  # closed by the caller: nothing is printed, nothing fails
-        yield
-        return
+    """Standard output and error that may fail; ends the process with the exit code of a command.
+
+    With standard streams that are closed nothing is printed, and nothing fails. An output that is
+    lost is one line on standard error; but a reader that has enough of what a command only prints,
+    as head has, is no error: the exit code is that of programs that it ends by SIGPIPE.
+    """
+    open_closed_streams()
+    sys.stderr = GuardedStream(sys.stderr, "standard error", goes_on=True)
     output = sys.stdout = GuardedStream(sys.stdout, "standard output")
+    code: str | int | None = None
     try:
         yield
+    except SystemExit as ended:
+        code = ended.code
     except OSError as error:
         if error is not output.lost:
             raise
-        _show_lost(error)
-        sys.exit(EXIT_ERROR)
-    finally:
-        # Written at the latest now; a loss that a command has shown itself does not come again.
-        shown = output.lost is not None
-        output.goes_on = True
-        output.flush()
-        if output.lost is not None and not shown:
-            _show_lost(output.lost)
-            sys.exit(EXIT_ERROR)
+    # Written at the latest now.
+    works, output.goes_on = output.goes_on, True
+    output.flush()
+    if output.lost is not None:
+        has_enough = output.lost.errno == errno.EPIPE and not works
+        if not has_enough:
+            print(f"cosim: {in_words(output.lost)}", file=sys.stderr)
+        if output.raised or not code:
+            code = EXIT_SIGNAL + signal.SIGPIPE if has_enough else EXIT_ERROR
+    sys.exit(code)
 
 
-@contextlib.contextmanager
-def going_on_without_output() -> Iterator[None]:
-    """Let a run come to its end though nothing can be shown any more; then it is an error.
+def go_on_without_output() -> None:
+    """Let a command do its work though nothing can be shown any more; that is an error at its end.
 
     A run of hours is not lost because the program that reads its progress has ended.
     """
-    output = sys.stdout
-    if not isinstance(output, GuardedStream):
-        yield
-        return
-    output.goes_on = True
-    yield
-    output.flush()
-    if output.lost is not None:
-        _show_lost(output.lost)
-        raise typer.Exit(EXIT_ERROR)
-
-
-def _show_lost(error: OSError) -> None:
-    print(f"cosim: {in_words(error)}", file=sys.stderr)
+    if isinstance(sys.stdout, GuardedStream):
+        sys.stdout.goes_on = True
 
 
 def show_notes() -> None:
@@ -226,7 +253,8 @@ def _nothing(number: int, frame: object) -> None:
 def running() -> Iterator[None]:
     """Around a command that makes runs: clear errors, an end in order, output that may fail."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    with clear_errors(), ending_in_order(*signals), going_on_without_output():
+    go_on_without_output()
+    with clear_errors(), ending_in_order(*signals):
         yield
 
 

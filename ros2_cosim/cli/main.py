@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,6 +24,8 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    go_on_without_output,
+    leave_stuck,
     print_line,
     progress_of,
     running,
@@ -46,6 +49,7 @@ from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
+from ros2_cosim.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.sensor_topics import SensorTopics
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
+    from ros2_cosim.scenario.held_ports import ListeningPort
     from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
@@ -108,6 +113,7 @@ def cosim(
 
 @app.command()
 def run(
+    context: typer.Context,
     scenario: Annotated[
         Path | None,
         typer.Argument(
@@ -125,6 +131,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
+    duration: Annotated[str, typer.Option(help=OPTIONS["duration"].help)] = "",
     controllers: Annotated[
         str | None,
         typer.Option(help=OPTIONS["controllers"].help, autocompletion=completion.laws),
@@ -156,6 +163,19 @@ def run(
     ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
+    traceback: Annotated[
+        bool,
+        typer.Option("--traceback", help="Print the traceback of code of yours that fails."),
+    ] = False,
+    pdb: Annotated[
+        bool,
+        typer.Option(
+            "--pdb", help="Stop in the debugger where code of yours fails (shape inproc)."
+        ),
+    ] = False,
+    open_to_all: Annotated[
+        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
@@ -167,7 +187,9 @@ def run(
     from ros2_cosim.run.bringup import RunRequest, bring_up
     from ros2_cosim.run.options import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
+    from ros2_cosim.run.tracebacks import debugging, showing
 
+    context.with_resource(ADMISSION.widened(open_to_all))
     if branch is not None:
         branch = branch.absolute()
     described = scenario or branch
@@ -188,6 +210,7 @@ def run(
             arrivals=arrivals,
             out=out,
             seed=seed,
+            duration=read_time("--duration", duration) if duration else None,
             controllers=controllers,
             without=tuple(without or ()),
             transport=transport,
@@ -206,18 +229,31 @@ def run(
             repeat=repeat,
         )
         page = _page(dashboard, request.shape, repeat)
-        with bring_up(request) as prepared:
+        if pdb and request.shape != "inproc":
+            raise ConfigurationError(
+                f"--pdb: found with shape {request.shape}; allowed is shape inproc"
+            )
+        with (
+            bring_up(request) as prepared,
+            debugging(wanted=pdb),
+            showing(prepared.output, wanted=traceback),
+        ):
             for note in prepared.notes():
                 print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-            summary = _start(prepared) if page is None else _show(prepared, page, paused)
+            summary = (
+                _start(prepared, debugged=pdb) if page is None else _show(prepared, page, paused)
+            )
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
-            print_repetitions(summary, repetitions(prepared.output))
             _print_checkpoints(prepared, summary)
+            difference = print_repetitions(summary, repetitions(prepared.output), asked=repeat > 1)
     if as_json:
         print(json.dumps(_as_data(prepared.output, repetitions(prepared.output)), indent=1))
+    if difference:
+        print(f"cosim: {difference}", file=sys.stderr)
+        raise typer.Exit(EXIT_VERDICT)
     _exit_by_verdicts(summary)
 
 
@@ -232,12 +268,13 @@ def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
     return {**content(output), "repetitions": [content(directory) for directory in repeated]}
 
 
-def _start(prepared: PreparedRun) -> Summary:
+def _start(prepared: PreparedRun, *, debugged: bool) -> Summary:
     """Run what is prepared, with progress."""
     from ros2_cosim.run.start import start
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
-        return start(prepared, progress=progress, on_line=print_line)
+        stuck = None if debugged else leave_stuck
+        return start(prepared, progress=progress, on_line=print_line, on_stuck=stuck)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
@@ -253,12 +290,14 @@ def _page(address: str, shape: str, repeat: int) -> Address | None:
 
 def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
     """Run what is prepared, with progress, shown in the browser."""
+    from ros2_cosim.run.tracebacks import noting
     from ros2_cosim.web.driven_run import run_shown
 
     def tell(line: str) -> None:
         print_line("inproc", line)
 
-    with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
+    name, duration = prepared.scenario.name, prepared.scenario.duration
+    with progress_of(name, duration) as progress, noting(prepared.output):
         return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
 
 
@@ -353,7 +392,7 @@ def plan(
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
     from ros2_cosim.scenario.grouping import cores_for, grouped
-    from ros2_cosim.scenario.held_ports import resolve_ports
+    from ros2_cosim.scenario.held_ports import listening_ports, resolve_ports
     from ros2_cosim.scenario.plan import RunOptions, make_plan
 
     with clear_errors():
@@ -361,17 +400,21 @@ def plan(
         loaded = adjusted_scenario(request)
         check_scenario(loaded, request.shape)
         loaded = grouped(loaded, cores_for(processes))
-        found = make_plan(resolve_ports(loaded), RunOptions(out))
+        resolved = resolve_ports(loaded)
+        found = make_plan(resolved, RunOptions(out))
+        ports = listening_ports(resolved)
     if as_json:
-        print(json.dumps([_described(process) for process in found], indent=1))
+        print(json.dumps([_described(process, ports) for process in found], indent=1))
         return
     for process in found:
         print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
         for there in process.there:
             print(f"  {there.name}{there.note}: {shlex.join(command_of(there))}")
+    for port in ports:
+        print(f"{port.process} listens at {port.kind} {port.host}:{port.port}, for {port.users}")
 
 
-def _described(process: Process) -> dict[str, object]:
+def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, object]:
     """A process of a plan as JSON data."""
     from ros2_cosim.run.processes import command_of
 
@@ -381,7 +424,8 @@ def _described(process: Process) -> dict[str, object]:
         "required": process.required,
         "ros_node": process.is_ros,
         "command": command_of(process),
-        **({"there": [_described(each) for each in process.there]} if process.there else {}),
+        "ports": [asdict(port) for port in ports if port.process == process.name],
+        **({"there": [_described(each, ports) for each in process.there]} if process.there else {}),
     }
 
 
@@ -436,8 +480,15 @@ def _sensor_topics() -> SensorTopics:
     return NativeSensors()
 
 
+def _tell_ready(line: str) -> None:
+    go_on_without_output()
+    print(line, flush=True)
+
+
 app.command("carla-headless")(
-    make_headless_command(page=_world_page, topics=_sensor_topics, look_ahead=True)
+    make_headless_command(
+        on_ready=_tell_ready, page=_world_page, topics=_sensor_topics, look_ahead=True
+    )
 )
 
 

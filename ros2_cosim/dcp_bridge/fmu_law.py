@@ -43,7 +43,7 @@ from ros2_cosim.interfaces.field_paths import (
     path_of_identifier,
     paths_of,
 )
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.kernel.errors import ConfigurationError, ModelError
 from ros2_cosim.models.controllers.file_law import FileLaw
 from ros2_cosim.models.controllers.measurement import UNITS, Measurement
 from ros2_cosim.models.controllers.registry import PEERS
@@ -149,14 +149,14 @@ class FmuLaw(FileLaw):
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2].
 
-        :raises ParticipantError: the FMU refuses the step
+        :raises ModelError: the FMU refuses the step
         """
         slave, bound = self._slave, self._bound
         assert slave is not None and bound is not None, "open() comes before"
         size = measurement.dt
         if bound.fixed_step and self._step is not None:
             if abs(size - self._step) > _STEP_TOLERANCE * self._step:
-                raise ParticipantError(
+                raise ModelError(
                     f"{self.file}: found a step of {size:g} s after one of {self._step:g} s; the "
                     "FMU allows steps of one size"
                 )
@@ -167,7 +167,9 @@ class FmuLaw(FileLaw):
         try:
             slave.advance(self._time, size)
         except Exception as error:
-            raise ParticipantError(f"{self.file}: {one_line(error)}") from None
+            raise ModelError(f"{self.file}: {one_line(error)}") from None
+        if slave.stop_requested:
+            raise ModelError(f"{self.file}: the FMU ends the simulation at its {self._time:g} s")
         self._time += size
         found: Any = slave.outputs[slave.index[bound.output.name]]
         if bound.factor == 1.0 and bound.offset == 0.0:

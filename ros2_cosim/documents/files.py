@@ -63,7 +63,11 @@ def read_bounded(path: Path, maximum: int) -> bytes:
     :raises OSError: it cannot be read, is no ordinary file, or is larger
     """
     with open_ordinary(path) as file:
-        data = file.read(maximum + 1)
+        # Memory is taken for as many bytes as are asked for: not for more than the file has.
+        size = min(os.fstat(file.fileno()).st_size, maximum)
+        data = file.read(size + 1)
+        if len(data) > size:  # it grows meanwhile, or has no size, as files of the kernel
+            data += file.read(maximum + 1 - len(data))
     if len(data) > maximum:
         raise OSError(0, f"found more than {maximum} bytes, which is the most allowed", str(path))
     return data

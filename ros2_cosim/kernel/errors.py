@@ -47,6 +47,10 @@ class ParticipantError(RunError):
     """A participant failed in one of its activations."""
 
 
+class ModelError(RunError):
+    """What a model says of its own failure; participant, activation and time are put before it."""
+
+
 class CausalityError(RunError):
     """A message broke an order that the protocol promises (loss, order or timing)."""
 

@@ -13,7 +13,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -24,7 +24,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import did_you_mean
 
 _OWN = "ros2_cosim"
-_PACKAGE = str(Path(__file__).parents[1])
+#: Compiled modules name their source relative to the checkout.
+_PACKAGE = (str(Path(__file__).parents[1]), f"{_OWN}/")
 #: Where code is that is installed, and so no file that the user works on.
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib"))
 _data_only: ContextVar[bool] = ContextVar("data_only", default=False)
@@ -154,9 +155,14 @@ def line_of(error: BaseException) -> str:
     :returns: `` (FILE, line N)``: the last line that is neither this project's nor installed, else
         the last that is not this project's, else the last; empty if nothing was run
     """
+    return place_in(traceback.extract_tb(error.__traceback__))
+
+
+def place_in(stack: Iterable[traceback.FrameSummary]) -> str:
+    """The place in a stack, the newest frame last, that :func:`line_of` names."""
     frames = [
         frame
-        for frame in traceback.extract_tb(error.__traceback__)
+        for frame in stack
         if not frame.filename.startswith(("<frozen ", __file__, importlib.__file__))
     ]
     others = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]

@@ -19,6 +19,7 @@ from ros2_cosim.kernel.errors import (
     ParticipantError,
 )
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, Operation, State
+from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
 
@@ -219,5 +220,5 @@ class ParticipantLifecycle:
         except Exception as error:
             raise ParticipantError(
                 f"participant '{self.participant}' failed in its handler {name}: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}{line_of(error)}"
             ) from error

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from ros2_cosim.kernel.activation import any_of
-from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
+from ros2_cosim.kernel.errors import Aborted, Cancelled, ModelError, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.latched import (
     REFERENCE,
@@ -22,9 +22,10 @@ from ros2_cosim.kernel.latched import (
     LatchedPort,
     SharedInputs,
 )
+from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Past, Sample, Step
-from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.kernel.trace import ParticipantTrace
 from ros2_cosim.kernel.unsynchronised import Inbox
@@ -134,6 +135,9 @@ class ParticipantRuntime:
         #: Time of the activation that is going on, what it has sent so far, and where.
         self._now: int | None = None
         self._sent_now: list[Output] = []
+        #: The thread that runs it, as its host says, and how often it waited within an activation.
+        self.thread = 0
+        self.waits = 0
         self._ports_now: set[str] = set()
         #: What waits until it is over.
         self._afterwards: list[Callable[[], None]] = []
@@ -169,6 +173,12 @@ class ParticipantRuntime:
             self._inputs = shared.inputs(self.latched_ports)
         #: What has arrived from outside of the simulated time, by port.
         self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
+
+    @property
+    def open_activation(self) -> tuple[int, int, int] | None:
+        """(number, time [ns], waits so far) of the activation that is going on; any thread asks."""
+        time = self._now
+        return None if time is None else (self.trace.activations, time, self.waits)
 
     def receiver(self, channel: int) -> Callable[[Sample], None]:
         """The function that takes the samples of one incoming connection."""
@@ -318,9 +328,13 @@ class ParticipantRuntime:
         except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
+            self._now = None
+            what = f"{error}"
+            if not isinstance(error, ModelError):
+                what = f"{type(error).__name__}: {error}{line_of(error)}"
             failure = ParticipantError(
-                f"participant '{self.name}' failed in its activation at {time} ns: "
-                f"{type(error).__name__}: {error}"
+                f"participant '{self.name}' failed in its activation {self.trace.activations} at "
+                f"{format_ns(time)}: {what}"
             )
             failure.__cause__ = error  # mypyc leaves out the ``from`` of a ``raise``
             raise failure from error
@@ -354,7 +368,7 @@ class ParticipantRuntime:
         if answer is None:
             raise ParticipantError(
                 f"participant '{self.name}' gave no answer to a request to service '{service}' at "
-                f"{step.time} ns; each request is answered once"
+                f"{format_ns(step.time)}; each request is answered once"
             )
         return {entry.port: answer}
 
@@ -373,13 +387,14 @@ class ParticipantRuntime:
         """Take over when the model wants its next periodic activation."""
         if not self.spec.dynamic_step:
             raise ParticipantError(
-                f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "
-                "ns; allowed is that only with 'dynamic_step: true' in the scenario"
+                f"participant '{self.name}' chose {format_ns(chosen)} for its next "
+                f"activation at {format_ns(time)}; allowed is that only with 'dynamic_step: true' "
+                "in the scenario"
             )
         if chosen <= time:
             raise ParticipantError(
-                f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "
-                "ns; allowed is any later time"
+                f"participant '{self.name}' chose {format_ns(chosen)} for its next "
+                f"activation at {format_ns(time)}; allowed is any later time"
             )
         self.next_time = chosen if chosen < self.spec.leave_ns else None
 
@@ -391,14 +406,16 @@ class ParticipantRuntime:
         else:
             raise ParticipantError(
                 f"participant '{self.name}' returned {type(values).__name__} from its activation "
-                f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
+                f"at {format_ns(time)}; allowed is a mapping of output port to record (empty: "
+                "silent)"
             )
         if handled:
             return self._emit(time, records, sparse_only=True)
         for port in self._every:
             if records.get(port) is None and port not in self._ports_now:
                 raise ParticipantError(
-                    f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
+                    f"participant '{self.name}' sent nothing on port '{port}' at "
+                    f"{format_ns(time)}; the "
                     "port is declared to send at every activation (declare it 'sparse' if it "
                     "may stay silent)"
                 )
@@ -407,7 +424,7 @@ class ParticipantRuntime:
                 if records.get(port) is None and port not in self._ports_now:
                     raise ParticipantError(
                         f"participant '{self.name}' sent nothing on port '{port}' at its first "
-                        f"activation ({time} ns), where a port declared 'once' sends"
+                        f"activation ({format_ns(time)}), where a port declared 'once' sends"
                     )
         return self._emit(time, records)
 
@@ -425,18 +442,21 @@ class ParticipantRuntime:
             sender = self._senders.get(port)
             if sender is None:
                 raise ParticipantError(
-                    f"participant '{self.name}' sent on port '{port}' at {time} ns; its output "
+                    f"participant '{self.name}' sent on port '{port}' at "
+                    f"{format_ns(time)}; its output "
                     f"ports are {', '.join(self._senders) or 'none'}"
                 )
             if not sender.is_sparse and (sparse_only or port in self._ports_now):
                 when = "while it handled a message" if sparse_only else "a second time"
                 raise ParticipantError(
-                    f"participant '{self.name}' sent on port '{port}' at {time} ns {when}; the "
+                    f"participant '{self.name}' sent on port '{port}' at "
+                    f"{format_ns(time)} {when}; the "
                     f"port is declared '{sender.schedule}', allowed is that on 'sparse' ports"
                 )
             if sender.sends_once and self._regular > 1:
                 raise ParticipantError(
-                    f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
+                    f"participant '{self.name}' sent on port '{port}' at "
+                    f"{format_ns(time)}; the port is "
                     "declared to send once, at the first activation"
                 )
             delay = sender.latency_ns
@@ -445,8 +465,9 @@ class ParticipantRuntime:
                 if delay < sender.latency_ns:
                     # Readers build on the minimum: a shorter delay would break promises made.
                     raise ParticipantError(
-                        f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
-                        f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
+                        f"participant '{self.name}', port '{port}': latency drawn at "
+                        f"{format_ns(time)} is {format_ns(delay)}; the declared minimum is "
+                        f"{format_ns(sender.latency_ns)}"
                     )
             # A later message never overtakes an earlier one of the same port.
             stamp = time + delay
@@ -459,7 +480,8 @@ class ParticipantRuntime:
                 data = sender.encode(stamp, seq, value)
             except Exception as error:
                 failure = ParticipantError(
-                    f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
+                    f"participant '{self.name}' sent on port '{port}' at "
+                    f"{format_ns(time)} what the "
                     f"message type cannot hold: {type(error).__name__}: {error}"
                 )
                 failure.__cause__ = error

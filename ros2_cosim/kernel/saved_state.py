@@ -16,6 +16,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -77,6 +78,9 @@ class SavedAttributes:
         attributes by name
     :param constants: classes of objects that are the same in every run of a scenario
         (subclasses too). So are functions, and what a model declares of itself
+    :param plain: whether objects of any class that is written in Python alone are parts, and
+        arrays are values, of code that declares nothing. What hides a state is refused then: a
+        callable object, a function with variables of another one
     """
 
     def __init__(
@@ -85,7 +89,9 @@ class SavedAttributes:
         parts: Iterable[type] = (),
         values: Iterable[type] = (),
         constants: Iterable[type] = (),
+        plain: bool = False,
     ) -> None:
+        self._plain = plain
         self._parts = {_name(kind): kind for kind in parts}
         self._values = {_name(kind): kind for kind in values}
         self._constants = (Traits, type, *constants)
@@ -95,16 +101,15 @@ class SavedAttributes:
 
         :raises ConfigurationError: it has an attribute of a class that is not declared
         """
-        return _Writer(self._parts, self._values, self._constants).attributes(
-            owner, type(owner).__name__
-        )
+        writer = _Writer(self._parts, self._values, self._constants, owner if self._plain else None)
+        return writer.attributes(owner, type(owner).__name__)
 
     def restore(self, owner: object, state: Any) -> None:
         """Go back to a state; ``owner`` was made as the object was whose state it is.
 
         :raises ConfigurationError: it is no state of such an object
         """
-        reader = _Reader(self._parts, self._values)
+        reader = _Reader(self._parts, self._values, owner if self._plain else None)
         try:
             reader.attributes(owner, state, 0)
         except ConfigurationError:
@@ -119,8 +124,14 @@ class _Writer:
     """Turns one object into plain data; what occurs twice is written once."""
 
     def __init__(
-        self, parts: dict[str, type], values: dict[str, type], constants: tuple[type, ...]
+        self,
+        parts: dict[str, type],
+        values: dict[str, type],
+        constants: tuple[type, ...],
+        plain_owner: object | None,
     ) -> None:
+        self._plain = plain_owner is not None
+        self._owner = plain_owner
         self._parts = parts
         self._values = values
         self._constants = constants
@@ -136,6 +147,12 @@ class _Writer:
         return found
 
     def _is_constant(self, value: Any) -> bool:
+        if self._plain:
+            if isinstance(value, FunctionType):
+                return value.__closure__ is None
+            if isinstance(value, MethodType):
+                return value.__self__ is self._owner
+            return isinstance(value, (*self._constants, BuiltinFunctionType, ModuleType))
         return _name(type(value)) not in self._parts and (
             isinstance(value, self._constants) or callable(value)
         )
@@ -173,9 +190,21 @@ class _Writer:
             return ["v", _name(kind), self.attributes(value, f"{where}({kind.__name__})")]
         if self._is_constant(value):
             return ["c"]
+        if not self._plain:
+            raise ConfigurationError(
+                f"{where}: found a {_name(kind)}, which is declared neither as a part of the state "
+                "nor as a constant"
+            )
+        if kind.__module__ == "numpy" and _is_array(value):
+            return ["n", kind.__name__ == "ndarray", value.dtype.str, list(value.shape),
+                    value.tobytes()]  # fmt: skip
+        if _is_plain_class(kind):
+            number = self._number(value)
+            return ["o", number, _known_name(kind, where),
+                    self.attributes(value, f"{where}({kind.__name__})")]  # fmt: skip
         raise ConfigurationError(
-            f"{where}: found a {_name(kind)}, which is declared neither as a part of the state "
-            "nor as a constant"
+            f"{where}: found a {_name(kind)}, which cannot be saved; allowed are numbers, texts, "
+            "bytes, lists, mappings, sets, arrays, random streams and objects of these"
         )
 
     def _number(self, value: Any) -> int:
@@ -187,7 +216,10 @@ class _Writer:
 class _Reader:
     """Puts plain data into an object."""
 
-    def __init__(self, parts: dict[str, type], values: dict[str, type]) -> None:
+    def __init__(
+        self, parts: dict[str, type], values: dict[str, type], plain_owner: object | None
+    ) -> None:
+        self._plain = plain_owner is not None
         self._parts = parts
         self._values = values
         self._known: dict[int, Any] = {}
@@ -198,13 +230,15 @@ class _Reader:
         present = _attributes(owner)
         allowed = {*present, *_declared_attributes(type(owner))}
         for name, saved in state.items():
-            if name not in allowed and not _has_default(type(owner), name):
+            known = name in allowed or _has_default(type(owner), name)
+            if not known and not (self._plain and isinstance(name, str)):
                 raise ConfigurationError(
                     f"state of a {type(owner).__name__}: found '{name}', which it does not have"
                 )
             value = self.value(saved, present.get(name), depth + 1)
             if name not in present or value is not present[name]:
-                setattr(owner, name, value)
+                # Of a class that declares nothing no code runs: an attribute is what it had.
+                (object.__setattr__ if self._plain else setattr)(owner, name, value)
 
     def value(self, saved: Any, present: Any, depth: int) -> Any:
         """A value; ``present`` is what is in its place, which is changed where that is possible."""
@@ -315,6 +349,24 @@ class _Reader:
             raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
         return kind(**{key: self.value(saved, None, depth) for key, saved in state.items()})
 
+    def _object(self, items: list[Any], present: Any, depth: int) -> Any:
+        number, name, state = items
+        kind = _loaded(name)
+        if not self._plain or not _is_plain_class(kind):
+            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+        target = present if type(present) is kind else object.__new__(kind)
+        self._known[number] = target
+        self.attributes(target, state, depth)
+        return target
+
+    def _array(self, items: list[Any], present: Any, depth: int) -> Any:
+        is_array, dtype, shape, data = items
+        numpy = sys.modules.get("numpy")
+        if not self._plain or numpy is None:
+            raise ConfigurationError("state of a model: found an array, which is no part of it")
+        found = numpy.frombuffer(data, dtype).reshape(shape)
+        return found.copy() if is_array else found[()]
+
     _READERS: dict[str, Callable[[_Reader, list[Any], Any, int], Any]] = {
         "c": _constant,
         "t": _tuple,
@@ -329,7 +381,21 @@ class _Reader:
         "x": _stream,
         "p": _part,
         "v": _fixed,
+        "o": _object,
+        "n": _array,
     }
+
+
+def _is_array(value: Any) -> bool:
+    """Whether this is an array of numpy, or a number of it, of plain numbers."""
+    numpy = sys.modules["numpy"]
+    return isinstance(value, (numpy.ndarray, numpy.generic)) and not value.dtype.hasobject
+
+
+def _is_plain_class(kind: type) -> bool:
+    """Whether all that an object of a class has is its attributes: it is written in Python."""
+    made: Any = kind.__new__
+    return made is object.__new__ and "__call__" not in dir(kind)
 
 
 def _known_name(kind: type, where: str) -> str:

@@ -134,7 +134,7 @@ class LaneBoxes:
                 return box
         c, s = heading_of(odometry)
         x, y, vx, vy = odometry.x, odometry.y, odometry.vx, odometry.vy
-        box = _box(self.road, x, y, c, s, length, width, hint, vx, vy)
+        box = box_at(self.road, x, y, c, s, length, width, hint, vx, vy)
         self._keep(odometry, hint, box)
         return box
 
@@ -147,7 +147,8 @@ class LaneBoxes:
         if kept is not None and kept.source is user and kept.hint is hint:
             return kept.box
         s, c = exactmath.sincos(user.yaw)
-        box = _box(self.road, user.x, user.y, c, s, user.length, user.width, hint, user.vx, user.vy)
+        length, width, vx, vy = user.length, user.width, user.vx, user.vy
+        box = box_at(self.road, user.x, user.y, c, s, length, width, hint, vx, vy)
         self._keep(user, hint, box)
         return box
 
@@ -223,10 +224,10 @@ def fixed_box(
 ) -> LaneBox:
     """Return the box of a thing that does not move."""
     s, c = exactmath.sincos(yaw)
-    return _box(road, x, y, c, s, length, width, None, 0.0, 0.0)
+    return box_at(road, x, y, c, s, length, width, None, 0.0, 0.0)
 
 
-def _box(
+def box_at(
     road: LaneGeometry,
     x: float,
     y: float,
@@ -238,6 +239,10 @@ def _box(
     vx: float,
     vy: float,
 ) -> LaneBox:
+    """Return the box with a centre (x, y), heading (c, s) and velocity [m/s] along and across it.
+
+    :param hint: an earlier road position nearby; it only makes the projection faster
+    """
     position = road.project(x, y, hint)
     lane_sin, lane_cos = exactmath.sincos(position.heading)
     along = c * lane_cos + s * lane_sin
@@ -253,12 +258,15 @@ class Ahead(NamedTuple):
 
     ``gap`` [m] from the front of the one to the rear of the other, negative when they overlap along
     the lane or the other is behind, infinite when no road leads to it; ``speed`` [m/s] of the other
-    minus the own one, along the lane; ``left`` [m]: how far left of the own lane position it is.
+    minus the own one, along the lane; ``left`` [m]: how far left of the own lane position it is;
+    (``cos``, ``sin``): its heading against the lane.
     """
 
     gap: float
     speed: float
     left: float
+    cos: float
+    sin: float
 
 
 def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
@@ -274,6 +282,8 @@ def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
             gap_ahead(road, ego, other),
             ego.direction * other.speed - ego.direction * ego.speed,
             ego.direction * there.t - ego.direction * here.t,
+            ego.direction * (other.cos * other.lane_cos + other.sin * other.lane_sin),
+            ego.direction * (other.sin * other.lane_cos - other.cos * other.lane_sin),
         )
     dx, dy = other.x - ego.x, other.y - ego.y
     reach = _WINDING * sqrt(dx * dx + dy * dy) + _MORE_REACH
@@ -283,14 +293,15 @@ def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
         found = road.beside_lane(here, lane_id, other.x, other.y, reach)
         own = road.beside_lane(here, lane_id, ego.x, ego.y, _MORE_REACH)
     if found is None or own is None:
-        return Ahead(inf, 0.0, 0.0)
+        return Ahead(inf, 0.0, 0.0, 1.0, 0.0)
     way, left, cos, sin = found
     along = other.cos * cos + other.sin * sin
     across = other.sin * cos - other.cos * sin
     half = 0.5 * (other.length * abs(along) + other.width * abs(across))
     # The speed along its own road, as a vector, along this way.
     speed = other.speed * (other.lane_cos * cos + other.lane_sin * sin)
-    return Ahead(way - ego.half - half, speed - ego.direction * ego.speed, left - own[1])
+    speed -= ego.direction * ego.speed
+    return Ahead(way - ego.half - half, speed, left - own[1], along, across)
 
 
 def gap_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> float:

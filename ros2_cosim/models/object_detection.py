@@ -178,7 +178,7 @@ class Detector:
         probability: float,
     ) -> DetectedObject | None:
         """Return what is reported of a visible object, or None if it is missed or not ahead."""
-        gap, relative, offset = seen_ahead(self._boxes.road, ego, box)
+        gap, relative, offset, _, _ = seen_ahead(self._boxes.road, ego, box)
         if gap + box.half < 0.0 or gap == inf:
             return None
         if not -self._max_lateral <= offset <= self._max_lateral:

@@ -11,18 +11,27 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Section
-from ros2_cosim.interfaces.records import PlatoonStatus, RedLightsPassed, StaticObjects
+from ros2_cosim.interfaces.records import (
+    Odometry,
+    PlatoonStatus,
+    RedLightsPassed,
+    RoadUsers,
+    StaticObjects,
+)
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import wrap_angle
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.models.encounters import Extreme, Mover, Watch
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, seen_ahead
 from ros2_cosim.models.message_types import (
     COLLISION,
     ODOMETRY,
     RED_LIGHTS_PASSED,
+    ROAD_USERS,
     STATIC_OBJECTS,
     STATUS,
 )
@@ -34,7 +43,10 @@ class RefereeParameters(Section):
     """Parameters of the referee."""
 
     min_gap_limit: Number = Field(
-        default=0.5, ge=0, description="smallest gap allowed between two vehicles [m]"
+        default=0.5,
+        ge=0,
+        description="smallest gap allowed from a vehicle of the platoon to any road user or "
+        "obstacle on its way [m]",
     )
     time_limit: PositiveDuration = Field(
         default=120_000_000_000,
@@ -54,7 +66,7 @@ class RefereeParameters(Section):
     min_ttc_limit: Number | None = Field(
         default=None,
         gt=0,
-        description="smallest time to collision allowed of two vehicles; default: no limit [s]",
+        description="smallest time to collision allowed of the same pairs; default: no limit [s]",
     )
     max_deceleration_limit: Number | None = Field(
         default=None,
@@ -73,9 +85,11 @@ class RefereeParameters(Section):
 class PlatoonReferee(Model):
     """Watches the platoon that ``scene.platoon`` names, to be activated periodically.
 
-    Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``collision``
+    Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``traffic``, ``collision``
     (CollisionEvent; the number of events is the newest sequence number plus one, so none is
-    missed between two activations). Output at every activation: ``status`` (PlatoonStatus).
+    missed between two activations). Output at every activation: ``status`` (PlatoonStatus), with
+    the gaps within the platoon. Smallest gap and time to collision are those of each vehicle of the
+    platoon to all that is on its way (``encounters.py``).
 
     Sets ``stop_reason`` once all vehicles, having driven, have stood still for
     ``standstill_time``, or at ``time_limit``. While a vehicle's odometry is missing its speed
@@ -93,8 +107,9 @@ class PlatoonReferee(Model):
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),
-        Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
+        Port("odometry/{other}", ODOMETRY, required=False, description="may be on the way"),
         Port("static_objects", STATIC_OBJECTS, required=False),
+        Port("traffic", ROAD_USERS, required=False, description="may be on the way"),
         Port("collision", COLLISION, required=False),
         Port("red_lights", RED_LIGHTS_PASSED, required=False, description="none may be passed"),
     )
@@ -138,14 +153,26 @@ class PlatoonReferee(Model):
         self._obstacle: LaneBox | None = None
         self._obstacle_chosen = False
         self._still_since: int | None = None
-        self._min_gap = inf
+        self._watch = Watch(self._road)
+        others = [name for name in vehicles if name not in platoon]
+        self._others = [
+            (name, f"odometry/{name}", vehicles[name])
+            for name in others
+            if f"odometry/{name}" in context.input_types
+        ]
+        self._other_hints: list[Any] = [None] * len(self._others)
+        self._identities = {info.id: name for name, info in vehicles.items()}
+        self._fixed: list[Mover] = []
+        #: Of the traffic: road position and yaw [rad] at the last look, and its time [ns].
+        self._traffic: dict[int, tuple[Any, float]] = {}
+        self._traffic_time = 0
+        self._first_collision: tuple[tuple[str, str], int] | None = None
         self._stood_at: int | None = None
         self._status = PlatoonStatus(inf, 0, False, (inf,) * (len(platoon) - 1), ())
         self._expect_standstill = parameters.expect_standstill
         self._min_ttc_limit = parameters.min_ttc_limit
         self._max_deceleration_limit = parameters.max_deceleration_limit
         self._max_peak_growth_limit = parameters.max_peak_growth_limit
-        self._min_ttc = inf
         self._peaks = [0.0] * len(platoon)
         self._before: tuple[int, tuple[float, ...]] | None = None
         self._sees_lights = "red_lights" in context.input_types
@@ -156,7 +183,8 @@ class PlatoonReferee(Model):
         latest = step.latest
         boxes: list[LaneBox | None] = []
         speeds: list[float] = []
-        for index, (_, port, info) in enumerate(self._platoon):
+        movers: list[Mover] = []
+        for index, (name, port, info) in enumerate(self._platoon):
             sample = latest[port]
             if sample is None:
                 boxes.append(None)
@@ -165,17 +193,29 @@ class PlatoonReferee(Model):
             box = self._boxes.vehicle(sample.value, info.length, info.width, self._hints[index])
             self._hints[index] = box.position
             boxes.append(box)
+            movers.append(_mover(name, box, sample.value))
             speed = sample.value.vx
             speeds.append(speed)
             if speed > self.DRIVEN_SPEED:
                 self._driven[index] = True
         gaps = tuple(self._gap(boxes[i + 1], boxes[i]) for i in range(len(boxes) - 1))
-        self._min_gap = min(self._min_gap, *gaps) if gaps else self._min_gap
         static = latest.get("static_objects")
         if static is not None and not self._obstacle_chosen and boxes[0] is not None:
             self._obstacle = self._nearest_ahead(boxes[0], static.value)
             self._obstacle_chosen = True
+            self._fixed = [
+                Mover(
+                    f"obstacle {item.id}",
+                    fixed_box(self._road, item.x, item.y, item.yaw, item.length, item.width),
+                )
+                for item in static.value.objects
+            ]
+        self._watch.look(step.time, movers, [*movers, *self._beside(step), *self._fixed])
         collision = latest.get("collision")
+        if collision is not None and self._first_collision is None:
+            event = collision.value
+            pair = (self._called(event.vehicle), self._called(event.other))
+            self._first_collision = (pair, collision.stamp)
         red_lights = latest.get("red_lights")
         if red_lights is not None:
             self._red_lights = red_lights.value
@@ -186,17 +226,47 @@ class PlatoonReferee(Model):
             gaps=gaps,
             speeds=tuple(speeds),
         )
-        self._judge_driving(step.time, boxes)
+        self._judge_braking(step.time, boxes)
         self._decide(step.time)
         return {"status": self._status}
 
-    def _judge_driving(self, time: int, boxes: Sequence[LaneBox | None]) -> None:
-        """Times to collision, and braking peaks from the change of the speeds."""
-        speeds, gaps = self._status.speeds, self._status.gaps
-        for i, gap in enumerate(gaps):
-            closing = speeds[i + 1] - speeds[i]
-            if 0.0 <= gap < self._min_ttc * closing:
-                self._min_ttc = gap / closing
+    def _beside(self, step: Step) -> list[Mover]:
+        """All that move and are not of the platoon."""
+        found = []
+        for index, (name, port, info) in enumerate(self._others):
+            sample = step.latest[port]
+            if sample is not None:
+                hint = self._other_hints[index]
+                box = self._boxes.vehicle(sample.value, info.length, info.width, hint)
+                self._other_hints[index] = box.position
+                found.append(_mover(name, box, sample.value))
+        traffic = step.latest.get("traffic")
+        if traffic is not None:
+            found += self._of_traffic(traffic.stamp, traffic.value)
+        return found
+
+    def _of_traffic(self, time: int, users: RoadUsers) -> list[Mover]:
+        """The traffic, with yaw rates from the look before; it tells none itself."""
+        seconds = (time - self._traffic_time) / 1e9
+        found = []
+        newest: dict[int, tuple[Any, float]] = {}
+        for user in users.users:
+            hint, yaw = self._traffic.get(user.id, (None, user.yaw))
+            box = self._boxes.road_user(user, hint)
+            newest[user.id] = (box.position, user.yaw)
+            rate = wrap_angle(user.yaw - yaw) / seconds if seconds > 0.0 else 0.0
+            found.append(Mover(f"traffic {user.id}", box, user.vx, user.vy, rate))
+        if seconds > 0.0 or not self._traffic:
+            self._traffic, self._traffic_time = newest, time
+        return found
+
+    def _called(self, identity: int) -> str:
+        """The name of what has an identity."""
+        return self._identities.get(identity, f"object {identity}")
+
+    def _judge_braking(self, time: int, boxes: Sequence[LaneBox | None]) -> None:
+        """Braking peaks from the change of the speeds."""
+        speeds = self._status.speeds
         if any(box is None for box in boxes):
             return
         if self._before is not None and time > self._before[0]:
@@ -215,14 +285,9 @@ class PlatoonReferee(Model):
         best, best_gap = None, inf
         for item in static.objects:
             box = fixed_box(self._road, item.x, item.y, item.yaw, item.length, item.width)
-            gap, _, left = seen_ahead(self._road, first, box)
-            if not 0.0 <= gap < best_gap:
-                continue
-            # The width across the lane, whichever way the box is turned.
-            along = abs(box.cos * box.lane_cos + box.sin * box.lane_sin)
-            across = abs(box.sin * box.lane_cos - box.cos * box.lane_sin)
-            width = first.width + item.width * along + item.length * across
-            if abs(left) < 0.5 * width:
+            gap, _, left, cos, sin = seen_ahead(self._road, first, box)
+            reach = 0.5 * (first.width + box.length * abs(sin) + box.width * abs(cos))
+            if 0.0 <= gap < best_gap and abs(left) < reach:
                 best, best_gap = box, gap
         return best
 
@@ -270,19 +335,23 @@ class PlatoonReferee(Model):
         """
         status = self._status
         stood = self._stood_at is not None
+        gap, ttc = self._watch.gap, self._watch.ttc
+        first_pair, first_time = self._first_collision or (None, None)
+        first = Extreme(0.0, first_pair, first_time)
         verdicts = [
-            _verdict("no_collision", status.collisions, 0, status.collisions == 0),
+            _verdict("no_collision", status.collisions, 0, status.collisions == 0, first),
             _verdict(
                 "min_gap_m",
-                _finite(self._min_gap),
+                _finite(gap.value),
                 self._min_gap_limit,
-                self._min_gap >= self._min_gap_limit,
+                gap.value >= self._min_gap_limit,
+                gap,
             ),
         ]
         if self._obstacle is not None and self._expect_standstill:
-            gap = status.obstacle_gap
+            room = status.obstacle_gap
             verdicts.append(
-                _verdict("stands_before_obstacle", _finite(gap), 0.0, stood and gap > 0.0)
+                _verdict("stands_before_obstacle", _finite(room), 0.0, stood and room > 0.0)
             )
         if self._expect_standstill:
             stood_s = None if self._stood_at is None else self._stood_at / 1e9
@@ -293,9 +362,9 @@ class PlatoonReferee(Model):
         growth = max((b - a for a, b in pairwise(self._peaks)), default=0.0)
         worst = max(self._peaks[1:], default=0.0)
         if self._min_ttc_limit is not None:
-            good = self._min_ttc >= self._min_ttc_limit
+            good = ttc.value >= self._min_ttc_limit
             verdicts.append(
-                _verdict("min_ttc_s", _finite(self._min_ttc), self._min_ttc_limit, good)
+                _verdict("min_ttc_s", _finite(ttc.value), self._min_ttc_limit, good, ttc)
             )
         for name, found, limit in (
             ("max_deceleration", worst, self._max_deceleration_limit),
@@ -305,16 +374,23 @@ class PlatoonReferee(Model):
                 verdicts.append(_verdict(name, found, limit, found <= limit))
         figures = {
             "collisions": status.collisions,
-            "min_gap_m": _finite(self._min_gap),
+            "min_gap_m": _finite(gap.value),
             "final_gap_to_obstacle_m": _finite(status.obstacle_gap),
-            "min_ttc_s": _finite(self._min_ttc),
+            "min_ttc_s": _finite(ttc.value),
             "braking_peaks": list(self._peaks),
         }
         return Report(figures=figures, verdicts=verdicts)
 
 
 #: What is kept of the road makes nothing but speed.
-_STATE = SavedAttributes(values=(LaneBox,), constants=(LaneBoxes, RoadNetwork))
+_NOBODY = Extreme()
+_STATE = SavedAttributes(
+    parts=(Watch,), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
+)
+
+
+def _mover(name: str, box: LaneBox, odometry: Odometry) -> Mover:
+    return Mover(name, box, odometry.vx, odometry.vy, odometry.wz)
 
 
 def _platoon(context: ModelContext) -> tuple[str, ...]:
@@ -334,5 +410,11 @@ def _finite(value: float) -> float | None:
     return value if -inf < value < inf else None
 
 
-def _verdict(name: str, value: Any, limit: Any, passed: bool) -> dict[str, Any]:
-    return {"name": name, "value": value, "limit": limit, "passed": passed}
+def _verdict(
+    name: str, value: Any, limit: Any, passed: bool, of: Extreme = _NOBODY
+) -> dict[str, Any]:
+    """A verdict; with the pair and the time of the value where it is that of a pair."""
+    found = {"name": name, "value": value, "limit": limit, "passed": passed}
+    if of.pair is not None and of.time is not None:
+        found |= {"pair": list(of.pair), "time_s": of.time / 1e9}
+    return found

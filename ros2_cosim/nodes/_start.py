@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.documents.files import in_words
 from ros2_cosim.interfaces.memory import forget_former_run
 from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, ignore_interrupts
@@ -45,7 +44,9 @@ from ros2_cosim.ros.session import Session
 from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.starter_channel import Starter
+from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.run.transport import lane_address
+from ros2_cosim.run.watchdog import Watchdog
 from ros2_cosim.scenario.changes_by_hand import settings_of
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -71,6 +72,7 @@ class Started(NamedTuple):
     scenario: Scenario
     graph: Graph
     starter: Starter
+    watchdog: Watchdog
 
     def wiring(self) -> Wiring:
         """The system and the topics of its output ports."""
@@ -155,7 +157,7 @@ def _outcome(
     awaits: bool,
 ) -> int | None:
     """Run ``body``, tell the starter of a failure, and give the exit code; see above."""
-    name = session.process
+    name, path = session.process, ""
     try:
         path = session.parameter("scenario_file", "")
         if not path:
@@ -171,10 +173,11 @@ def _outcome(
         if address:
             session.join_lane(address)
         scenario = load_scenario(Path(path))
-        started = Started(session, scenario, build_graph(scenario), starters[0])
-        if session.repetition and awaits:
-            await_clock(session, started.run_id(), scenario.startup_s)
-        return None if body(started) else 0
+        with Watchdog(scenario.watchdog_s, partial(_leave_stuck, starters[0])) as watchdog:
+            started = Started(session, scenario, build_graph(scenario), starters[0], watchdog)
+            if session.repetition and awaits:
+                await_clock(session, started.run_id(), scenario.startup_s)
+            return None if body(started) else 0
     except (Cancelled, KeyboardInterrupt):
         return 0
     except ReportedError:
@@ -185,10 +188,16 @@ def _outcome(
             return 0
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
-            starter.failed(f"{name}: {in_words(error)}")
+            starter.failed(f"{name}: {noted(error, Path(path).parent) if path else error}")
         if _asked_to_end(session):
             return 0
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
+
+
+def _leave_stuck(starter: Starter, reason: str) -> None:
+    """Tell why this process cannot go on, and end it: a thread of it does not come back."""
+    starter.failed(reason)
+    os._exit(EXIT_FAILED)
 
 
 def _asked_to_end(session: Session) -> bool:
@@ -284,7 +293,7 @@ def participant_node(
     settings = started.scenario.participants[name]
     taken = ChangesTaken(started.scenario, name, models)
     model = models[name]
-    return ParticipantNode(
+    node = ParticipantNode(
         started.session,
         started.wiring(),
         name,
@@ -303,6 +312,8 @@ def participant_node(
         lambda runtime, changes: taken.take(runtime, settings_of(changes)),
         Resetting(taken.check_reset, taken.reset),
     )
+    started.watchdog.watch(node.runtime)
+    return node
 
 
 def run_participant(default_name: str, build: Callable[[Started, str], Model] | None = None) -> int:

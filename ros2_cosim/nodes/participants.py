@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.turns import TurnWriter
@@ -26,6 +26,7 @@ from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, SystemThreads, Threads, run_members
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.starter_channel import Starter
+from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.scenario.hosting import hosted, sharing_thread
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
@@ -157,16 +158,15 @@ class _Failures:
 
     def __init__(self, session: Session, starter: Starter) -> None:
         self._process = session.process
+        self._output = Path(session.parameter("scenario_file", "")).parent
         self._starter = starter
         self._count = 0
         self._fatal = False
 
     def report(self, name: str, required: bool, error: BaseException) -> None:
         """Say on behalf of a participant why it failed."""
-        text = f"{name}: {error}"
-        if not isinstance(error, CosimError):
-            traceback.print_exception(error)
-            text = f"{name}: {type(error).__name__}: {error}"
+        kind = "" if isinstance(error, CosimError) else f"{type(error).__name__}: "
+        text = f"{name}: {kind}{noted(error, self._output)}"
         if required:
             # One cause is told; others of the same process often fail of it at the same time.
             if not self._fatal:

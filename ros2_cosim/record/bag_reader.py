@@ -85,6 +85,23 @@ def _check_complete(bag: Path) -> None:
             f"the bag at {bag} is not complete: {METADATA_FILE} is missing; was its run killed? "
             "'cosim report' with its directory completes it"
         )
+    check_undamaged(bag)
+
+
+def check_undamaged(bag: Path) -> None:
+    """See that a bag of this suite that was closed still ends as it did then.
+
+    Metadata is written last: a file without its end lost it afterwards.
+
+    :raises ProtocolError: a file was cut off
+    """
+    if (bag / METADATA_FILE).is_file() and _is_own(bag):
+        for path in storage_files(bag):
+            if not is_finished(path):
+                raise ProtocolError(
+                    f"{path} is damaged: cut off after its run had closed it (its "
+                    f"{METADATA_FILE} is there)"
+                )
 
 
 def _is_own(bag: Path) -> bool:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from ros2_cosim.record.summary import figure_text
+
 
 class Tile(NamedTuple):
     """One number at the top of the page; ``good`` is None where it is neither good nor bad."""
@@ -38,12 +40,3 @@ def page_template(name: str, room: str = "ros2_cosim.record") -> Template:
 def _breakable(name: object) -> Markup:
     """A topic, field or path that a narrow page may break behind its parts."""
     return Markup(re.sub(r"([/._])", r"\1<wbr>", str(escape(name))))
-
-
-def figure_text(value: float | int | bool | str | None) -> str:
-    """A figure, a verdict's value or limit as text."""
-    if value is None:
-        return "\N{EN DASH}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -26,7 +26,13 @@ from ros2_cosim.record.bag_metadata import (
     finish_file,
     write_metadata,
 )
-from ros2_cosim.record.bag_reader import find_storage, is_complete, read_bag, storage_files
+from ros2_cosim.record.bag_reader import (
+    check_undamaged,
+    find_storage,
+    is_complete,
+    read_bag,
+    storage_files,
+)
 from ros2_cosim.record.mcap import MAGIC, Channel, Existing, McapWriter, Schema
 from ros2_cosim.record.mcap_reader import Chunk, End, Message, Metadata, is_finished, scan
 
@@ -39,13 +45,14 @@ def recover(bag: Path) -> int:
 
     :returns: number of messages in the bag
     :raises ConfigurationError: there is no bag at ``bag``
-    :raises ProtocolError: a file is not of a bag of this suite, or damaged elsewhere than at its
-        end
+    :raises ProtocolError: a file is not of a bag of this suite, damaged elsewhere than at its
+        end, or cut off after the bag was closed
     :raises OSError: there is no room for the index
     """
     if is_complete(bag):
         return sum(1 for _ in read_bag(bag))
     find_storage(bag)
+    check_undamaged(bag)
     paths = storage_files(bag)
     first = content = _Content(paths[0])
     files: list[FileFacts] = []

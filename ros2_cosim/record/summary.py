@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
-from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
@@ -89,6 +89,16 @@ class Verdict(Section):
     value: float | int | bool | str | None
     limit: float | int | bool | str | None
     passed: bool
+    pair: tuple[str, str] | None = Field(default=None, description="whose value it is")
+    time_s: float | None = Field(default=None, description="when it had this value")
+
+    @property
+    def of(self) -> str:
+        """Pair and time in words; empty where the verdict is about no pair."""
+        if self.pair is None:
+            return ""
+        at = "" if self.time_s is None else f" at {self.time_s:.2f} s"
+        return f"{self.pair[0]} to {self.pair[1]}{at}"
 
 
 class BranchChange(Section):
@@ -244,12 +254,23 @@ def read_summary(run_dir: Path) -> Summary:
     return read_section(Summary, data, origin=f"{path} is not a run summary")
 
 
+def figure_text(value: float | int | bool | str | None) -> str:
+    """A figure, a verdict's value or limit as text."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def summary_lines(summary: Summary) -> list[str]:
     """Times, verdicts, trace and repeatability of a run."""
     lines = [f"{summary.scenario}: {_times(summary, startup=True)}: {summary.end_reason}"]
     for verdict in summary.verdicts:
         mark = "passed" if verdict.passed else "FAILED"
-        lines.append(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
+        of = f", {verdict.of}" if verdict.of else ""
+        value = figure_text(verdict.value)
+        lines.append(f"  {verdict.name}: {value}{of} (limit {verdict.limit}) {mark}")
     lines.append(f"  trace {summary.trace_sha256}")
     if summary.realtime is not None:
         lines += [f"  {line}" for line in summary.realtime.lines()]
@@ -266,23 +287,29 @@ def print_summary(summary: Summary) -> None:
         print(line)
 
 
-def print_repetitions(first: Summary, directories: Iterable[Path]) -> None:
-    """Print one line for each repetition of a run.
+def print_repetitions(first: Summary, directories: Iterable[Path], *, asked: bool) -> str:
+    """Print one line for each repetition of a run, and whether all have one trace.
 
     :param first: the first run
     :param directories: the output directories of the others
-    :raises RunError: a repetition of the same length has another trace
+    :param asked: whether they are those of ``--repeat``; a run that was reset by hand may have
+        ended before, and is compared with those of its length
+    :return: the first repetition that has another trace; empty: there is none
     """
-    for path in directories:
+    number, difference = 1, ""
+    for number, path in enumerate(directories, 2):
         summary = read_summary(path)
         print(f"{path.name}: {_times(summary)}: {summary.end_reason}")
         print(f"  trace {summary.trace_sha256}")
         same_end = (summary.sim_time_s, summary.end_reason) == (first.sim_time_s, first.end_reason)
-        if same_end and summary.repeatable and summary.trace_sha256 != first.trace_sha256:
-            raise RunError(
-                f"{path}: the trace is not that of the first run; does the reset of a model leave "
-                "out some of its state?"
+        if (asked or same_end) and summary.trace_sha256 != first.trace_sha256:
+            difference = difference or (
+                f"traces differ: run 1 has {first.trace_sha256}, run {number} ({path.name}) has "
+                f"{summary.trace_sha256}"
             )
+    if asked and not difference:
+        print(f"{number} repetitions, one trace {first.trace_sha256}")
+    return difference
 
 
 def _times(summary: Summary, *, startup: bool = False) -> str:

@@ -95,7 +95,18 @@ class ForeignNode(Model):
         # ROS is not needed for all that is known before.
         from ros2_cosim.ros.foreign_node import connected_node
 
+        self._made_of = context, parameters
         self._node = connected_node(context, parameters)
+
+    def reset(self) -> None:
+        """End the process of the node, and start it anew.
+
+        :raises ParticipantError: it does not appear again
+        """
+        from ros2_cosim.ros.foreign_node import connected_node
+
+        self._node.close()
+        self._node = connected_node(*self._made_of)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Hand the samples over and collect what the node publishes.

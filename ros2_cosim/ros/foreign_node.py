@@ -34,13 +34,20 @@ from ros2_cosim.ros.foreign_process import (
     foreign_environment,
     ros_arguments,
 )
-from ros2_cosim.ros.foreign_threads import ThreadWatch, has_loaded, processes_of_session
+from ros2_cosim.ros.foreign_threads import (
+    ThreadWatch,
+    has_loaded,
+    own_clockwork,
+    processes_of_session,
+)
 from ros2_cosim.ros.foreign_topics import ForeignTopics, ForeignWriting
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
 _SHARE_OF_WATCHDOG = 2 / 3
 #: How long the discovery of a node's readers may take [s]; it decides about an error message only.
 _DISCOVERY_S = 0.5
+#: Without a barrier, what came after the last activation is waited for so long [s].
+_REST_S = 0.1
 
 
 def connected_node(context: ModelContext, settings: ForeignSettings) -> ForeignNodeAdapter:
@@ -106,6 +113,7 @@ class ForeignNodeAdapter:
             clock=settings.use_sim_time,
             check=self._patience.check,
         )
+        self._patience.causes = self._topics.misfits
         self._node_name = self._topics.node_name
         self._outputs = [
             CheckedOutput(port, settings.outputs[port.name], self._topics.received[port.name],
@@ -120,6 +128,14 @@ class ForeignNodeAdapter:
             self._topics.wait_until,
         )
         self._watch: ThreadWatch | None = None
+        #: The processes of the node; empty: they cannot be seen.
+        self._seen: list[int] = []
+        #: An output whose messages are not counted shows nothing of one that came by itself.
+        self._uncounted = settings.threads == "watch" and any(
+            output.expect == "any" for output in settings.outputs.values()
+        )
+        #: When it was seen, and how, that the node may act without being given something.
+        self._acts: tuple[int, str] | None = None
         #: Of a node that sets its clock in a thread of its own.
         self._probe: ClockProbe | None = None
         #: Services and actions of other nodes that the node calls.
@@ -167,14 +183,14 @@ class ForeignNodeAdapter:
                     f"{topics.publishers(port.name)} publishers write to {port.settings.topic}; "
                     "allowed is one"
                 )
-        for misfit in topics.misfits():
-            patience.fail(misfit)
         # Discovery of the node's readers may be late: give it a while here, and look once more
         # when the run is over.
         time.sleep(_DISCOVERY_S)
         if self._lifecycle.found and not self._lifecycle.state:
             self._appear()
         self._look_around()
+        for misfit in topics.misfits():
+            patience.fail(misfit)
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
                 patience.fail(
@@ -188,7 +204,7 @@ class ForeignNodeAdapter:
             self._show_time(self._first_clock)
         for port in self._outputs:
             port.begin()
-        self._watch = ThreadWatch(pids)
+        self._watch, self._seen = ThreadWatch(pids), pids
 
     def _appear(self) -> None:
         """Wait for the node's topics and services; a lifecycle node has all when it is active."""
@@ -197,14 +213,19 @@ class ForeignNodeAdapter:
         def missing() -> str:
             state = [f"the lifecycle node is {life.state}"] if life.state else []
             missing = ", ".join(topics.missing()) or self._node_name
-            return "; ".join([missing, *topics.misfits(), *state])
+            return "; ".join([missing, *state])
+
+        def is_there() -> bool:
+            for misfit in topics.misfits():
+                self._patience.fail(misfit)
+            return not topics.missing()
 
         self._patience.begin(missing)
-        topics.wait_until(lambda: life.found or not topics.missing())
+        topics.wait_until(lambda: is_there() or life.found)
         if life.found:
             life.bring_up()
             self._patience.begin(missing)
-            topics.wait_until(lambda: not topics.missing())
+            topics.wait_until(is_there)
 
     def _pids(self) -> list[int]:
         """The processes whose threads are watched; empty: they cannot be seen."""
@@ -223,6 +244,8 @@ class ForeignNodeAdapter:
         self._patience.place = f"activation at {format_ns(step.time)}"
         assert self._watch is not None
         self._watch.begin()
+        if self._watch.looks:
+            self._look_at_rest(step.time)
         window = time.time_ns()
         # Latched inputs first: timers that the new time makes due already see them.
         self._hand_over(self._fresh(step))
@@ -243,9 +266,10 @@ class ForeignNodeAdapter:
                 self._patience.begin(port.missing)
                 self._topics.wait_until(port.is_complete)
         # A node of its own clockwork may have published before this process asked it to.
-        earliest = None if self._process is None else window
-        answered = self._topics.answered_ns
-        values = {port.name: port.take(step.time, earliest, answered) for port in self._outputs}
+        earliest = window if self._process is not None or self._seen else None
+        # The last answer showed that what was published had come, the one before that it was all.
+        done = self._topics.asked_ns
+        values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
         late = [port.name for port in self._outputs if port.came_late]
         if late and self._late is None:
             self._late = step.time, late[0]
@@ -254,10 +278,19 @@ class ForeignNodeAdapter:
         return values
 
     def finish(self) -> None:
-        """Refuse a run in which the node read what it was not given.
+        """Refuse a run in which the node read what it was not given, or published by itself.
 
         :raises ParticipantError: it did
         """
+        self._patience.place = "after its last activation"
+        if self._barrier and (self._process is None or self._process.ended() is None):
+            # What the node publishes when it has answered is here with the answer to the next one.
+            self._pass_barrier()
+            self._pass_barrier()
+        else:
+            self._topics.wait_until(lambda: False, _REST_S)
+        for port in self._outputs:
+            port.refuse_more()
         self._look_around()
         if self._settings.attach:
             self._lifecycle.bring_down()
@@ -275,6 +308,12 @@ class ForeignNodeAdapter:
         since = self._watch.several_since()
         if since is not None:
             return since, f"{node} runs callbacks in several threads"
+        if self._acts is not None:
+            time_ns, how = self._acts
+            return time_ns, (
+                f"{node} {how}: it may publish on its own account, and what expects any number of "
+                "messages cannot tell; threads: accept says that this changes no result"
+            )
         if self._late is not None:
             time_ns, port = self._late
             return time_ns, (
@@ -284,6 +323,12 @@ class ForeignNodeAdapter:
         if not self._watch.sees:
             return 0, f"the threads of {node} cannot be watched from this machine"
         return None
+
+    def _look_at_rest(self, time_ns: int) -> None:
+        """See whether the node, with nothing to do, waits for messages and for nothing else."""
+        if self._uncounted and self._acts is None and self._seen:
+            how = own_clockwork(self._seen, self._patience.check)
+            self._acts = (time_ns, how) if how else None
 
     def _look_around(self) -> None:
         """See with what else than its adapter the node exchanges messages."""

@@ -69,11 +69,23 @@ class CheckedOutput:
             f"on {self.settings.topic}"
         )
 
-    def take(self, time_ns: int, earliest: int | None, answered: int) -> Any:
+    def refuse_more(self) -> None:
+        """Refuse what has come since the last activation.
+
+        :raises ParticipantError: something has
+        """
+        if self._received:
+            self._patience.fail(
+                f"{len(self._received)} messages came on {self._place} that belong to no "
+                "activation: the node publishes on its own account, or from several threads"
+            )
+
+    def take(self, time_ns: int, earliest: int | None, done: int) -> Any:
         """The value that an activation sends, None if it sends none.
 
         :param time_ns: of the activation
-        :param answered: wall time [ns] at which the node's last answer to the barrier was here
+        :param done: wall time [ns] at which the callbacks were known to have returned; 0: unknown.
+            What is published later is none of theirs, whether it has come in time or not
         :param earliest: messages published before this wall time [ns] belong to no activation;
             None: the wall clock of the node may be another one
         :raises ParticipantError: something else came than what is declared
@@ -82,7 +94,7 @@ class CheckedOutput:
         self._received.clear()
         for message in taken:
             self._check(message, earliest)
-            if earliest is not None and 0 < answered < message.published_ns:
+            if earliest is not None and 0 < done < message.published_ns:
                 self.came_late = True
         found, allowed = len(taken), self.settings.expect
         wrong = found > 1 and self.settings.take == "only"

@@ -33,6 +33,8 @@ class Patience:
         self.process: ForeignProcess | None = None
         #: Where in the run the adapter is, for error messages.
         self.place = "at the start"
+        #: Gives what is known to be wrong with the node: the cause of its silence or its end.
+        self.causes: Callable[[], list[str]] = list
         #: What a user can do about a node that does not appear.
         self.hint = ""
         self._name = name
@@ -69,19 +71,22 @@ class Patience:
         if self.process is not None:
             ended = self.process.ended()
             if ended is not None:
-                self.fail(f"the foreign process {ended}. Missing: {self._waits_for()}")
+                self.fail(f"the foreign process {ended}. Missing: {self._missing()}")
         now = time.monotonic_ns()
         if now > self._deadline:
             self.fail(
                 f"the foreign node keeps the run waiting for {self.seconds:g} s. Missing: "
-                f"{self._waits_for()}{self.hint}"
+                f"{self._missing()}{self.hint}"
             )
         if now >= self._tell_at:
-            missing = self._waits_for()
+            missing = self._missing()
             if missing != self._told:
                 self._told = missing
                 place = f"participant '{self._name}', {self.place}"
                 print(f"{place}: waits for the foreign node. Missing: {missing}", flush=True)
+
+    def _missing(self) -> str:
+        return "; ".join([self._waits_for(), *self.causes()])
 
     def fail(self, text: str) -> NoReturn:
         """End the run.

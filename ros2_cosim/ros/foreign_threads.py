@@ -10,8 +10,10 @@ callbacks one after the other one thread runs during an activation, and those of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 _PROC = Path("/proc")
 #: Fast DDS names its threads, with this in front; those of another middleware count as the node's.
@@ -23,6 +25,37 @@ _LATER_LOOKS = 10
 #: A thread of the middleware that has no name follows changes of the ROS graph: it may run in a
 #: few activations, least of all in half of them.
 _LEAST_LOOKS = 3
+#: A thread that has not come to rest by then never does [s].
+_RESTS_WITHIN_S = 1.0
+_LOOK_AGAIN_S = 0.0002
+#: A wait without an end, as the kernel shows its limit: no pointer to one, or -1 ms.
+_NO_POINTER = ("0x0",)
+_NO_NUMBER = ("0xffffffff", "0xffffffffffffffff")
+#: Machine -> number of a system call that may wait for a limited time -> which argument is the
+#: limit, and what it is where there is none.
+_WAITS: Final[dict[str, dict[str, tuple[int, tuple[str, ...]]]]] = {
+    "x86_64": {
+        "202": (3, _NO_POINTER),  # futex
+        "7": (2, _NO_NUMBER),  # poll
+        "271": (2, _NO_POINTER),  # ppoll
+        "23": (4, _NO_POINTER),  # select
+        "270": (4, _NO_POINTER),  # pselect6
+        "232": (3, _NO_NUMBER),  # epoll_wait
+        "281": (3, _NO_NUMBER),  # epoll_pwait
+        "441": (3, _NO_POINTER),  # epoll_pwait2
+        "35": (0, ()),  # nanosleep
+        "230": (0, ()),  # clock_nanosleep
+    },
+    "aarch64": {
+        "98": (3, _NO_POINTER),
+        "73": (2, _NO_POINTER),
+        "72": (4, _NO_POINTER),
+        "22": (3, _NO_NUMBER),
+        "441": (3, _NO_POINTER),
+        "101": (0, ()),
+        "115": (0, ()),
+    },
+}
 
 
 class ThreadWatch:
@@ -41,6 +74,11 @@ class ThreadWatch:
         #: The threads that have been seen to run in this activation.
         self._ran: set[tuple[int, str]] = set()
         self._looking = False
+
+    @property
+    def looks(self) -> bool:
+        """Whether this activation is one of those that are looked at."""
+        return self._looking
 
     @property
     def sees(self) -> bool:
@@ -115,6 +153,42 @@ def has_loaded(pids: Iterable[int], library: str) -> bool:
     :param library: file name, without a version
     """
     return any(f"/{library}" in _mapped(pid) for pid in pids)
+
+
+def own_clockwork(pids: Iterable[int], check: Callable[[], None]) -> str:
+    """Whether a node that has nothing to do waits for a limited time only, as one with a timer of
+    the wall clock does, or one that polls. Empty: all processes wait until something comes.
+
+    The first thread of each process is looked at, which is the one that runs the callbacks.
+
+    :param pids: the processes of the node
+    :param check: called again and again; what it raises ends the look
+    """
+    waits = _WAITS.get(os.uname().machine, {})
+    for pid in pids:
+        deadline = time.monotonic() + _RESTS_WITHIN_S
+        while (call := _system_call(pid))[:1] == ["running"]:
+            check()
+            if time.monotonic() > deadline:
+                return "never rests"
+            time.sleep(_LOOK_AGAIN_S)
+        if not call or not waits:
+            return "does not show on this machine what it waits for"
+        limit, none = waits.get(call[0], (0, tuple(call[1:2])))
+        if call[1 + limit] not in none:
+            return "has a timer of the wall clock, or looks for messages now and then"
+    return ""
+
+
+def _system_call(pid: int) -> list[str]:
+    """Number and arguments of the system call that the first thread of a process is in.
+
+    ``running`` while it computes; empty: it is not to be seen.
+    """
+    try:
+        return (_PROC / str(pid) / "task" / str(pid) / "syscall").read_text().split()
+    except OSError:
+        return []
 
 
 def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:

@@ -137,8 +137,8 @@ class ForeignTopics:
             self._client = self.node.create_client(
                 GetParameters, f"{self.node_name}/get_parameters"
             )
-        #: Wall time [ns] at which the last answer to the barrier was here; 0: there was none.
-        self.answered_ns = 0
+        #: Wall time [ns] at which the barrier was asked for last; 0: it never was.
+        self.asked_ns = 0
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
 
@@ -221,7 +221,8 @@ class ForeignTopics:
         return found
 
     def _of_node(self, endpoints: Iterable[TopicEndpointInfo]) -> list[TopicEndpointInfo]:
-        return [info for info in endpoints if node_of(info) == self.node_name]
+        # An endpoint is found before the name of its node: on a private topic it counts at once.
+        return [info for info in endpoints if node_of(info) in (self.node_name, "")]
 
     def process(self) -> int | None:
         """The process that the node is in; None: it cannot be seen from here."""
@@ -303,10 +304,10 @@ class ForeignTopics:
     def barrier(self) -> None:
         """Return when the callbacks of all that was handed over have run."""
         assert self._client is not None
+        self.asked_ns = time.time_ns()
         future = self._client.call_async(self._request)
         self.wait_until(future.done)
         future.result()
-        self.answered_ns = time.time_ns()
 
     def wait_until(self, condition: Callable[[], bool], seconds: float = inf) -> None:
         """Handle what arrives until the condition holds; ``check`` may end the waiting.

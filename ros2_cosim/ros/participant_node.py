@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from threading import get_ident
 
 from ros2_cosim.interfaces.memory import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise, RunChange
@@ -192,6 +193,11 @@ class ParticipantNode:
         readers.add(self._reports, (), {CLOCK, *recorder}, at_start=False)
         return readers
 
+    @property
+    def runtime(self) -> ParticipantRuntime:
+        """Its activations."""
+        return self._runtime
+
     def run(self) -> bool:
         """Take part in the run, alone in this thread; see :meth:`course`."""
         return run_alone(self._session, self.course())
@@ -204,6 +210,7 @@ class ParticipantNode:
         :raises Cancelled: the process was asked to end
         """
         life = self._life
+        self._runtime.thread = get_ident()
         try:
             life.create()
             yield from self._connect()
@@ -351,6 +358,7 @@ class ParticipantNode:
         :raises Aborted: the run was aborted meanwhile
         """
         self._session.wait(seconds)
+        self._runtime.waits += 1  # it is not stuck: the clock decides how long it may wait
         self._check()
         if self._open_step.lasts(self._runtime.trace.activations):
             self._life.note("waits for the completion of its step")

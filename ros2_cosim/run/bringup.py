@@ -54,8 +54,9 @@ class RunRequest:
 
     ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
     that is there already. ``shape`` is the run shape, empty: ``ros``, or ``inproc`` where only that
-    can do what is wanted. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
-    it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
+    can do what is wanted. ``simulator``, ``host``, ``port``, ``seed``, ``duration`` [ns] and
+    ``controllers`` change it, ``without`` leaves participants out of it; None and empty leave it as
+    it is. ``rate`` is a
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
@@ -77,6 +78,7 @@ class RunRequest:
     arrivals: Path | None = None
     out: Path | None = None
     seed: int | None = None
+    duration: int | None = None
     controllers: str | None = None
     without: tuple[str, ...] = ()
     transport: str = "auto"
@@ -163,10 +165,12 @@ def adjusted_scenario(request: RunRequest) -> Scenario:
     return adjusted(
         leave_out(scenario, request.without),
         seed=request.seed,
+        duration=request.duration,
         simulator=request.simulator,
         host=request.host,
         port=request.port,
         controllers=request.controllers,
+        overrides=request.set,
     )
 
 

@@ -24,12 +24,14 @@ these addresses, so that networks without multicast will do; the horizon goes to
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.namespaces import ROOT, qualified
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.ros.topics import HORIZON
 from ros2_cosim.run.domain_lock import own_domain
 
@@ -170,6 +172,26 @@ def keeps_dds(environment: Mapping[str, str]) -> bool:
     )
 
 
+def _check_middleware(name: str, environment: Mapping[str, str]) -> None:
+    """Make sure that the library of a middleware is installed, as far as that can be seen.
+
+    :raises ConfigurationError: it is not; what is there is named
+    """
+    places = [Path(sys.prefix) / "lib"]
+    places += [Path(place) for place in environment.get("LD_LIBRARY_PATH", "").split(":") if place]
+    prefixes = environment.get("AMENT_PREFIX_PATH", "").split(":")
+    places += [Path(prefix) / "lib" for prefix in prefixes if prefix]
+    libraries = {path.stem for place in places for path in place.glob("librmw_*_cpp.so")}
+    names = {library.removeprefix("lib") for library in libraries}
+    # Beside them are what they share, and type support.
+    present = sorted(n for n in names if "__" not in n and not n.endswith("_shared_cpp"))
+    if present and name not in present:
+        raise ConfigurationError(
+            f"RMW_IMPLEMENTATION: found '{name}', which is not installed here; allowed is "
+            f"{', '.join(present)}"
+        )
+
+
 def dds_environment(
     environment: Mapping[str, str], directory: Path, network: Network | None = None
 ) -> dict[str, str]:
@@ -177,7 +199,9 @@ def dds_environment(
     result = dict(environment)
     if keeps_dds(environment):
         return result
-    if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
+    middleware = environment.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
+    if middleware != "rmw_fastrtps_cpp":
+        _check_middleware(middleware, environment)
         result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET" if network else "LOCALHOST"
         if network:
             result["ROS_STATIC_PEERS"] = ";".join(network.all)

@@ -31,6 +31,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.unsynchronised import Inbox
 from ros2_cosim.live.foxglove_view import with_viewers
@@ -297,6 +298,18 @@ class InprocRun:
         """Where messages for an unsynchronised input are put."""
         inboxes = self._scheduler.runtimes[participant].inboxes
         return next(inbox for inbox in inboxes if inbox.port == port)
+
+    @property
+    def runtimes(self) -> Mapping[str, ParticipantRuntime]:
+        """The participants by name."""
+        return self._scheduler.runtimes
+
+    def abandon(self) -> None:
+        """Close the bag of a run whose own thread does not come back; another thread calls it."""
+        if self._sink is not None:
+            for message in self._messages:
+                self._sink.write(*message)
+            self._close_sink()
 
     def finish(self) -> Summary:
         """Run to the end, and write summary, bag and report.

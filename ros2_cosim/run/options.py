@@ -123,6 +123,13 @@ OPTIONS = {
         ),
         RunOption("seed", "--seed", _whole, "", "Seed of the run."),
         RunOption(
+            "duration",
+            "--duration",
+            read_time,
+            "",
+            "Simulated time at which the run ends, in seconds or with a unit.",
+        ),
+        RunOption(
             "controllers",
             "--controllers",
             _text,

@@ -34,6 +34,7 @@ _RESULTS = (
     "report.html",
     "activations.json",
     "arrivals.json",
+    "traceback.txt",
     CHANGES_FILE,
     "values.json",
     "profile",

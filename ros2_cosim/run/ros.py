@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import inf
+from pathlib import Path
 
 from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.errors import CosimError, RunError
@@ -14,6 +15,7 @@ from ros2_cosim.run.bringup import PreparedRun
 from ros2_cosim.run.processes import ProcessGroup
 from ros2_cosim.run.results import close_bag, complete_results
 from ros2_cosim.run.starter_channel import Progress
+from ros2_cosim.run.tracebacks import with_place
 
 _POLL_S = 0.05
 #: The clock gives a sign of life every second and is itself the watchdog of all others. It is
@@ -64,7 +66,7 @@ def run_processes(
             on_started(group.pids())
             while not group.ended():
                 on_poll()
-                _check(group)
+                _check(group, prepared.output)
                 silence = time.monotonic() - last_sign
                 if silence > patience:
                     raise RunError(
@@ -72,7 +74,7 @@ def run_processes(
                         + _stopped_processes(group)
                     )
                 time.sleep(_POLL_S)
-            _check(group)
+            _check(group, prepared.output)
     except BaseException as error:
         problem = close_bag(prepared.output / BAG)
         if problem and isinstance(error, CosimError):
@@ -81,10 +83,11 @@ def run_processes(
     complete_results(prepared.output)
 
 
-def _check(group: ProcessGroup) -> None:
+def _check(group: ProcessGroup, output: Path) -> None:
     failure = group.failure()
     if failure is not None:
-        raise RunError(failure + _stopped_processes(group) + _open_turns(group, failure))
+        failure += _stopped_processes(group) + _open_turns(group, failure)
+        raise RunError(with_place(failure, output))
 
 
 def _open_turns(group: ProcessGroup, failure: str) -> str:

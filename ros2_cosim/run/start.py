@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from ros2_cosim.interfaces.memory import forget_former_run
@@ -11,6 +12,8 @@ from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.ros import run_processes
+from ros2_cosim.run.tracebacks import noting
+from ros2_cosim.run.watchdog import Watchdog
 
 #: Whose lines those of a run without processes are.
 INPROC = "inproc"
@@ -23,6 +26,7 @@ def start(
     on_line: Callable[[str, str], None] = lambda name, line: None,
     on_started: Callable[[dict[str, int]], None] = lambda pids: None,
     on_poll: Callable[[], None] = lambda: None,
+    on_stuck: Callable[[str], None] | None = None,
 ) -> Summary:
     """Run what is prepared to its end.
 
@@ -30,6 +34,9 @@ def start(
     :param on_line: called with (process name, line) of everything its processes print
     :param on_started: called with the process ids by name
     :param on_poll: called again and again; what it raises ends the run
+    :param on_stuck: in shape ``inproc`` called with one line, in a thread of its own, when a
+        participant does not return; the bag is complete, and it ends this process. None: nothing
+        ends such a run. Other shapes end it by an error
     :raises CosimError: a participant or a process failed; it is named. The bag is readable.
     """
     if prepared.options.shape == "inproc":
@@ -38,7 +45,7 @@ def start(
             on_poll()
             progress(time_ns)
 
-        return _repeated(prepared, advanced, partial(on_line, INPROC))
+        return _repeated(prepared, advanced, partial(on_line, INPROC), on_stuck)
     run_processes(
         prepared, progress=progress, on_line=on_line, on_started=on_started, on_poll=on_poll
     )
@@ -46,7 +53,10 @@ def start(
 
 
 def _repeated(
-    prepared: PreparedRun, progress: Callable[[int], None], tell: Callable[[str], None]
+    prepared: PreparedRun,
+    progress: Callable[[int], None],
+    tell: Callable[[str], None],
+    on_stuck: Callable[[str], None] | None,
 ) -> Summary:
     """Run as often as is wanted, in this process; the summary of the first time.
 
@@ -55,12 +65,30 @@ def _repeated(
     first: Summary | None = None
     for repetition in range(prepared.options.repeat):
         once = prepared.again(repetition) if repetition else prepared
-        with InprocRun(once, progress=progress, tell=tell) as run:
-            summary = run.finish()
+        with noting(prepared.output), InprocRun(once, progress=progress, tell=tell) as run:
+            with _watched(run, prepared.scenario.watchdog_s, on_stuck):
+                summary = run.finish()
         first = first or summary
         forget_former_run()
     assert first is not None, "a run is made at least once"
     return first
+
+
+@contextmanager
+def _watched(
+    run: InprocRun, limit_s: float, on_stuck: Callable[[str], None] | None
+) -> Iterator[None]:
+    if on_stuck is None:
+        yield
+        return
+
+    def bark(line: str) -> None:
+        run.abandon()
+        on_stuck(line)
+
+    with Watchdog(limit_s, bark) as watchdog:
+        watchdog.watch(*run.runtimes.values())
+        yield
 
 
 def run_request(

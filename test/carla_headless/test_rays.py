@@ -131,7 +131,7 @@ def _ray_cast(**attributes: float) -> list[np.ndarray]:
     bench = Bench(0.1)
     sensor = bench.sensor(
         "sensor.lidar.ray_cast", Transform(Vector(100.0, 5.25, 2.0)),
-        range=50, points_per_second=20_000, upper_fov=-5, **attributes,
+        **{"range": 50, "points_per_second": 20_000, "upper_fov": -5} | attributes,
     )  # fmt: skip
     bench.run(3)
     start = HEADER + 8 + 4 * 32
@@ -157,6 +157,30 @@ def test_losses_of_the_lidar_have_their_rates_and_seeds() -> None:
         a.tobytes() for a in _ray_cast(dropoff_zero_intensity=0)
     ]
     assert usual[0].tobytes() != _ray_cast(dropoff_zero_intensity=0, noise_seed=1)[0].tobytes()
+
+
+def test_weak_echoes_of_the_lidar_are_lost_and_strong_ones_are_not() -> None:
+    """All above the limit stay; below it the share falls to ``1 - dropoff_zero_intensity`` at 0."""
+    options = {"dropoff_general_rate": 0.0, "atmosphere_attenuation_rate": 0.15, "range": 100}
+    whole = np.concatenate(_ray_cast(**options, dropoff_zero_intensity=0.0))[:, 3]
+    seen = [
+        message[:, 3]
+        for seed in range(8)
+        for message in _ray_cast(
+            **options, dropoff_intensity_limit=0.5, dropoff_zero_intensity=0.8, noise_seed=seed
+        )
+    ]
+    kept = np.concatenate(seen)
+
+    def share(least: float, most: float) -> float:
+        within = [((part >= least) & (part < most)).sum() for part in (kept, whole)]
+        assert within[1] > 150
+        return float(within[0] / within[1] / 8)
+
+    assert share(0.5, 1.0) == 1.0
+    for least, most in ((0.0, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.4)):
+        part = whole[(whole >= least) & (whole < most)]
+        assert share(least, most) == pytest.approx(0.2 + 1.6 * part.mean(), abs=0.03)
 
 
 def test_a_radar_sees_the_speed_of_what_it_meets() -> None:

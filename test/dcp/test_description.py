@@ -140,6 +140,8 @@ def test_resolutions_compare_as_fractions() -> None:
         ({"non_real_time": NonRealTime(1, False, 3, 2)}, "maxSteps below minSteps"),
         ({"resolutions": (Resolution(), Resolution(1, 5, False))}, "fixed Resolution beside"),
         ({"resolutions": (Resolution(1, 0),)}, "denominator of 0"),
+        ({"resolutions": (Resolution(0, 100),)}, "numerator of 0"),
+        ({"resolutions": (ResolutionRange(0, 0, 100),)}, "numerator of 0"),
         ({"heartbeat": None}, "Heartbeat must come together"),
         ({"log_categories": ()}, "element Log must come together"),
         ({"log_templates": (LogTemplate(1, 7, 1, "x"),)}, "category 7|LogCategoryKeyRef"),

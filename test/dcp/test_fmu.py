@@ -294,3 +294,31 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> Non
             load_fmu(path)
         assert "\n" not in str(caught.value)
     assert os.getcwd() == before
+
+
+def test_an_fmi2_model_may_end_the_simulation(trig2: Path) -> None:
+    slave, description = load_fmu(trig2)
+    slave.bind(description, {}, {})
+    slave.configure({})
+    slave.advance(0.0, 0.01)
+    assert not slave.stop_requested
+    slave.inputs[slave.index[description.of(Causality.INPUT)[0].name]] = -2e6
+    slave.advance(0.01, 0.01)
+    assert slave.stop_requested
+    slave.close()
+
+
+def test_two_fmus_with_one_token_are_two_slaves(trig2: Path, tmp_path: Path) -> None:
+    """Copies of one project often share it."""
+    other = tmp_path / "other.fmu"
+    with zipfile.ZipFile(trig2) as source, zipfile.ZipFile(other, "w") as copy:
+        for name in source.namelist():
+            data = source.read(name)
+            if name == "modelDescription.xml":
+                assert b'name="y"' in data
+                data = data.replace(b'name="y"', b'name="z"')
+            copy.writestr(name, data)
+    first, second = describe_fmu(trig2), describe_fmu(other)
+    assert {v.name for v in first.variables} != {v.name for v in second.variables}
+    assert first.uuid != second.uuid
+    assert first.uuid == describe_fmu(trig2).uuid

@@ -9,6 +9,8 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +27,7 @@ from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.data_path import Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpTimeoutError
+from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import encode_address, make
 
 UDP = TransportProtocol.UDP_IPv4
@@ -303,6 +305,35 @@ def test_outputs_that_never_come_name_the_slave() -> None:
             with pytest.raises(DcpTimeoutError, match="'Offset'.*its outputs"):
                 master.do_step()
             assert remote.outputs == [1.0]
+
+
+@pytest.mark.parametrize(("acceptable", "steps"), [(0.4, 6), (0.39, 4), (0.34, 4), (0.33, 2)])
+def test_a_master_ends_the_run_once_more_than_the_acceptable_share_is_lost(
+    acceptable: float, steps: int
+) -> None:
+    """The second and the fourth outputs get lost: 1 of 3 after three steps, 2 of 5 after five."""
+    description = describe(Offset)
+    with (
+        running(Offset(), description) as slave,
+        Master(timeout_s=HANG_S, data_wait_s=0.1, acceptable_loss=acceptable) as master,
+    ):
+        master.add_slave(description, port=slave.port, transport=UDP)
+        master.configure()
+        master.run()
+        send, sent = slave.server.sockets.send_data, count(1)
+
+        def lossy(target: Any, pdus: list[bytes]) -> None:
+            if next(sent) not in (2, 4):
+                send(target, pdus)
+
+        slave.server.sockets.send_data = lossy  # type: ignore[method-assign]
+        for _ in range(steps):
+            master.do_step()
+        if steps < 6:
+            share = {2: "0.333", 4: "0.400"}[steps]
+            text = f"'Offset': {share} of the PDUs of data_id 2 were lost, {acceptable} are"
+            with pytest.raises(DcpError, match=text):
+                master.do_step()
 
 
 def test_a_step_may_wait_for_its_inputs() -> None:

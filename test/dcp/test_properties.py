@@ -271,3 +271,41 @@ def test_a_co_simulation_names_the_violation(tmp_path: Path) -> None:
         master.slaves["small"].set_inputs({"u": 2.0})
         with pytest.raises(DcpError, match=r"PROPERTY_VIOLATED.*u: found 2\.0; allowed is -inf"):
             master.do_step()
+
+
+def test_a_string_beyond_its_max_size_is_an_error_without_any_check() -> None:
+    """5 bytes are allowed; the model never sees more."""
+    made = Session()
+    made.ok(P.CFG_input, data_id=1, pos=1, target_vr=2, source_data_type=10)
+    made.to(S.RUNNING)
+    for number, text in enumerate(("\u00e4bcd", "\u00e4bcde")):
+        assert made.state is S.RUNNING
+        data = text.encode()
+        payload = struct.pack("<dI", 0.5, len(data)) + data
+        made.bench.ask(make(P.DAT_input_output, pdu_seq_id=number, data_id=1, payload=payload))
+    assert failed(made, "variable 's': found 6 bytes; allowed are 5 (maxSize)")
+
+
+class Talker(SlaveModel):
+    said = Output("string", value_reference=1, start="", max_size=5)
+
+    def do_step(self, step: StepInfo) -> None:
+        self.said += "ab"
+
+
+def test_an_output_beyond_its_max_size_is_not_sent() -> None:
+    made = Session(describe(Talker, resolutions=(Fraction(1, 100),)), model=Talker())
+    made.ok(P.CFG_output, data_id=2, pos=0, source_vr=1)
+    made.ok(P.CFG_steps, data_id=2, steps=1)
+    made.ok(P.CFG_scope, data_id=2, scope=0)
+    made.ok(P.CFG_target_network_information, transport_protocol=0, address=HOME, data_id=2)
+    made.ok(P.STC_prepare)
+    made.ok(P.STC_configure)
+    made.ok(P.STC_run, time=0)
+    made.ok(P.STC_run, time=0)
+    for step in range(3):
+        made.ask(P.STC_do_step, steps=1)
+        made.ask(P.STC_send_outputs)
+        if step < 2:
+            assert made.state is S.RUNNING
+    assert failed(made, "variable 'said': found 6 bytes; allowed are 5 (maxSize)")

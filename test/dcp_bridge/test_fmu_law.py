@@ -13,7 +13,7 @@ from support.fmu_builder import build_fmu
 
 from ros2_cosim.dcp.slave.c_source import c_fmu
 from ros2_cosim.interfaces.records import DetectedObject
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.kernel.errors import ConfigurationError, ModelError
 from ros2_cosim.kernel.loading import data_only
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.models.controllers import Measurement, Peer, make_law
@@ -121,7 +121,7 @@ def test_a_step_of_another_size_is_refused_where_the_fmu_wants_one(
     law = make_law(str(edited))
     law.acceleration(MEASURED)
     law.acceleration(MEASURED._replace(dt=0.04 + 1e-12))
-    with pytest.raises(ParticipantError, match=r"found a step of 0\.05 s after one of 0\.04 s"):
+    with pytest.raises(ModelError, match=r"found a step of 0\.05 s after one of 0\.04 s"):
         law.acceleration(MEASURED._replace(dt=0.05))
     adapted(law, "law").close()
 

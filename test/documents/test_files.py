@@ -6,11 +6,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from ros2_cosim.documents.files import cause_of, in_words, write_atomically
+from ros2_cosim.documents.files import cause_of, in_words, read_bounded, write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 
 
@@ -112,3 +113,25 @@ def test_files_of_results_are_written_by_one_helper() -> None:
         if re.match(r"\s+[^\"#`]*\.write_(text|bytes)\(", line)
     }
     assert found <= _PLAIN_WRITES
+
+
+def test_a_reader_takes_memory_for_what_is_there(tmp_path: Path) -> None:
+    """Not for the most that is allowed: the address space of a process may be limited."""
+    path = tmp_path / "small.json"
+    path.write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert read_bounded(path, 1_000_000_000) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_most_that_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    path.write_bytes(b"12345")
+    assert read_bounded(path, 5) == b"12345"
+    with pytest.raises(OSError, match="found more than 4 bytes"):
+        read_bounded(path, 4)
+    # The kernel gives the size of this one as 0.
+    assert read_bounded(Path("/proc/self/status"), 100_000).startswith(b"Name:")

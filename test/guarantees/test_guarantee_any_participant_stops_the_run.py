@@ -26,3 +26,19 @@ def test_all_stop_at_the_same_virtual_time(stopping):
     for name, part in system.parts.items():
         times = [time for owner, time in system.log if owner == name]
         assert times == list(range(0, 30 * MS, part.period))
+
+
+def test_the_first_request_counts() -> None:
+    """Others come while the stop is under way, from the same participant and from another one."""
+
+    def stops_at(*stops: int):
+        def step(time, step) -> None:
+            if step.time in stops:
+                time.stop(f"at {step.time // MS} ms")
+
+        return step
+
+    parts = {"a": Part(5 * MS, stops_at(25 * MS)), "b": Part(2 * MS, stops_at(20 * MS, 22 * MS))}
+    assert StepSystem(**parts).run(1000 * MS).stop_reason == "b: at 20 ms"
+    later = {"a": Part(5 * MS, stops_at(20 * MS)), "b": Part(2 * MS, stops_at(24 * MS))}
+    assert StepSystem(**later).run(1000 * MS).stop_reason == "a: at 20 ms"

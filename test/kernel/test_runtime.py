@@ -34,13 +34,15 @@ def failure(runtime: ParticipantRuntime, activations: int = 1) -> str:
     return str(caught.value)
 
 
-def test_an_exception_of_the_model_names_participant_and_time() -> None:
+def test_an_exception_of_the_model_names_participant_activation_time_and_line() -> None:
     def answer(step: Any) -> Mapping[str, Any]:
         return {} if step.time < 20 else {"out": 1 / 0}
 
+    line = answer.__code__.co_firstlineno + 1
     runtime = alone(Scripted(answer), OutputPort("out", schedule="sparse"))
     assert failure(runtime, 3) == (
-        "participant 'p' failed in its activation at 20 ns: ZeroDivisionError: division by zero"
+        "participant 'p' failed in its activation 3 at 20ns: ZeroDivisionError: division "
+        f"by zero ({__file__}, line {line})"
     )
 
 
@@ -75,7 +77,7 @@ def test_keyboard_interrupts_pass() -> None:
 def test_a_forgotten_return_is_named() -> None:
     runtime = alone(Scripted(lambda step: None), OutputPort("out"))
     assert failure(runtime) == (
-        "participant 'p' returned NoneType from its activation at 0 ns; "
+        "participant 'p' returned NoneType from its activation at 0s; "
         "allowed is a mapping of output port to record (empty: silent)"
     )
 
@@ -83,7 +85,7 @@ def test_a_forgotten_return_is_named() -> None:
 @pytest.mark.parametrize("answer", [sends(), sends(out=None)])
 def test_silence_on_an_every_port_is_named(answer: Any) -> None:
     assert failure(alone(Scripted(answer), OutputPort("out"))) == (
-        "participant 'p' sent nothing on port 'out' at 0 ns; the port is declared to send at "
+        "participant 'p' sent nothing on port 'out' at 0s; the port is declared to send at "
         "every activation (declare it 'sparse' if it may stay silent)"
     )
 
@@ -99,7 +101,7 @@ def test_a_sparse_port_may_stay_silent() -> None:
 
 def test_a_once_port_sends_at_the_first_activation() -> None:
     assert failure(alone(Scripted(), OutputPort("map", schedule="once"))) == (
-        "participant 'p' sent nothing on port 'map' at its first activation (0 ns), where a port "
+        "participant 'p' sent nothing on port 'map' at its first activation (0s), where a port "
         "declared 'once' sends"
     )
 
@@ -107,7 +109,7 @@ def test_a_once_port_sends_at_the_first_activation() -> None:
 def test_a_once_port_sends_no_second_time() -> None:
     runtime = alone(Scripted(sends(map=1)), OutputPort("map", schedule="once"))
     assert failure(runtime, 2) == (
-        "participant 'p' sent on port 'map' at 10 ns; the port is declared to send once, at the "
+        "participant 'p' sent on port 'map' at 10ns; the port is declared to send once, at the "
         "first activation"
     )
 
@@ -116,7 +118,7 @@ def test_a_once_port_sends_no_second_time() -> None:
 def test_an_unknown_port_is_named(ports: tuple[str, ...], known: str) -> None:
     outputs = [OutputPort(port, schedule="sparse") for port in ports]
     assert failure(alone(Scripted(sends(out=1)), *outputs)) == (
-        f"participant 'p' sent on port 'out' at 0 ns; its output ports are {known}"
+        f"participant 'p' sent on port 'out' at 0s; its output ports are {known}"
     )
 
 
@@ -130,14 +132,14 @@ def test_a_value_that_the_message_cannot_hold_is_named() -> None:
 
     runtime = alone(Scripted(sends(out=256)), OutputPort("out", codec=Strict()))
     message = failure(runtime)
-    assert message.startswith("participant 'p' sent on port 'out' at 0 ns what the message type")
+    assert message.startswith("participant 'p' sent on port 'out' at 0s what the message type")
     assert "ValueError: bytes must be in range(0, 256)" in message
 
 
 def test_a_latency_below_its_declared_minimum_is_named() -> None:
     port = OutputPort("out", Latency(5, iter([6, 5, 4]).__next__))
     assert failure(alone(Scripted(sends(out=1)), port), 3) == (
-        "participant 'p', port 'out': latency drawn at 20 ns is 4 ns; the declared minimum is 5 ns"
+        "participant 'p', port 'out': latency drawn at 20ns is 4ns; the declared minimum is 5ns"
     )
 
 

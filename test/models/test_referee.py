@@ -103,7 +103,7 @@ def test_a_run_ends_when_all_have_stood_still_for_a_second() -> None:
         "collisions": 0,
         "min_gap_m": pytest.approx(2.5),
         "final_gap_to_obstacle_m": pytest.approx(7.5),
-        "min_ttc_s": pytest.approx(250.0),
+        "min_ttc_s": pytest.approx(4.875),  # 97.5 m to the obstacle at 20 m/s
         "braking_peaks": [pytest.approx(20.0), pytest.approx(19.99)],
     }
     assert json.loads(json.dumps(model.report().verdicts or ())) == (model.report().verdicts or ())

@@ -40,6 +40,7 @@ from ros2_cosim.record import bag as bag_module
 from ros2_cosim.record.bag import BagWriter, describe_types
 from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import is_complete, read_bag
+from ros2_cosim.record.mcap_reader import Chunk, scan
 from ros2_cosim.record.recovery import recover
 
 
@@ -347,11 +348,28 @@ def test_a_stretch_of_a_bag(tmp_path: Path) -> None:
     assert found == [m.data for m in messages if 1500 * MS <= m.stamp < 3210 * MS]
 
 
+def test_a_stretch_that_begins_or_ends_where_a_chunk_does_has_what_is_there(tmp_path: Path) -> None:
+    messages = run_messages(5)
+    bag = write(tmp_path / "bag", messages)
+    (file,) = bag.glob("*.mcap")
+    edges = [
+        (min(m.stamp for m in part.content), max(m.stamp for m in part.content))
+        for part, _ in scan(file)
+        if isinstance(part, Chunk)
+    ]
+    assert len(edges) > 1
+    for first, last in edges:
+        for start, stop in ((last, last + 1), (first, first + 1), (first - 1, first), (last, None)):
+            found = [message.data for message in read_bag(bag, start, stop)]
+            end = 10**18 if stop is None else stop
+            assert found == [m.data for m in messages if start <= m.stamp < end]
+
+
 def test_a_whole_bag_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", run_messages())
     path = mcap_path(bag)
     os.truncate(path, path.stat().st_size // 2)
-    with pytest.raises(ProtocolError, match="damaged: cut off behind byte"):
+    with pytest.raises(ProtocolError, match="bag_0.mcap is damaged: cut off after its run"):
         list(read_bag(bag))
 
 

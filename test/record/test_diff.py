@@ -349,7 +349,7 @@ def test_wrong_input_gets_one_line(runs: list[DrivenRun], tmp_path: Path) -> Non
         ([tmp_path / "empty"], "no bag at .*empty: neither bag/ nor metadata.yaml is there"),
         ([tmp_path / "no_bag"], "no bag at .*no_bag: the run has no bag/; was it made with --no"),
         ([killed], "the bag at .* is not complete: metadata.yaml is missing; .*cosim report"),
-        ([damaged], "bag_0.mcap is damaged: cut off behind byte"),
+        ([damaged], "bag_0.mcap is damaged: cut off after its run had closed it"),
         ([foreign], "foreign: A metadata key is missing"),
         ([run, "--ignore", "/follower3"], "ignored topic /follower3: no such topic in the bags; "),
         ([run, "--tolerance", "/follower1/control.aceleration=1"], "did you mean 'acceleration'"),

@@ -80,6 +80,16 @@ def test_a_participant_waits_for_promises_that_do_not_reach_its_activation() -> 
     assert found.needs("sensor", 100) == ()
 
 
+def test_a_promise_of_exactly_the_activation_is_enough_for_a_delayed_input_only() -> None:
+    found = table(plant=40, sensor=37, controller=40, recorder=40)
+    # A message stamped 40 may still come, and an activation at 40 reads it.
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 40),)
+    promise = (PortPromise("command", 2, 40),)
+    found.on_completion(Completion("controller", 2, 40, FOREVER, "", promise), 0)
+    # At 40 the plant reads commands from before 40.
+    assert found.needs("plant", 100) == ()
+
+
 def test_explicit_promises_and_first_stamps_count() -> None:
     found = table(plant=30, sensor=20, controller=40, recorder=20)
     promises = (PortPromise("seen", 2, 45),)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,10 +16,12 @@ import pytest
 from support import gate_scenarios as scenarios
 from support.busy_machine import busy_machine
 from support.isolation import drop_dds_settings
+from typer.testing import CliRunner
 
+from ros2_cosim.cli.main import app
 from ros2_cosim.documents.installed import find_executable
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.record.summary import Summary
+from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.start import run_request
@@ -77,7 +80,9 @@ def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
     model = {"model": "support.gate_models:Fold"}
     expected = run(scenarios.fold(model), "inproc").trace_sha256
     busy()
-    found = run(scenarios.fold(arguments=[executor]), "composed")
+    # The events executor polls: that this changes no result must be said.
+    accepted = {"threads": "accept"} if executor == "events" else {}
+    found = run(scenarios.fold(arguments=[executor], **accepted), "composed")
     assert found.trace_sha256 == expected and found.repeatable
 
 
@@ -152,8 +157,7 @@ def test_node_with_another_type_or_quality_of_service_is_refused(run, kind, said
     data["watchdog_s"] = 15.0
     with pytest.raises(RunError) as caught:
         run(data, "composed")
-    assert "participant 'relay', at the start: " in str(caught.value)
-    assert said in str(caught.value)
+    assert f"participant 'relay', at the start: {said}" in str(caught.value)
 
 
 def test_node_that_publishes_without_reliable_delivery_may_be_accepted(run):
@@ -236,6 +240,52 @@ def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
     summary = run(scenarios.relay(script="waiting_node.py", duration="200ms"), "composed")
     assert not summary.repeatable
     assert "published 'sum' after it had answered" in summary.not_repeatable_reason
+
+
+@pytest.mark.parametrize(("grows", "shape"), [(False, "ros"), (True, "composed")])
+def test_repetitions_start_the_node_anew_and_are_compared(
+    ros_domain, nothing_left, tmp_path, monkeypatch, capfd, grows, shape
+):
+    """A node that counts its starts in a file has another trace each time."""
+    drop_dds_settings(monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(scenarios.ROOT / "test")]))
+    given = {"starts": str(tmp_path / "starts.txt")} if grows else {}
+    data = scenarios.relay(script="starts_node.py", duration="50ms", ros_parameters=given)
+    file = tmp_path / "relay.json"
+    file.write_text(json.dumps(data))
+    arguments = ["run", str(file), "--shape", shape, "--repeat", "3", "--out", str(tmp_path / "o")]
+    done = CliRunner().invoke(app, [*arguments, "--no-bag"])
+    traces = [read_summary(tmp_path / "o" / name).trace_sha256 for name in (".", "again-1")]
+    assert (done.exit_code, traces[0] != traces[1]) == (3 if grows else 0, grows), done.output
+    if grows:
+        said = f"traces differ: run 1 has {traces[0]}, run 2 (again-1) has {traces[1]}"
+        assert done.stderr.splitlines()[-1] == f"cosim: {said}"
+    else:
+        assert f"3 repetitions, one trace {traces[0]}" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["loop", "timer"])
+def test_node_that_may_publish_by_itself_ends_or_marks_the_run(run, kind):
+    """The timer fires at no time of the run: that it is there makes the window no proof."""
+    try:
+        summary = run(scenarios.polling(kind), "composed")
+    except RunError as error:
+        assert kind == "loop" and "the node publishes on its own account" in str(error)
+        return
+    assert not summary.repeatable
+    assert "has a timer of the wall clock, or looks for messages" in summary.not_repeatable_reason
+
+
+def test_message_after_the_last_activation_ends_the_run(run):
+    """One activation, and nothing that is taken later: only the end can see it."""
+    data = scenarios.polling("loop", duration="5ms", threads="accept")
+    for _ in range(2):
+        try:
+            summary = run(data, "composed")
+        except RunError as error:
+            assert "the node publishes on its own account" in str(error)
+        else:
+            assert "after it had answered" in summary.not_repeatable_reason
 
 
 def test_client_of_another_node_is_named_as_not_repeatable(run):

@@ -44,3 +44,15 @@ def test_what_was_waited_for_is_said_at_the_end(patience: Patience) -> None:
     patience.begin(lambda: UNCONFIGURED)
     with pytest.raises(ParticipantError, match=f"keeps the run waiting .*Missing: {UNCONFIGURED}"):
         patience.check()
+
+
+def test_a_known_cause_is_said_with_what_is_missing(patience: Patience) -> None:
+    patience.causes = lambda: ["output 'sum': the node publishes std_msgs/msg/String"]
+    patience.seconds = -1.0
+    patience.begin(lambda: "output 'sum': 0 of 1 messages came on sum")
+    with pytest.raises(ParticipantError) as caught:
+        patience.check()
+    assert str(caught.value).endswith(
+        "Missing: output 'sum': 0 of 1 messages came on sum; output 'sum': the node publishes "
+        "std_msgs/msg/String"
+    )

@@ -9,13 +9,17 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
+from support.control_scenarios import write_chain
 from support.patience import HANG_S
 
 from ros2_cosim.cli.console import GuardedStream, clear_errors
 from ros2_cosim.kernel.errors import Cancelled, RunError
+from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.summary import read_summary
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
@@ -78,6 +82,77 @@ def test_a_command_that_only_prints_ends_with_its_output(arguments: list[str]) -
         )
     assert ended.returncode == 1
     assert ended.stderr == "cosim: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_standard_streams_that_are_closed_lose_nothing(closed: str, tmp_path: Path) -> None:
+    """As cron and services may start it."""
+    scenario = write_chain(tmp_path / "chain.json", "2s")
+    output = tmp_path / "out"
+    command = f'"$@" {closed}'
+    words = [sys.executable, "-m", "ros2_cosim.cli.main", "run", scenario, "--out", output]
+    ended = subprocess.run(
+        ["sh", "-c", command, "sh", *map(str, words), "--shape", "inproc"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert read_summary(output).sim_time_s == 2.0
+    assert is_complete(output / "bag")
+    assert (output / "report.html").stat().st_size > 0
+
+
+def test_a_run_and_its_results_in_a_small_address_space(tmp_path: Path) -> None:
+    scenario = write_chain(tmp_path / "chain.json", "2s")
+    cosim = f"'{sys.executable}' -m ros2_cosim.cli.main"
+    run = f"{cosim} run {scenario} --out {tmp_path}/out --shape inproc"
+    ended = subprocess.run(
+        ["sh", "-ec", f"ulimit -v 900000; {run}; {cosim} report out; {cosim} diff out out"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_what_is_not_closed_says_what_failed(tmp_path: Path) -> None:
+    """What is meant for one stream does not come on the other."""
+    words = [sys.executable, "-m", "ros2_cosim.cli.main", "report", str(tmp_path)]
+    for closed, expected in (("2>&-", ("", "")), (">&-", ("", "cosim: "))):
+        ended = subprocess.run(
+            ["sh", "-c", f'"$@" {closed}', "sh", *words],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert (ended.stdout, ended.stderr[:7]) == expected
+
+
+@pytest.mark.parametrize("arguments", ["--help", "models"])
+def test_a_reader_that_has_enough_is_no_error(arguments: str) -> None:
+    """As head has."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as gone:
+        ended = subprocess.run(
+            [sys.executable, "-m", "ros2_cosim.cli.main", arguments],
+            env=ENVIRONMENT,
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=HANG_S,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_two_signals_at_once_leave_no_complaint():

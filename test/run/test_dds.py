@@ -13,7 +13,7 @@ from support import dds_reader
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.dds import PROFILE_FILE, loopback_environment
+from ros2_cosim.run.dds import PROFILE_FILE, dds_environment, loopback_environment
 
 MESSAGES = 1500
 #: Sends what its argument says, in bursts that no socket buffer holds while the reader stands.
@@ -83,3 +83,14 @@ def test_the_profile_is_accepted_and_a_reader_that_stood_gets_everything(
 def test_a_domain_that_is_none_is_refused(found: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=f"ROS_DOMAIN_ID: found '{found}'"):
         loopback_environment({"ROS_DOMAIN_ID": found}, tmp_path)
+
+
+def test_a_middleware_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "librmw_fastrtps_cpp.so").touch()
+    environment = {"RMW_IMPLEMENTATION": "rmw_other_cpp", "LD_LIBRARY_PATH": str(tmp_path)}
+    with pytest.raises(ConfigurationError) as caught:
+        dds_environment(environment, tmp_path)
+    assert str(caught.value) == (
+        "RMW_IMPLEMENTATION: found 'rmw_other_cpp', which is not installed here; allowed is "
+        "rmw_fastrtps_cpp"
+    )

@@ -189,6 +189,6 @@ def test_a_participant_that_fails_is_the_error_of_the_slave(tmp_path: Path) -> N
     done: list[Summary] = []
     with served(tmp_path / "echo.yaml", [], tmp_path / "out", done) as (master, _):
         master.configure()
-        with pytest.raises(DcpError, match="participant 'echo' failed in its activation at 0 ns"):
+        with pytest.raises(DcpError, match="participant 'echo' failed in its activation 1 at 0s"):
             master.initialise()
     assert done == []

@@ -206,7 +206,7 @@ def test_a_participant_that_fails_is_an_error_of_the_step(tmp_path: Path, opened
     instance = opened(exported(ECHO_SCENARIO.replace(":Echo", ":Failing"), tmp_path))
     with pytest.raises(FMICallException):
         instance.begin()
-    assert "participant 'echo' failed in its activation at 0 ns" in instance.said[0]
+    assert "participant 'echo' failed in its activation 1 at 0s" in instance.said[0]
 
 
 def test_a_process_that_dies_is_said_and_leaves_nothing(

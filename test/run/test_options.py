@@ -16,8 +16,8 @@ from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.run.options import OPTIONS, read_options
 
-#: Shape ``inproc`` alone has the first, which launch files do not start.
-COMMAND_LINE_ALONE = ("--dashboard", "--json")
+#: Shape ``inproc`` alone has the first two, which launch files do not start.
+COMMAND_LINE_ALONE = ("--dashboard", "--pdb", "--traceback", "--json")
 
 
 def options_of_run() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -83,6 +84,26 @@ def test_a_bag_that_is_being_written_is_left_alone(killed: Path) -> None:
     assert mcap_path(killed / "bag").stat().st_size == size
 
 
+@pytest.mark.parametrize("command", ["report", "diff", "replay"])
+def test_a_bag_that_lost_its_end_is_damaged(complete: Path, tmp_path: Path, command: str) -> None:
+    """Its run had closed it: nobody was killed, and what is left must not pass for the run."""
+    output = tmp_path / "out"
+    shutil.copytree(complete, output)
+    path = mcap_path(output / "bag")
+    os.truncate(path, path.stat().st_size // 2)
+    kept = path.read_bytes()
+    arguments = {
+        "report": [str(output)],
+        "diff": [str(complete), str(output)],
+        "replay": [str(output), "--into", "observer", "--out", str(tmp_path / "again")],
+    }
+    shown = CliRunner().invoke(app, [command, *arguments[command]])
+    assert shown.exit_code == 1
+    assert shown.stderr.count("\n") == 1, shown.stderr
+    assert "bag_0.mcap is damaged: cut off after its run had closed it" in shown.stderr
+    assert path.read_bytes() == kept
+
+
 def test_a_bag_that_cannot_be_completed_is_named(killed: Path) -> None:
     mcap_path(killed / "bag").write_bytes(b"nothing of the kind")
     with pytest.raises(StorageError, match="bag: cannot be completed: .* is not an MCAP file"):
@@ -99,3 +120,14 @@ def test_a_run_repeats_in_one_process(tmp_path: Path) -> None:
     run_request(RunRequest(scenario, shape="inproc", out=output, repeat=2))
     assert [path.name for path in repetitions(output)] == ["again-1"]
     assert not (output / "again-10").exists()
+
+
+def test_the_duration_of_a_run_is_an_option(tmp_path: Path) -> None:
+    file = tmp_path / "chain.json"
+    file.write_text(json.dumps(chain("300ms")))
+    arguments = ["run", str(file), "--shape", "inproc", "--no-bag", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*arguments, "--duration", "100ms", "--repeat", "2"])
+    assert done.exit_code == 0, done.output
+    trace = read_summary(tmp_path / "out").trace_sha256
+    assert done.stdout.splitlines()[-1] == f"2 repetitions, one trace {trace}"
+    assert read_summary(tmp_path / "out").sim_time_s == 0.1

@@ -111,7 +111,7 @@ GROUP = "process 'group1' (plant, sensor, controller, observer)"
         ("SIGSEGV", f"{GROUP} was killed by SIGSEGV in the turn of 'controller'"),
         (
             "raise",
-            "controller: participant 'controller' failed in its activation at 300000000 ns: "
+            "controller: participant 'controller' failed in its activation 16 at 300ms: "
             "ValueError: fell over",
         ),
     ],
@@ -119,11 +119,12 @@ GROUP = "process 'group1' (plant, sensor, controller, observer)"
 def test_what_takes_the_group_along_is_named(how: str, line: str, tmp_path: Path) -> None:
     found = failed(tmp_path, grouped_chain(ends_at_ns=300_000_000, how=how))
     # A participant that can still speak says so itself, unless the clock is faster.
-    assert found.removeprefix("clock: ") == line
+    assert found.removeprefix("clock: ").startswith(line)
+    assert how != "raise" or found.endswith("/out/traceback.txt")
 
 
 def test_what_keeps_the_group_from_going_on_is_named(tmp_path: Path) -> None:
     data = grouped_chain(ends_at_ns=300_000_000, how="hang")
     found = failed(tmp_path, {**data, "watchdog_s": 3, "watchdog_warn_s": 100})
-    assert found.startswith("clock: no progress for 3 s at ")
-    assert found.endswith(" (process 'group1' stands in the turn of 'controller')")
+    assert found.startswith("participant 'controller' has not returned from its activation 16 at ")
+    assert " for 3 s of wall time (" in found and "grouped_models.py, line " in found

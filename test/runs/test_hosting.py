@@ -91,9 +91,10 @@ def test_a_hosted_participant_that_fails_ends_the_run_with_its_name(tmp_path: Pa
         run_directed(tmp_path, data)
     # The process says so itself, unless the clock, which has heard of it, is faster.
     text = str(caught.value).removeprefix("clock: ")
-    assert text == (
-        "extra: participant 'extra' failed in its activation at 300000000 ns: ValueError: fell over"
+    assert text.startswith(
+        "extra: participant 'extra' failed in its activation 31 at 300ms: ValueError: fell over ("
     )
+    assert "failing_models.py, line 26)" in text
     assert (tmp_path / "extra").exists()
 
 
@@ -110,7 +111,7 @@ def test_a_hosted_participant_that_cannot_be_made_ends_the_run(tmp_path: Path) -
 
 
 def test_a_model_that_ends_its_program_fails_alone(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="^extra: SystemExit: 0$"):
+    with pytest.raises(RunError, match="^extra: SystemExit: 0; traceback in .*/traceback.txt$"):
         run_directed(tmp_path, failing("extra", exit_at_ns=300_000_000))
 
 

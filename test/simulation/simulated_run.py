@@ -46,6 +46,7 @@ from ros2_cosim.ros.repetition import await_clock
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.processes import GRACE_S
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.run.watchdog import Watchdog
 from ros2_cosim.scenario.plan import Process as PlannedProcess
 from ros2_cosim.scenario.plan import RunOptions, make_plan
 
@@ -396,6 +397,7 @@ class SimulatedRun:
                         scenario,
                         self._graph(repetition),
                         starter,  # type: ignore[arg-type]
+                        Watchdog(scenario.watchdog_s, print),  # which is not started
                     )
                     if repetition and name != CLOCK:
                         await_clock(session, started.run_id(), scenario.startup_s)

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
 
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.model import Model, Traits
@@ -106,18 +109,48 @@ class SlowLaw:
         self._demand = state
 
 
-class ForgetfulLaw:
-    """A law with a state, and no means to keep it."""
+@dataclass
+class Filter:
+    """A part of a law."""
+
+    gain: float
+    value: float = 0.0
+
+
+class PlainLaw:
+    """A law with a state of plain attributes, and no method to keep it."""
 
     needs_v2v = ()
 
     def __init__(self):
-        self._demand = 0.0
+        self._filter = Filter(0.05)
+        self._window = np.zeros(4)
+        self._noise = RandomStream(7, "law", "noise")
+        self._modes = {"seen": [], "pair": (0.0, "none")}
+
+    def acceleration(self, measurement):
+        """Follow the gap slowly, with a mean of what was wanted and some noise."""
+        wanted = 0.3 * (measurement.gap - 30.0) + measurement.gap_rate
+        self._window = np.append(self._window[1:], wanted)
+        mean = sum(float(value) for value in self._window) / 4.0
+        self._filter.value += self._filter.gain * (mean - self._filter.value)
+        self._modes["seen"] = [*self._modes["seen"][-3:], wanted]
+        self._modes["pair"] = (wanted, "far" if wanted > 0.0 else "near")
+        self._last = self._modes["seen"][0]  # only from the first call on
+        return self._filter.value + 0.001 * self._last + 0.01 * self._noise.normal()
+
+
+class ForgetfulLaw:
+    """A law with a state that cannot be saved."""
+
+    needs_v2v = ()
+
+    def __init__(self):
+        self._demands = (0.001 * number for number in range(1_000_000))
 
     def acceleration(self, measurement):
         """Creep."""
-        self._demand += 0.001
-        return self._demand
+        return next(self._demands)
 
 
 _STATE = SavedAttributes()

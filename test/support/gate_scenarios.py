@@ -61,6 +61,23 @@ def relay(
     }
 
 
+def polling(kind: str, duration: str = "200ms", **settings: Any) -> Data:
+    """A relay that may publish any number of messages, and does so on its own account.
+
+    :param kind: loop, or timer
+    """
+    data = relay(
+        duration=duration,
+        script="polling_node.py",
+        arguments=[kind],
+        outputs={"sum": {"topic": "sum", "expect": "any", "take": "last"}},
+        ros_parameters={"kind": kind},
+        **settings,
+    )
+    data["participants"]["relay"]["outputs"]["sum"]["schedule"] = "sparse"
+    return data
+
+
 def fold(node: Data | None = None, **settings: Any) -> Data:
     """Two sources of different rates; an activation delivers several samples of both."""
     tied = {

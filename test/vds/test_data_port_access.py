@@ -40,7 +40,11 @@ def raw(server: VdsServer, request: bytes) -> bytes:
         ("Content-Length: 2\r\nContent-Type: text/plain", 415),
         ("Content-Length: 20\r\nContent-Type: application/json", 400),
         ("Host: evil.example", 403),
-        ("Host: [::1", 403),
+        ("Host: [::1", 400),
+        ("Host: a@127.0.0.1", 400),
+        ("Host: localhost\r\nHost: localhost", 400),
+        ("Content-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 2", 400),
+        ("Transfer-Encoding : chunked", 400),
     ],
 )
 def test_requests_that_are_not_taken(server: VdsServer, head: str, status: int) -> None:
@@ -121,12 +125,13 @@ def test_a_connection_that_drips_is_closed(monkeypatch: pytest.MonkeyPatch) -> N
     ("head", "status"),
     [
         (b"GET /api/health HTTP/1.1\r\nHost: localhost\r\nOrigin: http://[\r\n", 403),
-        (b"GET /api/health HTTP/1.1\r\nHost: [\r\n", 403),
+        (b"GET /api/health HTTP/1.1\r\nHost: [\r\n", 400),
         (b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n", 400),
         (b"GET //[/api HTTP/1.1\r\nHost: localhost\r\n", 404),
         (b"GET /api/state?vehicle=%ff%00&&&=;vehicle HTTP/1.1\r\nHost: localhost\r\n", 400),
         (b"POST /api/io HTTP/1.1\r\nHost: localhost\r\nContent-Length: \xb2\r\n", 411),
         (b"POST /api/io HTTP/1.1\r\nHost: localhost\r\nContent-Type: ;=;[\r\n", 415),
+        (b"GET /api/health HTTP/1.1\r\n", 400),
         (b"PATCH /api/io HTTP/1.1\r\nHost: localhost\r\n", 501),
         (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200, 431),
         (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n", 414),

@@ -138,7 +138,8 @@ def test_command_loss_brings_the_fail_safe_within_its_timeout() -> None:
     assert min(t for t, mode in commands.items() if mode == "fail") == 140  # 40 + 100
     applied = {o["a"].time // MS - 5: o["a"].command for o in seen.outputs}
     assert applied[135] == DRIVE or applied[135].throttle == 0.5
-    assert all(applied[t] == FAIL_SAFE for t in range(140, 300, 5))
+    # No throttle, brake 0.3, straight on, forward, no handbrake.
+    assert all(applied[t][:5] == (0.0, 0.0, 0.3, 1, False) for t in range(140, 300, 5))
     assert all(o["b"].command.throttle == 0.5 for o in seen.outputs[1:])
     assert run.fail_safes == {"a": 1, "b": 0}
     assert run.figures()["fail_safes"] == {"a": 1, "b": 0}
@@ -216,24 +217,33 @@ class PausingClock(HandClock):
 
 
 @pytest.mark.parametrize("reading", range(1, 9))
-def test_a_pause_at_any_moment_loses_no_later_step(reading: int) -> None:
+def test_a_pause_at_any_moment_loses_no_later_step(
+    reading: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between the decision to tick and the tick, a pause counted steps from before that tick."""
     clock = PausingClock()
     run = free_run(clock, Recorded(clock))
+    asked, stood = run.control.may_step, list[int]()
+
+    def may_step(taken: int) -> bool:
+        """Notes where the loop itself finds that it stands: no tick is under way then."""
+        if not (may := asked(taken)):
+            stood.append(taken)
+        return may
+
+    monkeypatch.setattr(run.control, "may_step", may_step)
     clock.call, clock.left = run.control.pause, reading
     worker = threading.Thread(target=run.run)
     worker.start()
-    until(lambda: run.control.status().state == "paused")
-    steps = -1
-    while steps != run.control.status().steps:  # a tick that had begun ends
-        steps = run.control.status().steps
-        time.sleep(0.005)
+    until(lambda: stood)
+    steps = stood[-1]
     for count in (1, 2):
         run.control.step(count)
         steps += count
         until(lambda: run.control.status().steps == steps)  # noqa: B023
-    time.sleep(0.005)
-    assert run.control.status().steps == steps
+    stood.clear()
+    until(lambda: stood)
+    assert (stood[-1], run.control.status().steps) == (steps, steps)
     run.control.stop()
     worker.join(60)
 

@@ -116,6 +116,10 @@ def _check_times(d: SlaveDescription) -> list[str]:
         faults.append("TimeRes has a fixed Resolution beside others")
     if any(r.denominator == 0 for r in d.resolutions):
         faults.append("TimeRes has a denominator of 0")
+    # A range from 0 has others in it.
+    last = [r.numerator if isinstance(r, Resolution) else r.numerator_to for r in d.resolutions]
+    if 0 in last:
+        faults.append("TimeRes has a numerator of 0")
     if d.capabilities.can_monitor_heartbeat != (d.heartbeat is not None):
         faults.append("canMonitorHeartbeat and the element Heartbeat must come together")
     if d.heartbeat is not None and d.heartbeat <= 0:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, TransportProtoc
 from ros2_cosim.dcp.wire.errors import PduError, SlaveFault
 from ros2_cosim.dcp.wire.states import ALLOWED, INITIALIZATION, RUN
 from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.dcp.wire.values import SIZED, Value
 from ros2_cosim.documents.files import cause_of
 
 _DAT_IO, _DAT_PARAM = int(PduType.DAT_input_output), int(PduType.DAT_parameter)
@@ -58,6 +59,8 @@ class DataExchange:
         self._arrived: list[InputPdu] = []
         self._arrived_params: list[InputPdu] = []
         self._watch: DataWatch | None = None
+        #: Kind of data PDU (True: sent), number -> position, name and maxSize of what has one.
+        self._limits: dict[Hashable, list[tuple[int, str, int]]] = {}
 
     # -- building ----------------------------------------------------------------------------
 
@@ -72,6 +75,31 @@ class DataExchange:
         self._arrived_params = []
         self.ticks = 0
         self._watch = self._fresh_watch() if self._properties.any else None
+        carried = [((_DAT_IO, n), configuration.received_in(n)) for n in configuration.inputs]
+        carried += [
+            ((_DAT_PARAM, n), configuration.variables_of(n)) for n in configuration.tunables
+        ]
+        carried += [((True, n), configuration.sent_in(n)) for n in configuration.outputs]
+        limited = [(key, self._limited(variables)) for key, variables in carried]
+        self._limits = {key: found for key, found in limited if found}
+
+    def _limited(self, variables: Sequence[Variable]) -> list[tuple[int, str, int]]:
+        found = []
+        for position, variable in enumerate(variables):
+            limit = self._context.description.attributes(variable).max_size
+            if limit is not None and variable.data_type in SIZED:
+                found.append((position, variable.name, limit))
+        return found
+
+    def _too_long(self, key: Hashable, values: Sequence[Value]) -> str | None:
+        """Says which string or binary is longer than its maxSize."""
+        for position, name, limit in self._limits.get(key, ()):
+            value = values[position]
+            for each in value if isinstance(value, tuple) else (value,):
+                size = len(each.encode("utf-8") if isinstance(each, str) else each)
+                if size > limit:
+                    return f"variable {name!r}: found {size} bytes; allowed are {limit} (maxSize)"
+        return None
 
     def _fresh_watch(self) -> DataWatch:
         configuration = self._configuration
@@ -126,7 +154,13 @@ class DataExchange:
         except PduError:
             pdu.watch.counters.refused += 1
             return False
-        if self._watch is not None and self._violates_on_arrival(self._watch, kind, pdu):
+        assert pdu.pending is not None
+        text = self._too_long((kind, number), pdu.pending) if self._limits else None
+        if text is None and self._watch is not None:
+            text = self._violation_on_arrival(self._watch, kind, pdu, pdu.pending)
+        if text is not None:
+            pdu.pending = None
+            machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
             return False
         arrived = self._arrived if kind == _DAT_IO else self._arrived_params
         if pdu not in arrived:
@@ -138,17 +172,14 @@ class DataExchange:
             machine.guard(self.take_inputs)
         return True
 
-    def _violates_on_arrival(self, watch: DataWatch, kind: int, pdu: InputPdu) -> bool:
-        assert pdu.pending is not None
+    def _violation_on_arrival(
+        self, watch: DataWatch, kind: int, pdu: InputPdu, values: Sequence[Value]
+    ) -> str | None:
         deviation = None
         in_run = self._machine.state in RUN
         if kind == _DAT_IO and in_run and not self._options.data_synchronisation:
             deviation = self._plan.deviation(self._context.host.monotonic())
-        text = watch.arrived((kind, pdu.data_id), pdu.pending, deviation)
-        if text is not None:
-            pdu.pending = None
-            self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
-        return text is not None
+        return watch.arrived((kind, pdu.data_id), values, deviation)
 
     def _check_loss(self, pdu: InputPdu, missed: int) -> None:
         limit = self._options.acceptable_loss
@@ -303,12 +334,15 @@ class DataExchange:
         values = self._model.outputs
         leaving: dict[Any, list[bytes]] = {}
         for pdu in pdus:
-            if self._watch is not None:
+            text = None
+            if self._limits or self._watch is not None:
                 sent = [values[index] for index in pdu.indices]
+                text = self._too_long((True, pdu.data_id), sent)
+            if text is None and self._watch is not None:
                 text = self._watch.sent(pdu.data_id, sent, self.ticks, self._resolution())
-                if text is not None:
-                    self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
-                    return False
+            if text is not None:
+                self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
+                return False
             try:
                 data = pdu.encode(values)
             except PduError as error:

@@ -37,6 +37,9 @@ from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
 from ros2_cosim.dcp.wire.values import Value
 
+#: Of FMI 2.0: the status of a step that was not completed, and what tells whether that is the end.
+_DISCARD = 2
+_TERMINATED = 3
 _PARAMETERS = (Causality.PARAMETER, Causality.STRUCTURAL)
 
 
@@ -106,8 +109,20 @@ class FmuSlave(SlaveModel):
             _, terminate, _, _ = self._fmu.doStep(now, size)
             self.stop_requested = bool(terminate)
         else:
-            self._fmu.doStep(now, size)
+            self.stop_requested = self._ends_in_step(now, size)
         self._read()
+
+    def _ends_in_step(self, now: float, size: float) -> bool:
+        """Make a step of FMI 2.0; whether the FMU ends the simulation in it, which it may."""
+        from fmpy.fmi1 import FMICallException
+
+        try:
+            self._fmu.doStep(now, size)
+        except FMICallException as error:
+            if error.status != _DISCARD or not self._fmu.getBooleanStatus(_TERMINATED):
+                raise
+            return True
+        return False
 
     def parameters_changed(self, names: Sequence[str]) -> None:
         """Tunable parameters take effect at once."""

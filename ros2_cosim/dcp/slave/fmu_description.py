@@ -172,11 +172,14 @@ def fmu_slave_description(
     variable_steps = bool(model.coSimulation.canHandleVariableCommunicationStepSize)
     steps = NonRealTime(1, False, 1, MAX_STEPS) if variable_steps else NonRealTime()
     offered = frozenset(modes or DEFAULT_MODES)
-    identity = f"{model.fmiVersion}/{model.instantiationToken}/{resolution}"
+    described = [v.variable for v in variables]
+    # Two FMUs may share a token: copies of one project often do.
+    told = [(v.value_reference, v.name, v.data_type.name, v.causality.name) for v in described]
+    identity = f"{model.fmiVersion}/{model.instantiationToken}/{resolution}/{told}"
     if offered != frozenset(DEFAULT_MODES):
         identity += "/" + ",".join(sorted(mode.name for mode in offered))
     return describe(
-        [v.variable for v in variables],
+        described,
         name=model.modelName,
         uuid=str(uuid.uuid5(_NAMESPACE, identity)),
         op_modes=tuple(offered),

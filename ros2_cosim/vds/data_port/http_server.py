@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 import socketserver
@@ -25,6 +26,7 @@ from urllib.parse import urlsplit
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.sockets.peers import ADMISSION
 from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
 MAX_BODY = 16_384
@@ -33,6 +35,8 @@ MAX_CONNECTIONS = 32
 IDLE_S = 30.0
 #: Longest pause in the rest of a refused request [s].
 REFUSAL_S = 1.0
+#: What a Host may be (RFC 9110, 7.2): no user.
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[!$&'()*+,;=._~%0-9A-Za-z-]*)(:[0-9]*)?")
 _HEADERS = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
@@ -110,6 +114,10 @@ class _Server(ThreadingHTTPServer):
         """Bind without the base class's look-up of the machine's name in the network."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether a connection is served: not, if it is of another user of this machine."""
+        return ADMISSION.admits(request)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection; if there are too many, that with the oldest answer has to go."""
@@ -194,6 +202,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _read(self) -> tuple[HttpAnswer | None, bytes]:
         """(refusal or None, body); after a refusal the connection is not used again."""
         self.close_connection = True
+        ambiguous = self._ambiguous()
+        if ambiguous:
+            return error_answer(400, ambiguous), b""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             return error_answer(411, "Content-Length: needed, as a number of bytes"), b""
@@ -215,6 +226,20 @@ class _Handler(BaseHTTPRequestHandler):
             return error_answer(400, "body: shorter than announced"), b""
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return None, body
+
+    def _ambiguous(self) -> str:
+        """What others on the way could read in another way, and RFC 9112 refuses; else empty."""
+        if self.headers.defects:
+            return "header: found a line without 'name: value'; allowed is no blank in the name"
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) > 1 or (not hosts and self.request_version == "HTTP/1.1"):
+            return f"Host: found {len(hosts)} of them; allowed is one"
+        if len(self.headers.get_all("Content-Length", [])) > 1:
+            return "Content-Length: found more than one; allowed is one"
+        for host in hosts:
+            if not _AUTHORITY.fullmatch(host):
+                return f"Host: found {host[:60]!r}; allowed are a name or an address, and a port"
+        return ""
 
     def _stranger(self) -> HttpAnswer | None:
         """The refusal of a request that lacks permission; None: it is permitted."""

@@ -24,17 +24,17 @@ def run(
 
 
 def run_by_turns(make_node: Callable[[], Node]) -> None:
-    """Spin once, again and again; with the events executor if the command line says so."""
+    """Spin; with the events executor, again and again, if the command line says so."""
     try:
         rclpy.init()
-        executor = SingleThreadedExecutor()
+        executor, limit_s = SingleThreadedExecutor(), None
         if "events" in sys.argv:
             from rclpy.experimental.events_executor import EventsExecutor
 
-            executor = EventsExecutor()
+            executor, limit_s = EventsExecutor(), 1.0
         executor.add_node(make_node())
         while rclpy.ok():
-            executor.spin_once(timeout_sec=1.0)
+            executor.spin_once(timeout_sec=limit_s)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:

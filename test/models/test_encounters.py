@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is in whose way: pairs by hand, and properties of the geometry."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from buildtools.highway import make_highway
+from ros2_cosim.models.encounters import (
+    Mover,
+    Watch,
+    encounter,
+    least_gap,
+    time_to_collision,
+    touch,
+)
+from ros2_cosim.models.lane_frame import LaneBox, box_at
+from ros2_cosim.models.road import RoadNetwork
+
+ROAD = RoadNetwork.from_xodr(make_highway())
+SECOND = 1_000_000_000
+
+
+def mover(
+    name: str,
+    s: float,
+    left: float = 0.0,
+    speed: float = 0.0,
+    *,
+    yaw: float = 0.0,
+    size: tuple[float, float] = (4.0, 2.0),
+    **motion: float,
+) -> Mover:
+    """One on lane -2, so far left of its centre and turned so far to the left."""
+    x, y, _, heading = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s) + left)
+    turned = heading + yaw
+    cos, sin = math.cos(turned), math.sin(turned)
+    vy, yaw_rate = motion.get("vy", 0.0), motion.get("yaw_rate", 0.0)
+    box = box_at(ROAD, x, y, cos, sin, *size, None, speed, vy)
+    return Mover(name, box, speed, vy, yaw_rate)
+
+
+EGO = mover("ego", 100.0, speed=20.0)
+
+
+def gap(other: Mover, ego: Mover = EGO) -> Any:
+    found = encounter(ROAD, ego, other)
+    return None if found is None else found.gap
+
+
+def test_the_gap_in_the_lane_is_from_bumper_to_bumper() -> None:
+    found = encounter(ROAD, EGO, mover("other", 130.0, speed=15.0))
+    assert found is not None
+    assert found.gap == pytest.approx(26.0)
+    assert found.closing == pytest.approx(5.0)
+    assert found.time_to_collision == pytest.approx(5.2)
+
+
+def test_one_behind_or_alongside_does_not_count() -> None:
+    assert gap(mover("behind", 90.0, speed=30.0)) is None
+    assert gap(mover("alongside", 101.0, 3.5, 20.0)) is None
+    assert gap(mover("alongside", 101.0, 3.5, 20.0, vy=-1.0)) is None
+
+
+@pytest.mark.parametrize(("left", "counts"), [(1.95, True), (-1.95, True), (2.05, False)])
+def test_a_standing_one_counts_where_the_widths_overlap(left: float, counts: bool) -> None:
+    assert (gap(mover("other", 130.0, left)) is not None) == counts
+
+
+@pytest.mark.parametrize(
+    ("left", "vy", "counts"),
+    [
+        (3.5, 0.0, False),  # keeps its lane
+        (3.5, -0.35, True),  # 1.5 m in 4.3 s
+        (3.5, -0.28, False),  # 1.4 m in 5 s
+        (-3.5, 0.35, True),
+        (3.5, 0.35, False),  # moves away
+    ],
+)
+def test_one_beside_counts_if_it_comes_into_the_strip_within_five_seconds(
+    left: float, vy: float, counts: bool
+) -> None:
+    found = gap(mover("other", 130.0, left, 20.0, vy=vy))
+    # Between the front of the one and the nearest point of the other: 26 m ahead, 1.5 m aside.
+    assert found == (pytest.approx(math.hypot(26.0, 1.5)) if counts else None)
+
+
+def test_a_turn_counts_too() -> None:
+    # It has begun to turn out of its lane, 3.5 m to the left, and goes on by 0.1 rad/s.
+    assert gap(mover("other", 130.0, 3.5, 10.0, yaw=0.04, yaw_rate=-0.1)) is not None
+    assert gap(mover("other", 130.0, 3.5, 10.0, yaw=0.04, yaw_rate=0.1)) is None
+
+
+def test_one_that_keeps_its_lane_does_not_count_whatever_its_yaw_rate() -> None:
+    """At 30 m/s a yaw rate of 0.003 rad/s is a metre within five seconds."""
+    assert gap(mover("other", 130.0, 3.5, 30.0, yaw=-0.009, yaw_rate=-0.003)) is None
+    assert gap(mover("other", 130.0, 3.5, 30.0, yaw=-0.011, yaw_rate=-0.003)) is not None
+
+
+def test_a_pedestrian_on_the_way_to_the_strip_counts() -> None:
+    size = (0.5, 0.5)
+    walker = mover("walker", 130.0, 6.0, 1.2, yaw=-math.pi / 2, size=size)
+    assert gap(walker) == pytest.approx(math.hypot(27.75, 4.75))
+    assert gap(mover("walker", 130.0, 8.0, 1.2, yaw=-math.pi / 2, size=size)) is None
+
+
+def test_the_nearest_point_inside_the_strip_counts_not_the_nearest_corner() -> None:
+    """A truck across the road at 45 degrees, 5 m to the left.
+
+    Its rear left corner is 4.95 m nearer than its centre and 0.46 m beside the strip; the edge from
+    there to the rear right corner meets the strip's border 0.46 m further on.
+    """
+    truck = mover("truck", 130.0, 5.0, yaw=math.pi / 4, size=(12.0, 2.0))
+    assert gap(truck) == pytest.approx(23.5147, abs=1e-4)
+
+
+def test_boxes_that_touch_have_a_gap_of_nothing_or_less() -> None:
+    assert gap(mover("other", 103.9)) == pytest.approx(-0.1)
+    # Seen from the one in front the other is behind.
+    assert gap(EGO, mover("other", 103.9)) is None
+
+
+def test_an_ego_that_leaves_its_lane_has_a_strip_along_its_path() -> None:
+    other = mover("other", 130.0, 3.5, 20.0)
+    assert gap(other) is None
+    leaving = mover("ego", 100.0, speed=20.0, yaw=0.1)
+    assert gap(other, leaving) == pytest.approx(26.0, abs=0.5)
+    # In a turn to the right its path leads elsewhere.
+    assert gap(other, leaving._replace(yaw_rate=-0.3)) is None
+
+
+def test_times_to_collision_have_limits() -> None:
+    assert time_to_collision(10.0, 5.0) == 2.0
+    assert time_to_collision(10.0, 0.1) == math.inf
+    assert time_to_collision(10.0, 0.4) == math.inf  # 25 s
+    assert time_to_collision(-1.0, 5.0) == 0.0
+
+
+def test_a_watch_keeps_the_smallest_values_with_pair_and_time() -> None:
+    watch = Watch(ROAD)
+    near, far = mover("near", 130.0, speed=20.0), mover("far", 200.0)
+    watch.look(1 * SECOND, [EGO], [EGO, far])
+    watch.look(2 * SECOND, [EGO], [EGO, near, far])
+    watch.look(3 * SECOND, [EGO], [EGO, mover("near", 140.0, speed=20.0), far])
+    assert [*watch.gap] == [pytest.approx(26.0), ("ego", "near"), 2 * SECOND]
+    assert [*watch.ttc] == [pytest.approx(4.8), ("ego", "far"), 1 * SECOND]
+
+
+places = st.tuples(st.floats(100.0, 140.0), st.floats(-8.0, 8.0), st.floats(-3.2, 3.2))
+sizes = st.tuples(st.floats(0.5, 12.0), st.floats(0.5, 3.0))
+
+
+def drawn(name: str, place: tuple[float, float, float], size: tuple[float, float]) -> Mover:
+    return mover(name, place[0], place[1], 3.0, yaw=place[2], size=size)
+
+
+def corners(box: LaneBox) -> list[tuple[float, float]]:
+    return [
+        (box.x + u * box.cos - v * box.sin, box.y + u * box.sin + v * box.cos)
+        for u, v in (
+            (0.5 * a * box.length, 0.5 * b * box.width)
+            for a, b in ((1, 1), (1, -1), (-1, -1), (-1, 1))
+        )
+    ]
+
+
+@given(places, sizes, places, sizes)
+def test_contact_is_mutual_and_that_of_sampled_points(
+    one: Any, one_size: Any, two: Any, two_size: Any
+) -> None:
+    a, b = drawn("a", one, one_size).box, drawn("b", two, two_size).box
+    assert touch(a, b) == touch(b, a)
+    steps = [k / 40 - 0.5 for k in range(41)]
+    points = [
+        (a.x + u * a.length * a.cos - v * a.width * a.sin,
+         a.y + u * a.length * a.sin + v * a.width * a.cos)
+        for u in steps for v in steps
+    ]  # fmt: skip
+    inside = any(
+        abs((x - b.x) * b.cos + (y - b.y) * b.sin) < 0.5 * b.length
+        and abs((y - b.y) * b.cos - (x - b.x) * b.sin) < 0.5 * b.width
+        for x, y in points
+    )
+    if inside:
+        assert touch(a, b)
+
+
+@given(places, sizes, places, sizes)
+def test_the_quick_bound_is_one(one: Any, one_size: Any, two: Any, two_size: Any) -> None:
+    ego, other = drawn("ego", one, one_size), drawn("other", two, two_size)
+    distance = min(math.dist(p, q) for p in corners(ego.box) for q in corners(other.box))
+    assert least_gap(ego.box, other.box) <= distance + 1e-9
+    found = encounter(ROAD, ego, other)
+    if found is not None and found.gap >= 0.0:
+        assert least_gap(ego.box, other.box) <= found.gap + 1e-6

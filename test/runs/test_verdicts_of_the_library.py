@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Smallest gap and time to collision of the library's scenarios, beside a computation of another
+kind: from the bag, by points in strips that are laid along the lane.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.highlevel import AnyReader
+
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.library import library_file
+from ros2_cosim.scenario.schema import load_scenario
+
+#: Changes of each scenario; long ones are cut where everything of interest has happened.
+VARIANTS = {
+    "braking": ([], ["parameters.law=rajamani_acc"], ["parameters.time_gap=1.0"]),
+    "curve": (["duration=12s"], ["duration=12s", "parameters.law=rajamani_acc"]),
+    "cut_in": (["parameters.gap=8"], ["parameters.gap=15"], ["parameters.gap=25"]),
+    "cut_out": ([], ["parameters.gap=40"]),
+    "drive_cycle": (["duration=25s"], ["duration=25s", "parameters.time_gap=1.0"]),
+    "merge": ([], ["parameters.station=235"], ["parameters.slow=20"]),
+    "mixed_traffic": (["duration=15s"], ["duration=15s", "parameters.slow=10"]),
+    "overtake": ([], ["parameters.ahead=5"], ["parameters.faster=26"]),
+    "packet_loss": (["duration=20s"], ["duration=20s", "parameters.loss=0.8"]),
+    "platoon20": (["duration=4s"], ["duration=4s", "parameters.time_gap=0.9"]),
+    "roadblock": ([], ["parameters.speed=18"]),
+    "sine_leader": (["duration=12s"], ["duration=12s", "parameters.period=3s"]),
+    "slope": (["duration=15s"], ["duration=15s", "parameters.speed=28"]),
+    "stop_and_go": (["duration=25s"], ["duration=25s", "parameters.speed=9"]),
+    "town": (["duration=25s"], ["duration=25s", "parameters.traffic=30"]),
+    "v2v_outage": (["duration=25s"], ["duration=25s", "parameters.deceleration=6"]),
+}
+CASES = [(name, changes) for name, variants in VARIANTS.items() for changes in variants]
+#: Distance of the points of a lane and of the cross-sections of a strip, and its length [m].
+COARSE, FINE, LENGTH = 1.0, 0.05, 160.0
+
+
+@dataclass
+class Body:
+    """A rectangle that moves: centre, heading [rad], size, velocity along the heading and to the
+    left of it, yaw rate.
+    """
+
+    x: float
+    y: float
+    yaw: float
+    length: float
+    width: float
+    vx: float = 0.0
+    vy: float = 0.0
+    turn: float = 0.0
+
+    def later(self, seconds: float) -> Body:
+        """Where it is after many small steps."""
+        x, y, yaw, steps = self.x, self.y, self.yaw, 50
+        dt = seconds / steps
+        for _ in range(steps):
+            middle = yaw + 0.5 * self.turn * dt
+            x += dt * (self.vx * math.cos(middle) - self.vy * math.sin(middle))
+            y += dt * (self.vx * math.sin(middle) + self.vy * math.cos(middle))
+            yaw += self.turn * dt
+        return Body(x, y, yaw, self.length, self.width, self.vx, self.vy, self.turn)
+
+    def holds(self, points: np.ndarray) -> np.ndarray:
+        """Which points are inside."""
+        d = points - (self.x, self.y)
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        along, across = d @ (c, s), d @ (-s, c)
+        inside = (np.abs(along) <= 0.5 * self.length) & (np.abs(across) <= 0.5 * self.width)
+        return np.asarray(inside)
+
+    def edge(self, count: int = 60) -> np.ndarray:
+        """Points on its outline."""
+        u = np.linspace(-1.0, 1.0, count)
+        one = np.ones_like(u)
+        sides = [(u, one), (u, -one), (one, u), (-one, u)]
+        local = np.concatenate(
+            [np.stack([0.5 * self.length * a, 0.5 * self.width * b], axis=1) for a, b in sides]
+        )
+        c, s = math.cos(self.yaw), math.sin(self.yaw)
+        return local @ np.array([[c, s], [-s, c]]) + (self.x, self.y)
+
+
+class Strip:
+    """Cross-sections of a vehicle's way along its lane, from its front on."""
+
+    def __init__(self, road: RoadNetwork, body: Body) -> None:
+        place = road.project(body.x, body.y)
+        assert place.lane_id != 0
+        centre = road.lane_pose(place.road_id, place.lane_id, place.s)
+        nx, ny = -math.sin(centre.heading), math.cos(centre.heading)
+        aside = (body.x - centre.x) * nx + (body.y - centre.y) * ny
+        x, y, heading = [], [], []
+        here = (place.road_id, place.lane_id, place.s)
+        for _ in range(int(LENGTH / COARSE)):
+            pose = road.lane_pose(*here)
+            x.append(pose.x - aside * math.sin(pose.heading))
+            y.append(pose.y + aside * math.cos(pose.heading))
+            heading.append(pose.heading)
+            onward = road.advance(*here, COARSE)
+            if onward == here:
+                break
+            here = onward
+        travelled = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+        front = 0.5 * body.length
+        ways = np.arange(front, max(travelled[-1], front + FINE), FINE)
+        self.way = ways - front
+        self.heading = np.interp(ways, travelled, np.unwrap(heading))
+        middles = np.stack([np.interp(ways, travelled, x), np.interp(ways, travelled, y)], axis=1)
+        normals = np.stack([-np.sin(self.heading), np.cos(self.heading)], axis=1)
+        across = np.linspace(-0.5, 0.5, 13) * body.width
+        self.points = middles[:, None, :] + across[None, :, None] * normals[:, None, :]
+
+    def first(self, other: Body) -> int | None:
+        """The first cross-section that a rectangle touches."""
+        near = np.hypot(*(self.points[:, 6] - (other.x, other.y)).T) < other.length + 3.0
+        hit = np.zeros(len(near), dtype=bool)
+        hit[near] = other.holds(self.points[near].reshape(-1, 2)).reshape(-1, 13).any(axis=1)
+        return int(np.argmax(hit)) if hit.any() else None
+
+
+def leaves_lane(road: RoadNetwork, body: Body) -> bool:
+    """Whether one moves across the road faster than 0.3 m/s."""
+    turned = body.yaw - road.project(body.x, body.y).heading
+    return abs(body.vx * math.sin(turned) + body.vy * math.cos(turned)) > 0.3
+
+
+def judged(road: RoadNetwork, strip: Strip, ego: Body, other: Body) -> tuple[float, float] | None:
+    """Gap [m] and closing speed [m/s] of a pair that counts."""
+    if float(np.cos(ego.yaw) * (other.x - ego.x) + np.sin(ego.yaw) * (other.y - ego.y)) < 0.0:
+        return None
+    at = strip.first(other)
+    if at is not None:
+        gap = float(strip.way[at])
+        if at == 0:
+            return None  # overlaps, or is alongside: contacts are counted elsewhere
+    else:
+        if not leaves_lane(road, other):
+            return None
+        if all(not strip.first(other.later(0.2 * k)) for k in range(1, 26)):
+            return None
+        to_front = strip.points[0][:, None, :] - other.edge()[None, :, :]
+        gap = float(np.hypot(*np.moveaxis(to_front, -1, 0)).min())
+        ahead = np.cos(strip.heading[0]), np.sin(strip.heading[0])
+        if float(((other.edge() - strip.points[0, 6]) @ ahead).min()) < 0.0:
+            return None
+        at = int(np.argmin(np.hypot(*(strip.points[:, 6] - (other.x, other.y)).T)))
+    turned = other.yaw - strip.heading[at]
+    away = other.vx * math.cos(turned) - other.vy * math.sin(turned)
+    own = ego.yaw - strip.heading[0]
+    return gap, ego.vx * math.cos(own) - ego.vy * math.sin(own) - away
+
+
+def bodies_of(run: Path, scene: Any) -> Iterator[tuple[float, dict[str, Body]]]:
+    """All bodies at each look of the referee, by times [s]."""
+    sizes = {name: (v["length"], v["width"]) for name, v in scene["vehicles"].items()}
+    newest: dict[str, Body] = {}
+    yaws: dict[str, tuple[float, float]] = {}
+    fixed: dict[str, Body] = {}
+    traffic: dict[str, Body] = {}
+    with AnyReader([run / "bag"]) as reader:
+        at = stamps = 0
+        for connection, stamp, data in reader.messages():
+            while stamp > at:
+                if newest:
+                    # The traffic tells no yaw rates: they are those since the last look.
+                    for key, body in traffic.items():
+                        since, yaw = yaws.get(key, (stamps, body.yaw))
+                        turned = (body.yaw - yaw + math.pi) % (2 * math.pi) - math.pi
+                        body.turn = turned / (stamps - since) * 1e9 if stamps > since else 0.0
+                    yaws = {key: (stamps, body.yaw) for key, body in traffic.items()}
+                    yield at / 1e9, newest | traffic | fixed
+                at += 100_000_000
+            name = connection.topic.strip("/").split("/")[0]
+            if connection.topic.endswith("/odometry"):
+                message: Any = reader.deserialize(data, connection.msgtype)
+                p, q = message.pose.pose.position, message.pose.pose.orientation
+                yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
+                v, w = message.twist.twist.linear, message.twist.twist.angular
+                newest[name] = Body(p.x, p.y, yaw, *sizes[name], v.x, v.y, w.z)
+            elif connection.topic == "/traffic":
+                message = reader.deserialize(data, connection.msgtype)
+                traffic = {f"traffic {user.id}": _body(user) for user in message.users}
+                stamps = stamp
+            elif connection.topic == "/static_objects":
+                message = reader.deserialize(data, connection.msgtype)
+                fixed = {f"obstacle {item.id}": _body(item) for item in message.objects}
+
+
+def _body(item: Any) -> Body:
+    velocity = (item.vx, item.vy) if hasattr(item, "vx") else (0.0, 0.0)
+    return Body(item.x, item.y, item.yaw, item.length, item.width, *velocity)
+
+
+def extremes(road: RoadNetwork, scene: Any, run: Path) -> tuple[float, float, Any]:
+    """Smallest gap [m], smallest time to collision [s], and the pair and time [s] of the gap."""
+    gap = ttc = math.inf
+    of: Any = None
+    for time, bodies in bodies_of(run, scene):
+        for name in scene["platoon"]:
+            ego, strip = bodies[name], None
+            for other_name, other in bodies.items():
+                apart = math.dist((ego.x, ego.y), (other.x, other.y)) - 1.5 * other.length - 3.0
+                fastest = abs(ego.vx) + math.hypot(other.vx, other.vy)
+                if name == other_name or apart > max(gap, min(ttc, 20.0) * fastest):
+                    continue
+                strip = strip or Strip(road, ego)
+                found = judged(road, strip, ego, other)
+                if found is None:
+                    continue
+                if found[0] < gap:
+                    gap, of = found[0], (name, other_name, time)
+                if found[1] > 0.1 and found[0] / found[1] <= 20.0:
+                    ttc = min(ttc, found[0] / found[1])
+    return gap, ttc, of
+
+
+@pytest.mark.parametrize(("name", "changes"), CASES)
+def test_verdicts_are_those_of_the_bag(name: str, changes: list[str], tmp_path: Path) -> None:
+    scenario = load_scenario(library_file(name), changes)
+    summary = run_inproc(scenario, tmp_path)
+    road = RoadNetwork.from_file(library_file(name).parent / scenario.scene["map"])
+    road = road.along(scenario.scene.get("route", ()))
+    gap, ttc, of = extremes(road, scenario.scene, tmp_path)
+    verdict = next(v for v in summary.verdicts if v.name == "min_gap_m")
+    figures = (summary.figures or {})["referee"]
+    print(
+        f"| {name} {' '.join(changes)} | {verdict.value} {verdict.of} | {gap} {of} "
+        f"| {figures['min_ttc_s']} | {ttc} |"
+    )
+    assert verdict.value == pytest.approx(gap, abs=0.12)
+    assert figures["min_ttc_s"] == pytest.approx(ttc, rel=0.03, abs=0.05) or (
+        figures["min_ttc_s"] is None and ttc == math.inf
+    )
