@@ -26,7 +26,7 @@ from bench.dcp_master_soak import Faults, Network, simulated
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters, scene_sizes
+from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.carla_bridge.serve import slave_options
 from ros2_cosim.dcp.wire.enums import PduType
 from ros2_cosim.kernel.errors import CosimError
@@ -112,7 +112,7 @@ def drive(share: float, policy: str, seed: int, duration: str) -> Result:
     scenario = load_scenario(PLATOON, changes)
     declared = declare(scenario, "world")
     scene = scene_parameters(declared.context, declared.parameters)
-    slave = SceneSlave(scene, InProcessWorld, scene_sizes(declared.context), declared.context)
+    slave = SceneSlave(scene, InProcessWorld, declared.context)
     loss = Loss(random.Random(seed), share)
     network = LossyNetwork(loss, slave_options(declared.parameters.dcp))
     network.add(slave, scene_description(declared.parameters, scene))

@@ -71,7 +71,7 @@ def run_slave(duration: str) -> None:
     from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
     from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
     from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-    from ros2_cosim.carla_bridge.scene_settings import scene_parameters, scene_sizes
+    from ros2_cosim.carla_bridge.scene_settings import scene_parameters
     from ros2_cosim.dcp.slave.interfaces import SlaveOptions
     from ros2_cosim.dcp.slave.server import serve
     from ros2_cosim.scenario.declaration import declare
@@ -79,7 +79,7 @@ def run_slave(duration: str) -> None:
     declared = declare(scenario_of(duration, "tcp"), "world")
     context = declared.context
     parameters = scene_parameters(context, declared.parameters)
-    slave = SceneSlave(parameters, InProcessWorld, scene_sizes(context), context)
+    slave = SceneSlave(parameters, InProcessWorld, context)
     options = SlaveOptions(input_wait_s=0.2, newest_only=True)
     serve(slave, SceneVariables(parameters).description(), SLAVE, PORT, options=options)
 

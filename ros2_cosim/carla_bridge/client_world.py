@@ -55,6 +55,7 @@ from ros2_cosim.interfaces.sensors import (
 from ros2_cosim.interfaces.simulator import (
     CLASS_STEERING,
     CONTACT_DELAY_TICKS,
+    SIZE,
     STEERING,
     Body,
     Contact,
@@ -62,6 +63,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Size,
     Stranger,
 )
 from ros2_cosim.kernel.errors import (
@@ -165,6 +167,10 @@ class ClientWorld:
 
     def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
         """Spawn an actor; a vehicle gets a collision sensor."""
+        return self.spawn_sized(blueprint, role, pose, Size())
+
+    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
+        """Spawn an actor, of a size if the server can: CARLA itself cannot."""
         carla = self._carla
         try:
             world = self._world_of_client()
@@ -178,6 +184,8 @@ class ClientWorld:
                 found[0].set_attribute("role_name", role)
             if found[0].has_attribute(STEERING):
                 found[0].set_attribute(STEERING, CLASS_STEERING)
+            if size != Size() and found[0].has_attribute(SIZE):
+                found[0].set_attribute(SIZE, size.text())
             actor = world.spawn_actor(found[0], self._transform(pose))
             self._actors.append(actor.id)
             if blueprint.startswith("vehicle."):

@@ -33,7 +33,6 @@ class SceneSlave(SlaveModel):
 
     :param parameters: the scene, as far as the DCP parameters do not change it
     :param simulator: makes the connection to the simulator
-    :param sizes: vehicle name -> (length, width) as the scenario states them
     :param context: of the world participant
     :param stopped: called when the slave stops with the number of steps, the wall time of all
         steps and that of the simulator in them [ns]
@@ -44,7 +43,6 @@ class SceneSlave(SlaveModel):
         self,
         parameters: SceneParameters,
         simulator: Callable[[], Simulator],
-        sizes: Mapping[str, tuple[float, float]],
         context: ModelContext,
         stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
         simulates: Callable[[bool], None] = lambda is_over: None,
@@ -52,7 +50,6 @@ class SceneSlave(SlaveModel):
         self._variables = SceneVariables(parameters)
         self._parameters = parameters
         self._simulator = simulator
-        self._sizes = sizes
         self._context = context
         self._stopped = stopped
         self._simulates = simulates
@@ -70,7 +67,7 @@ class SceneSlave(SlaveModel):
             chosen = self._chosen(parameters)
             self._variables = SceneVariables(chosen)
             self._timed = TimedSimulator(self._simulator(), self._simulates)
-            self._run = SceneRun(Scene(self._timed, chosen), self._sizes)
+            self._run = SceneRun(Scene(self._timed, chosen))
             self.steps = self.step_ns = 0
 
     def initialise(self) -> None:

@@ -8,14 +8,15 @@ gives the same bits as one through ``ClientWorld`` and the headless server.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from ros2_cosim.carla_bridge.parameters import BARRIER, SceneParameters, check_size
+from ros2_cosim.carla_bridge.parameters import BARRIER, SceneParameters
 from ros2_cosim.carla_bridge.weather import WEATHER
-from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.actors import Actor, box_at
 from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
@@ -32,6 +33,7 @@ from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.interfaces.sensors import Fix, Inertia, Measurement, Payload
 from ros2_cosim.interfaces.simulator import (
     CLASS_STEERING,
+    SIZE,
     STEERING,
     Body,
     Contact,
@@ -39,6 +41,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Size,
     Stranger,
     due_contacts,
 )
@@ -48,23 +51,28 @@ from ros2_cosim.kernel.exactmath import float32
 _VECTOR = struct.Struct("<3f")
 
 
-def check_blueprints(scene: SceneParameters, sizes: Mapping[str, tuple[float, float]]) -> None:
-    """See whether the headless world has vehicles and objects of a scene, as large as it says.
+def standing_box(blueprint: str, size: Size, pose: Pose) -> OrientedBox | None:
+    """The box of what stands on the ground at a pose, None if the headless world has no such kind.
 
-    :param sizes: (length, width) [m] of the vehicles for which the scenario states them
+    :param size: of the scenario [m]
+    """
+    known = LIBRARY.get(blueprint)
+    return None if known is None else box_at(_transform(pose), known.sized(size).hull)
+
+
+def check_blueprints(scene: SceneParameters) -> None:
+    """See whether the headless world has vehicles and objects of a scene.
+
     :raises ConfigurationError: it does not
     """
     for spec in scene.vehicles:
-        blueprint = LIBRARY.get(spec.blueprint)
-        if blueprint is None:
+        if spec.blueprint not in LIBRARY:
             known = sorted(name for name in LIBRARY if name.startswith("vehicle."))
             near = get_close_matches(spec.blueprint, known, n=3) or known[:3]
             raise ConfigurationError(
                 f"scene.vehicles.{spec.name}.blueprint: found '{spec.blueprint}'; the headless "
                 f"simulator has {len(known)} vehicles, among them {', '.join(near)}"
             )
-        extent = blueprint.extent
-        check_size(spec.name, sizes.get(spec.name), (2.0 * extent.x, 2.0 * extent.y))
     for entry in scene.objects:
         if entry.blueprint not in LIBRARY:
             raise ConfigurationError(
@@ -115,8 +123,14 @@ class InProcessWorld:
 
     def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
         """Spawn an actor."""
+        return self.spawn_sized(blueprint, role, pose, Size())
+
+    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
+        """Spawn an actor of a size."""
         try:
             attributes = {"role_name": role}
+            if size != Size():
+                attributes[SIZE] = size.text()
             known = LIBRARY.get(blueprint)
             if known is not None and known.kind == "vehicle":
                 attributes[STEERING] = CLASS_STEERING

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 from ros2_cosim.interfaces.scene import DEFAULT_CAR, DEFAULT_DYNAMICS
 from ros2_cosim.interfaces.sensors import SensorBlueprint, SensorForm, form_of
-from ros2_cosim.interfaces.simulator import SETTLE_TICKS, WEATHER_PRESETS, MapChoice
+from ros2_cosim.interfaces.simulator import (
+    SETTLE_TICKS,
+    SIZE_TOLERANCE,
+    WEATHER_PRESETS,
+    Body,
+    MapChoice,
+    Size,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.manoeuvres import PlannedAction
@@ -44,7 +51,8 @@ class DriverSpec:
 class VehicleSpec:
     """One vehicle: where it starts on the road and how it is driven.
 
-    ``s`` [m] is the station of its centre on road ``road``, ``speed`` [m/s] the initial speed,
+    ``s`` [m] is the station of its centre on road ``road``, ``offset`` [m] how far that is to the
+    left of the lane's centre, on a line that lane keeping keeps; ``speed`` [m/s] the initial speed,
     ``dynamics`` one of ``models.vehicle.VEHICLES`` (what driver and lane keeping assume).
     Without ``driver`` its pedals come from outside, and with ``steering`` ``command`` its
     steering, too, instead of from lane keeping.
@@ -60,11 +68,13 @@ class VehicleSpec:
     dynamics: str = DEFAULT_DYNAMICS
     steering: str = "lane_keeping"
     placed: bool = False
+    offset: float = 0.0
+    size: Size = Size()
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
         where = f"vehicle '{self.name}'"
-        _require_finite(where, s=self.s, speed=self.speed)
+        _require_finite(where, s=self.s, speed=self.speed, offset=self.offset)
         if not 0.0 <= self.speed <= 100.0:
             raise ConfigurationError(f"{where}: speed={self.speed} must lie in 0..100 m/s")
         if self.dynamics not in VEHICLES:
@@ -97,6 +107,7 @@ class ObjectSpec:
     road: int = 1
     turn: float = 0.0
     placed: bool = False
+    size: Size = Size()
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
@@ -259,23 +270,15 @@ def _require_finite(where: str, **values: float) -> None:
             raise ConfigurationError(f"{where}: {name}={value} must be a finite number")
 
 
-#: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
-SIZE_TOLERANCE = 0.05
+def check_size(where: str, stated: Size, body: Body) -> None:
+    """See whether a vehicle or object is as large in the simulator as the scenario says.
 
-
-def check_size(
-    vehicle: str, stated: tuple[float, float] | None, found: tuple[float, float]
-) -> None:
-    """See whether a vehicle is as large in the simulator as the scenario says.
-
-    :param stated: (length, width) [m] in the scenario; None: it says nothing
-    :param found: the same in the simulator
     :raises ConfigurationError: it is not
     """
-    if stated is None:
-        return
-    if max(abs(found[0] - stated[0]), abs(found[1] - stated[1])) > SIZE_TOLERANCE:
-        raise ConfigurationError(
-            f"scene.vehicles.{vehicle}: length and width are given as {stated[0]:g} m x "
-            f"{stated[1]:g} m; in the simulator they are {found[0]:.3f} m x {found[1]:.3f} m"
-        )
+    found = [2.0 * half for half in body.extent]
+    for key, wanted, there in zip(stated._fields, stated, found, strict=True):
+        if wanted > 0.0 and abs(wanted - there) > SIZE_TOLERANCE:
+            raise ConfigurationError(
+                f"{where}.{key}: found {wanted:g} m; the simulator gives this blueprint no other "
+                f"size than its own, {found[0]:.3f} m x {found[1]:.3f} m x {found[2]:.3f} m"
+            )

@@ -13,12 +13,10 @@ from typing import Any, Final
 
 from ros2_cosim.carla_bridge.commands import check_command, has_no_pedals
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand, Odometry
 from ros2_cosim.interfaces.simulator import Simulator
-from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
 
@@ -45,10 +43,9 @@ class SceneRun:
     What the plant in process and the DCP slave have in common.
     """
 
-    def __init__(self, scene: Scene, sizes: Mapping[str, tuple[float, float]]) -> None:
+    def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._steered = scene.steered
-        self._sizes = sizes
         self._events: deque[CollisionEvent] = deque()
         #: How many places each vehicle or object had been given when it was put somewhere.
         self._put: dict[str, int] = {}
@@ -64,15 +61,9 @@ class SceneRun:
     def initialise(self) -> None:
         """Reach the initial state.
 
-        :raises ConfigurationError: a vehicle is not as large as the scenario says
+        :raises ConfigurationError: something cannot be had as the scenario says
         """
         self._scene.initialise()
-        for name, (length, width, _) in self._scene.dimensions().items():
-            try:
-                check_size(name, self._sizes.get(name), (length, width))
-            except ConfigurationError:
-                self._scene.dismantle()
-                raise
 
     def step(
         self,

@@ -13,6 +13,7 @@ from functools import partial
 from math import isfinite
 from typing import Final, NamedTuple
 
+from ros2_cosim.carla_bridge.inprocess_world import standing_box
 from ros2_cosim.carla_bridge.lights import REACH, LightsAhead
 from ros2_cosim.carla_bridge.observation import (
     VehicleReading,
@@ -23,11 +24,18 @@ from ros2_cosim.carla_bridge.observation import (
     road_user,
     static_object,
 )
-from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
+from ros2_cosim.carla_bridge.parameters import (
+    ObjectSpec,
+    SceneParameters,
+    VehicleSpec,
+    check_size,
+)
 from ros2_cosim.carla_bridge.scene_vehicle import PlacedObject, SceneVehicle, StaticObstacle
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Driven, Traffic, lane_ahead
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
+from ros2_cosim.carla_headless.contact import OrientedBox
+from ros2_cosim.carla_headless.contact import contact as meeting
 from ros2_cosim.interfaces.records import (
     CollisionEvent,
     Odometry,
@@ -38,8 +46,9 @@ from ros2_cosim.interfaces.records import (
     StaticObjects,
     TrafficLightAhead,
 )
+from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID
 from ros2_cosim.interfaces.sensors import Measurement
-from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
+from ros2_cosim.interfaces.simulator import SIZE_TOLERANCE, Body, Contact, Pose, Simulator, Size
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot, wrap_angle
 from ros2_cosim.models import frames
@@ -55,7 +64,6 @@ from ros2_cosim.models.road import (
 )
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
-FIRST_OBJECT_ID: Final = 101
 FIRST_TRAFFIC_ID: Final = 1001
 FIRST_STRANGER_ID: Final = 1_000_000
 """Vehicles that the scene has not spawned are numbered from here, by their ids in the simulator."""
@@ -306,30 +314,41 @@ class Scene:
         vehicle.start_speed = min(spec.speed, LightStop.speed_before(distance))
 
     def _spawn(self, network: RoadNetwork, number: int, spec: VehicleSpec) -> SceneVehicle:
-        start = _place(network, spec.road, spec.lane, spec.s)
+        start = _place(network, spec)
         vehicle = SceneVehicle(number, spec, network, start, self._control_steps * self._step_s)
         raised = start._replace(z=start.z + _SPAWN_HEIGHT)
-        vehicle.actor, vehicle.body = self._simulator.spawn(spec.blueprint, spec.name, raised)
+        vehicle.actor, vehicle.body = self._spawn_actor("vehicles", spec, raised)
         self._numbers[vehicle.actor] = number
         return vehicle
+
+    def _spawn_actor(
+        self, section: str, spec: VehicleSpec | ObjectSpec, pose: Pose
+    ) -> tuple[int, Body]:
+        """Spawn what has a size of its own, or that of its blueprint."""
+        if spec.size == Size():
+            return self._simulator.spawn(spec.blueprint, spec.name, pose)
+        actor, body = self._simulator.spawn_sized(spec.blueprint, spec.name, pose, spec.size)
+        check_size(f"scene.{section}.{spec.name}", spec.size, body)
+        return actor, body
 
     def _move(self, moved: PlacedObject) -> None:
         """Let an object be where it is to be at the end of the step, on the ground there."""
         there = moved.at(self._steps + 1, self._step_s)
-        height = _height(moved.blueprint)
-        self._simulator.place(moved.actor, placed_pose(there, moved.body, height), (0.0, 0.0, 0.0))
+        pose = placed_pose(there, moved.body, moved.height)
+        self._simulator.place(moved.actor, pose, (0.0, 0.0, 0.0))
 
     def _spawn_objects(self, network: RoadNetwork) -> None:
         objects = []
         for number, spec in enumerate(self._parameters.objects, start=FIRST_OBJECT_ID):
             pose = _place_object(network, spec)
-            actor, body = self._simulator.spawn(spec.blueprint, spec.name, pose)
+            actor, body = self._spawn_actor("objects", spec, pose)
             self._numbers[actor] = number
             if spec.placed:
                 q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
-                x, y, z = frames.vector_to_ros(pose.x, pose.y, pose.z - _height(spec.blueprint))
+                height = _height(spec)
+                x, y, z = frames.vector_to_ros(pose.x, pose.y, pose.z - height)
                 start = Odometry(x, y, z, *q, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-                self._moved[spec.name] = PlacedObject(number, actor, body, spec.blueprint, start)
+                self._moved[spec.name] = PlacedObject(number, actor, body, height, start)
                 continue
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
@@ -570,19 +589,41 @@ def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
 
     :raises ConfigurationError: one does not
     """
+    boxes: list[tuple[str, OrientedBox]] = []
+    present = {spec.name for spec in parameters.present}
     for spec in parameters.vehicles:
         try:
-            start = _place(network, spec.road, spec.lane, spec.s)
+            start = _place(network, spec)
             SceneVehicle(1, spec, network, start, parameters.step_ns / _NS)
         except ConfigurationError as error:
             raise ConfigurationError(f"scene.vehicles.{spec.name}: {error}") from None
         _check_lane_changes(spec, network)
+        box = standing_box(spec.blueprint, spec.size, start)
+        if box is not None and spec.name in present:
+            _require_free(f"scene.vehicles.{spec.name}", box, boxes)
     for entry in parameters.objects:
+        where = f"scene.objects.{entry.name}"
         try:
-            _place_object(network, entry)
+            start = _place_object(network, entry)
         except ConfigurationError as error:
-            raise ConfigurationError(f"scene.objects.{entry.name}: {error}") from None
+            raise ConfigurationError(f"{where}: {error}") from None
+        on_ground = start._replace(z=start.z - _height(entry))
+        box = standing_box(entry.blueprint, entry.size, on_ground)
+        if box is not None:
+            _require_free(where, box, boxes)
     place_traffic(network, parameters)
+
+
+def _require_free(where: str, box: OrientedBox, others: list[tuple[str, OrientedBox]]) -> None:
+    """See that a box overlaps none of the others, and take it in."""
+    for other, there in others:
+        found = meeting(there, box)
+        if found is not None:
+            raise ConfigurationError(
+                f"{where}: found a start inside {other}, by {found.depth:.2f} m; allowed is one "
+                "that is free"
+            )
+    others.append((where, box))
 
 
 def _check_lane_changes(spec: VehicleSpec, network: RoadNetwork) -> None:
@@ -605,24 +646,39 @@ def _driving_lanes(network: RoadNetwork) -> set[int]:
     }
 
 
-def _place(network: RoadNetwork, road: int, lane: int, s: float) -> Pose:
-    point = network.lane_pose(road, lane, s)
-    return carla_pose(point, driving_direction(lane) * network.slope(road, s))
+def _place(network: RoadNetwork, spec: VehicleSpec) -> Pose:
+    direction = driving_direction(spec.lane)
+    slope = direction * network.slope(spec.road, spec.s)
+    point = network.lane_pose(spec.road, spec.lane, spec.s)
+    if spec.offset != 0.0:
+        x, y, z = _beside(network, spec)
+        point = LanePoint(x, y, z, point.heading)
+    return carla_pose(point, slope)
+
+
+def _beside(network: RoadNetwork, spec: VehicleSpec | ObjectSpec) -> tuple[float, float, float]:
+    """(x, y, z) of a place beside the centre of its lane."""
+    centre = network.lane_centre(spec.road, spec.lane, spec.s)
+    aside = driving_direction(spec.lane) * spec.offset
+    return network.pose(spec.road, spec.s, centre + aside)[:3]
 
 
 def _place_object(network: RoadNetwork, spec: ObjectSpec) -> Pose:
     direction = driving_direction(spec.lane)
-    centre = network.lane_centre(spec.road, spec.lane, spec.s)
-    x, y, z, _ = network.pose(spec.road, spec.s, centre + direction * spec.offset)
+    x, y, z = _beside(network, spec)
     heading = network.lane_pose(spec.road, spec.lane, spec.s).heading
     slope = direction * network.slope(spec.road, spec.s) if spec.turn == 0.0 else 0.0
     heading = heading if spec.turn == 0.0 else wrap_angle(heading + spec.turn)
-    return carla_pose(LanePoint(x, y, z, heading), slope, _height(spec.blueprint))
+    return carla_pose(LanePoint(x, y, z, heading), slope, _height(spec))
 
 
-def _height(blueprint: str) -> float:
+def _height(spec: ObjectSpec) -> float:
     """Of an object's origin above the ground [m]: that of a walker is its middle."""
-    return _WALKER_MIDDLE if blueprint.startswith("walker.") else 0.0
+    if not spec.blueprint.startswith("walker."):
+        return 0.0
+    given = spec.size.height
+    other = given > 0.0 and abs(given - 2.0 * _WALKER_MIDDLE) > SIZE_TOLERANCE
+    return 0.5 * given if other else _WALKER_MIDDLE
 
 
 def _along(pose: Pose, speed: float) -> tuple[float, float, float]:

@@ -31,8 +31,14 @@ from ros2_cosim.documents.settings import (
     read_section,
 )
 from ros2_cosim.documents.xml_reader import MAX_BYTES
-from ros2_cosim.interfaces.scene import Flag, SceneSettings, scene_settings
-from ros2_cosim.interfaces.simulator import MapChoice
+from ros2_cosim.interfaces.scene import (
+    Flag,
+    ObjectSettings,
+    SceneSettings,
+    SceneVehicleSettings,
+    scene_settings,
+)
+from ros2_cosim.interfaces.simulator import MapChoice, Size
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import format_ns
@@ -173,7 +179,10 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
                 f"they stand in the scenario; this one is number {position}"
             )
         given = vehicle.model_dump(
-            include={"lane", "s", "speed", "road", "blueprint", "dynamics", "steering", "placed"},
+            include={
+                *("lane", "s", "offset", "speed", "road"),
+                *("blueprint", "dynamics", "steering", "placed"),
+            },
             exclude_none=True,
         )
         for key in ("lane", "s", "speed"):
@@ -193,18 +202,26 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
                 given_driver.deceleration,
                 plan_manoeuvre(given_driver.manoeuvre, base_directory, place),
             )
-        specs.append(VehicleSpec(name, **given, driver=driver))
+        specs.append(VehicleSpec(name, **given, driver=driver, size=_size(vehicle)))
     return tuple(specs)
 
 
 def _objects(scene: SceneSettings) -> tuple[ObjectSpec, ...]:
     objects = [
-        ObjectSpec(name, **settings.model_dump(exclude_none=True))
+        ObjectSpec(
+            name,
+            **settings.model_dump(exclude={"length", "width", "height"}, exclude_none=True),
+            size=_size(settings),
+        )
         for name, settings in scene.objects.items()
     ]
     if scene.roadblock is not None:
         objects += roadblock(**scene.roadblock.model_dump())
     return tuple(objects)
+
+
+def _size(settings: SceneVehicleSettings | ObjectSettings) -> Size:
+    return Size(settings.length or 0.0, settings.width or 0.0, settings.height or 0.0)
 
 
 def _sensors(scene: SceneSettings, seed: int) -> tuple[SensorSpec, ...]:
@@ -257,12 +274,3 @@ def map_choice(name: str, base_directory: Path) -> MapChoice:
 def commanded_vehicles(parameters: SceneParameters) -> list[str]:
     """Vehicles whose pedals come from outside."""
     return [spec.name for spec in parameters.present if spec.driver is None]
-
-
-def scene_sizes(context: ModelContext) -> dict[str, tuple[float, float]]:
-    """(length, width) [m] of the vehicles for which the scenario states them."""
-    return {
-        name: (vehicle.length, vehicle.width)
-        for name, vehicle in scene_settings(context).vehicles.items()
-        if vehicle.length is not None and vehicle.width is not None
-    }

@@ -28,16 +28,15 @@ class StaticObstacle(NamedTuple):
 class PlacedObject:
     """An object that commands move: it goes on from its last place with the velocity given there.
 
+    :param height: of the actor's origin above the ground [m]
     :param start: where it is at first
     """
 
-    def __init__(
-        self, number: int, actor: int, body: Body, blueprint: str, start: Odometry
-    ) -> None:
+    def __init__(self, number: int, actor: int, body: Body, height: float, start: Odometry) -> None:
         self.number = number
         self.actor = actor
         self.body = body
-        self.blueprint = blueprint
+        self.height = height
         self._place = start
         self._since = 0
 
@@ -71,7 +70,9 @@ class SceneVehicle:
         self.actor = 0
         self.body = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         dynamics = VEHICLES[spec.dynamics]
-        self.keeper = LaneKeeper(network, dynamics, spec.lane)
+        self.keeper = LaneKeeper(
+            network, dynamics, spec.lane, driving_direction(spec.lane) * spec.offset
+        )
         self.steer = 0.0
         self.demand = LongitudinalCommand(0.0, 0.0, 0.0)
         self.decides_at = 0

@@ -11,7 +11,6 @@ from ros2_cosim.carla_bridge.scene_settings import (
     DcpSettings,
     WorldParameters,
     scene_parameters,
-    scene_sizes,
 )
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import SlaveServer, serve
@@ -52,7 +51,7 @@ def serve_world(
     """
     dcp = parameters.dcp or DcpSettings()
     scene = scene_parameters(context, parameters)
-    slave = SceneSlave(scene, simulator, scene_sizes(context), context, stopped, simulates)
+    slave = SceneSlave(scene, simulator, context, stopped, simulates)
     place = (host or dcp.host, dcp.port if port is None else port)
     try:
         serve(

@@ -16,6 +16,7 @@ from ros2_cosim.interfaces.simulator import (
     Pose,
     SensorMount,
     Simulator,
+    Size,
     Stranger,
 )
 
@@ -48,6 +49,10 @@ class TimedSimulator:
     def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
         """Pass on."""
         return self._timed(self._simulator.spawn, blueprint, role, pose)
+
+    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
+        """Pass on."""
+        return self._timed(self._simulator.spawn_sized, blueprint, role, pose, size)
 
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
         """Pass on."""

@@ -22,7 +22,6 @@ from ros2_cosim.carla_bridge.scene_settings import (
     WorldParameters,
     commanded_vehicles,
     scene_parameters,
-    scene_sizes,
 )
 from ros2_cosim.carla_bridge.sensor_messages import (
     CAMERA_INFO,
@@ -239,7 +238,7 @@ class CarlaWorld(Model):
                     "not tell of the map's traffic lights, allowed are headless and carla"
                 )
         elif context.shape == "inproc" or context.simulator.get("kind") == "headless":
-            check_blueprints(scene, scene_sizes(context))
+            check_blueprints(scene)
         if context.shape != "inproc":
             check_slave(context, parameters, scene)
 
@@ -352,7 +351,7 @@ def _is_carla(context: ModelContext) -> bool:
 
 
 def _plant_here(context: ModelContext, scene: SceneParameters) -> ScenePlant:
-    run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
+    run = SceneRun(Scene(_simulator_here(context), scene))
     return ScenePlant(run, commanded_vehicles(scene), scene.placed)
 
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ros2_cosim.carla_headless.prop_catalogue import PROPS
@@ -17,7 +17,7 @@ from ros2_cosim.carla_headless.wire_types import (
     BoundingBox,
     Vector,
 )
-from ros2_cosim.interfaces.simulator import CLASS_STEERING, STEERING
+from ros2_cosim.interfaces.simulator import CLASS_STEERING, SIZE, SIZE_TOLERANCE, STEERING
 from ros2_cosim.models.vehicle.parameters import VehicleParameters
 
 # Attribute types of the protocol.
@@ -37,6 +37,10 @@ _FORMS = {
     # Programs write "228, 239, 241", too.
     COLOR: re.compile(r" *[0-9]{1,3} *, *[0-9]{1,3} *, *[0-9]{1,3} *"),
 }
+
+
+#: Longest of what can be spawned in a size of its own [m].
+MAX_SIZE = 100.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,37 @@ class Blueprint:
     def sways(self, chosen: Mapping[str, str]) -> bool:
         """Whether a vehicle with the given attribute values wanders about its way."""
         return chosen.get(STEERING) != CLASS_STEERING
+
+    def sized(self, size: Sequence[float]) -> Blueprint:
+        """This kind of actor with another length, width and height [m]; see ``SIZE``."""
+        half = [
+            0.5 * given if given > 0.0 and abs(given - 2.0 * own) > SIZE_TOLERANCE else own
+            for given, own in zip(size, self.extent, strict=True)
+        ]
+        extent = Vector(*half)
+        if extent == self.extent:
+            return self
+        hull = self.hull_width if extent.y == self.extent.y else 0.0
+        return replace(self, extent=extent, hull_width=hull)
+
+    def chosen_size(self, chosen: Mapping[str, str]) -> Blueprint:
+        """This kind of actor in the size of the given attribute values.
+
+        :raises ValueError: that is none
+        """
+        text = chosen.get(SIZE, "")
+        if not text or not any(a.id == SIZE for a in self.attributes):
+            return self
+        try:
+            length, width, height = map(float, text.split())
+        except ValueError:
+            length = width = height = -1.0
+        if not all(0.0 <= value <= MAX_SIZE for value in (length, width, height)):
+            raise ValueError(
+                f"attribute '{SIZE}' of blueprint '{self.id}': found '{text[:40]}'; allowed are "
+                f"length, width and height, each 0 to {MAX_SIZE:g} m"
+            )
+        return self.sized((length, width, height))
 
     @property
     def hull(self) -> Vector:
@@ -148,6 +183,10 @@ def _role(value: str = "") -> Attribute:
     return Attribute("role_name", STRING, value, _ROLE_NAMES, modifiable=True)
 
 
+def _size() -> Attribute:
+    return Attribute(SIZE, STRING, "", modifiable=True)
+
+
 _SENSOR_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STRING}
 _SENSOR_ROLES = (
     "front", "back", "left", "right", "front_left", "front_right", "back_left", "back_right"
@@ -197,6 +236,7 @@ def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
         Attribute("ros_name", STRING, name, modifiable=True),
         _role("autopilot"),
         Attribute(STEERING, STRING, "carla", ("carla", CLASS_STEERING), modifiable=True),
+        _size(),
     ]
     if entry.colors:
         attributes.append(Attribute("color", COLOR, entry.colors[0], entry.colors, modifiable=True))
@@ -261,6 +301,7 @@ def _walker(uid: int, number: int) -> Blueprint:
             Attribute("ros_name", STRING, name, modifiable=True),
             Attribute("role_name", STRING, "pedestrian", ("pedestrian",), modifiable=True),
             Attribute("speed", FLOAT, speeds[0], speeds, modifiable=True),
+            _size(),
             Attribute(
                 "use_wheelchair",
                 BOOL,
@@ -304,7 +345,12 @@ def _library() -> dict[str, Blueprint]:
                 uid,
                 name,
                 tuple(name.split(".")),
-                (_role("prop"), size, Attribute("ros_name", STRING, name, modifiable=True)),
+                (
+                    _role("prop"),
+                    size,
+                    _size(),
+                    Attribute("ros_name", STRING, name, modifiable=True),
+                ),
                 extent,
                 semantic_tag=TAG_STATIC,
             )

@@ -151,6 +151,7 @@ class World:
         known = LIBRARY.get(blueprint)
         if known is None:
             raise CallError(f"Spawn failed because of invalid actor description '{blueprint}'")
+        known = _sized(known, attributes or {})
         if parent:
             self._mount(self.require(parent), socket)
         elif known.extent.x > 0.0:
@@ -175,7 +176,7 @@ class World:
             for name, value in attributes.items()
             if name in settable and settable[name].accepts(value)
         }
-        return self._add(known, pose, chosen, parent)
+        return self._add(_sized(known, chosen), pose, chosen, parent)
 
     def destroy(self, actor_id: int) -> None:
         """Remove an actor; what is attached to it stays where it is.
@@ -589,6 +590,13 @@ class World:
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")
+
+
+def _sized(blueprint: Blueprint, attributes: Mapping[str, str]) -> Blueprint:
+    try:
+        return blueprint.chosen_size(attributes)
+    except ValueError as error:
+        raise CallError(f"Spawn failed because of invalid actor description: {error}") from None
 
 
 def _is_inside(place: Vector, pose: Transform, trigger: Actor) -> bool:

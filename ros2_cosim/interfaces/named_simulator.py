@@ -28,6 +28,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Size,
     Stranger,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -88,6 +89,10 @@ class NamedSimulator(ABC):
     @abstractmethod
     def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
         """Add an actor; returns id and box."""
+
+    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
+        """As ``spawn``, of a size [m]; one that does not give it is refused by the box."""
+        return self.spawn(blueprint, role, pose)
 
     @abstractmethod
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:

@@ -25,7 +25,10 @@ DEFAULT_CAR: Final = "vehicle.tesla.model3"
 DEFAULT_DYNAMICS: Final = "sedan"
 #: Length, width and height of that kind [m].
 DEFAULT_SIZE: Final = (4.792, 2.163, 1.488)
+#: Objects are numbered from here, as collisions name them; vehicles from 1.
+FIRST_OBJECT_ID: Final = 101
 _Positive = Annotated[Number, Field(gt=0)]
+_Size = Annotated[Number, Field(ge=0.1, le=100)] | None
 _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -46,10 +49,16 @@ class SceneVehicleSettings(Section):
     """One vehicle: identity and size, for models, and its start, for the simulator."""
 
     id: _Identity | None = Field(default=None, description="identity; default: position from 1")
-    length: _Positive | None = Field(default=None, description="of the footprint [m]")
-    width: _Positive | None = Field(default=None, description="of the footprint [m]")
+    length: _Size = Field(default=None, description="of its box; default: its kind's [m]")
+    width: _Size = Field(default=None, description="of its box; default: its kind's [m]")
+    height: _Size = Field(default=None, description="of its box; default: its kind's [m]")
     lane: Whole | None = Field(default=None, description="OpenDRIVE lane that it starts in")
     s: Number | None = Field(default=None, description="station of its centre on the road [m]")
+    offset: Number = Field(
+        default=0.0,
+        description="where it starts to the left of the lane's centre, and what lane keeping "
+        "keeps [m]",
+    )
     speed: Annotated[Number, Field(ge=0, le=100)] | None = Field(
         default=None, description="initial speed [m/s]"
     )
@@ -81,6 +90,9 @@ class ObjectSettings(Section):
         default=None, description="kind in CARLA; default: a street barrier"
     )
     road: Whole = Field(default=1, description="OpenDRIVE road")
+    length: _Size = Field(default=None, description="of its box; default: its kind's [m]")
+    width: _Size = Field(default=None, description="of its box; default: its kind's [m]")
+    height: _Size = Field(default=None, description="of its box; default: its kind's [m]")
     turn: Number = Field(
         default=0.0, description="of its heading, from the lane's direction to the left [rad]"
     )

@@ -23,6 +23,11 @@ SETTLE_TICKS: Final = 100
 #: has CARLA's.
 STEERING: Final = "steering"
 CLASS_STEERING: Final = "class"
+#: Attribute of what stands on the ground in the headless server: "LENGTH WIDTH HEIGHT" [m], 0 for
+#: that of its kind, as is what differs by less than ``SIZE_TOLERANCE``; empty: as its kind.
+SIZE: Final = "dimensions"
+#: So far [m] a size of a scenario may be from that of a vehicle or object in the simulator.
+SIZE_TOLERANCE: Final = 0.05
 
 WEATHER_PRESETS = tuple(
     f"{sky}{time}"
@@ -59,6 +64,18 @@ class Body(NamedTuple):
 
     centre: tuple[float, float, float]
     extent: tuple[float, float, float]
+
+
+class Size(NamedTuple):
+    """What a scenario says of the size of a vehicle or object [m]; 0: nothing."""
+
+    length: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+
+    def text(self) -> str:
+        """The value of attribute ``SIZE``."""
+        return " ".join(map(repr, self))
 
 
 class Stranger(NamedTuple):
@@ -125,6 +142,12 @@ class Simulator(Protocol):
 
     def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
         """Spawn an actor (vehicles feel contacts); returns id and box.
+
+        :raises ConfigurationError: unknown blueprint or no free space at the pose
+        """
+
+    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
+        """As ``spawn``, of a size; its box says whether the simulator could give it.
 
         :raises ConfigurationError: unknown blueprint or no free space at the pose
         """

@@ -63,9 +63,16 @@ class LaneKeeper:
         "position",
     )
 
-    def __init__(self, network: RoadNetwork, parameters: VehicleParameters, lane_id: int) -> None:
+    def __init__(
+        self,
+        network: RoadNetwork,
+        parameters: VehicleParameters,
+        lane_id: int,
+        offset: float = 0.0,
+    ) -> None:
         """Keep the lane with this id, and the lanes that follow it.
 
+        :param offset: of the line that is kept from the lane's centre, towards larger t [m]
         :raises ConfigurationError: lane_id is 0, which is no lane
         """
         if lane_id == 0:
@@ -81,7 +88,7 @@ class LaneKeeper:
         self._shift_rate = 1.0
         self._shape: Callable[[float], float] = _minimum_jerk
         # Of the line that is kept, from the centre of the lane towards larger t [m].
-        self._offset = 0.0
+        self._offset = offset
         self._understeer = understeer_gradient(parameters)
         self._wheelbase = parameters.wheelbase
 

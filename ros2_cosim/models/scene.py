@@ -8,7 +8,12 @@ from pathlib import Path
 
 from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.xml_reader import MAX_BYTES
-from ros2_cosim.interfaces.scene import scene_settings
+from ros2_cosim.interfaces.scene import (
+    DEFAULT_CAR,
+    DEFAULT_SIZE,
+    SceneVehicleSettings,
+    scene_settings,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.models.lane_frame import LaneBoxes
@@ -77,15 +82,14 @@ def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
         raise ConfigurationError("scene.vehicles: found none; allowed is name: settings")
     result: dict[str, VehicleInfo] = {}
     taken: dict[int, str] = {}
-    unsized = [
-        name for name, v in sorted(scene.vehicles.items()) if v.length is None or v.width is None
-    ]
+    sizes = {name: _size(vehicle) for name, vehicle in sorted(scene.vehicles.items())}
+    unsized = [name for name, size in sizes.items() if None in size]
     if unsized:
         raise ConfigurationError(
             f"scene.vehicles: found no length or width of {', '.join(unsized)}; allowed is to give "
-            "both"
+            f"both, of all kinds but {DEFAULT_CAR}"
         )
-    for name, vehicle in sorted(scene.vehicles.items()):
+    for name, (length, width) in sizes.items():
         number = scene.identity(name)
         if number in taken:
             raise ConfigurationError(
@@ -93,6 +97,13 @@ def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
                 f"'{name}' both have id {number}, each needs its own"
             )
         taken[number] = name
-        assert vehicle.length is not None and vehicle.width is not None
-        result[name] = VehicleInfo(number, vehicle.length, vehicle.width)
+        assert length is not None and width is not None
+        result[name] = VehicleInfo(number, length, width)
     return result
+
+
+def _size(vehicle: SceneVehicleSettings) -> tuple[float | None, float | None]:
+    """Length and width: of the usual car those of its kind, if the scenario does not say them."""
+    usual = vehicle.blueprint in (None, DEFAULT_CAR)
+    length, width = DEFAULT_SIZE[:2] if usual else (None, None)
+    return vehicle.length or length, vehicle.width or width

@@ -105,8 +105,9 @@ class ConditionRun:
         if condition.travelled is not None:
             return traffic.travelled[name] >= condition.travelled
         if condition.collision is not None:
-            other = traffic.seen[condition.collision]
-            return overlap(seen, other)
+            # The simulator pushes apart what touches: a contact may be over at the next look.
+            other = condition.collision
+            return overlap(seen, traffic.seen[other]) or {name, other} in traffic.touched
         for duration, since in (
             (condition.stand_still, traffic.standing),
             (condition.end_of_road, traffic.at_end),

@@ -13,10 +13,11 @@ from ros2_cosim.documents.one_line import printable
 from ros2_cosim.interfaces.importing import Imported, ImportRequest
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
-from ros2_cosim.openscenario.places import OFF_CENTRE, Places, Spot
+from ros2_cosim.openscenario.places import Places, Spot
 from ros2_cosim.openscenario.translate import Translator, changed_values, is_constant
 from ros2_cosim.openscenario.vehicles import (
     STANDING,
@@ -105,7 +106,7 @@ class _Import:
         acting = _acting(stories, [*stop, *self._init])
         teleported = _teleported(stories, list(self._names.values()))
         story: _Plain = {
-            "boxes": {name: vehicle.box() for name, vehicle in self._vehicles.items()},
+            "boxes": {name: vehicle.box.seen() for name, vehicle in self._vehicles.items()},
             "standing": {},
             "walking": {name: {} for name in self._objects.values() if name in acting},
             "teleported": [name for name in teleported if name not in external],
@@ -279,32 +280,36 @@ class _Import:
                 "lane": centre.lane,
                 "s": round(centre.s, 6),
                 "speed": self._speeds.get(name, 0.0),
+                **vehicle.box.size(),
                 "blueprint": vehicle.blueprint,
                 "dynamics": vehicle.dynamics,
                 "steering": "command",
             }
-            if abs(spot.offset) > OFF_CENTRE:
-                offset = {"offset": round(spot.offset, 6), "shape": "step"}
-                story["init"].append({"actors": [name], "lane_offset": offset})
+            if _to_the_left(spot):
+                vehicles[name]["offset"] = _to_the_left(spot)
             if name in story["teleported"]:
                 vehicles[name]["placed"] = True
         objects: _Plain = {}
         for entity, name in self._objects.items():
             spot, standing = self._places.starts[entity], self._standing[name]
-            aside = spot.offset if spot.lane < 0 else -spot.offset
+            x, y = self._places.point(spot)
+            heading = self._heading(spot) + self._turns.get(entity, 0.0)
+            there = {"x": x, "y": y, "heading": heading, "box": standing.box.seen()}
+            ahead = standing.box.centre
+            if ahead:
+                # The scene places the middle of a box.
+                spot = self._places.at_point(x + ahead * cos(heading), y + ahead * sin(heading))
             objects[name] = {
                 "road": spot.road,
                 "lane": spot.lane,
                 "s": round(spot.s, 6),
-                "offset": round(aside, 6),
+                "offset": _to_the_left(spot),
+                **standing.box.size(),
                 "blueprint": standing.blueprint,
             }
-            turn = self._turns.get(entity, 0.0)
-            if turn:
-                objects[name]["turn"] = round(turn, 6)
-            x, y = self._places.point(spot)
-            heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
-            there = {"x": x, "y": y, "heading": heading + turn, "box": standing.box()}
+            turned = round(wrap_angle(heading - self._heading(spot)), 6)
+            if turned:
+                objects[name]["turn"] = turned
             if name in story["walking"]:
                 objects[name]["placed"] = True
                 story["walking"][name] = {**there, "speed": self._speeds.get(name, 0.0)}
@@ -330,10 +335,14 @@ class _Import:
             },
         }
 
+    def _heading(self, spot: Spot) -> float:
+        """The direction of the lane at a place [rad]."""
+        return self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
+
     def _centre(self, spot: Spot, vehicle: Vehicle) -> Spot:
         """Where the centre of a vehicle is whose rear axle is at a place."""
         try:
-            return self._places.moved(spot, vehicle.centre)
+            return self._places.moved(spot, vehicle.box.centre)
         except RoadError:
             return spot
 
@@ -373,7 +382,7 @@ class _Import:
             "model": "storyboard",
             "period": self._settings.period,
             "parameters": story,
-            "inputs": {**inputs, "collision": "world.collision"},
+            "inputs": {**inputs, "collision": {"from": "world.collision", "handled": True}},
             "outputs": {
                 f"control/{name}": {
                     "type": "ros2_cosim/msg/ControlCommand",
@@ -384,6 +393,11 @@ class _Import:
             }
             | places,
         }
+
+
+def _to_the_left(spot: Spot) -> float:
+    """How far a place is to the left of its lane's centre, in the direction of the lane [m]."""
+    return round(spot.offset if spot.lane < 0 else -spot.offset, 6)
 
 
 def _actions(stories: list[_Plain]) -> Iterator[_Plain]:

@@ -114,6 +114,8 @@ class Lines:
             return _pose(kind.number("x"), kind.number("y"), kind.number("h", 0.0))
         if kind.tag in _RELATIVE:
             frame, ahead, aside = _RELATIVE[kind.tag]
+            if kind.tag == "RelativeLanePosition" and not kind.has("ds"):
+                ahead = "dsLane"
             found = _pose(kind.number(ahead), kind.number(aside, 0.0), heading)
             if kind.tag == "RelativeLanePosition":
                 found["lanes"] = kind.whole("dLane")

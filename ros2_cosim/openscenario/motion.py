@@ -304,17 +304,21 @@ class Actor(Mover):
         network: RoadNetwork,
         dynamics: str,
         lane: int,
+        offset: float = 0.0,
         *,
         speed: float,
         length: float,
         period: int,
     ) -> None:
-        """Begin in a lane at a speed [m/s]; ``period`` is that of the calls [ns]."""
+        """Begin in a lane, ``offset`` [m] from its centre towards larger t, at a speed [m/s].
+
+        ``period`` is that of the calls [ns].
+        """
         super().__init__(name, speed)
         parameters = VEHICLES[dynamics]
         self._network = network
         self._period = period
-        self._keeper = LaneKeeper(network, parameters, lane)
+        self._keeper = LaneKeeper(network, parameters, lane, offset)
         self._half = 0.5 * length
         self._driver = LeaderDriver(
             parameters,

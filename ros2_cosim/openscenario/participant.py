@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
-from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
+from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID, SceneSettings, scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.models.message_types import COLLISION, CONTROL, ODOMETRY
-from ros2_cosim.models.road import RoadError
+from ros2_cosim.models.road import RoadError, driving_direction
 from ros2_cosim.models.scene import scene_road
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.motion import Actor
@@ -36,7 +36,7 @@ _MAX_EVENTS: Final = 200
 class StoryboardPlayer(Model):
     """Plays a storyboard of OpenSCENARIO, to be activated periodically.
 
-    Inputs, latched: ``odometry/<vehicle>`` of each vehicle, and ``collision``. Output at every
+    Inputs: ``odometry/<vehicle>`` of each vehicle, and ``collision``, handled. Output at every
     activation: ``control/<vehicle>`` of each vehicle that is not ``external``; before all vehicles
     are seen the command has no acceleration. ``place/<name>`` is sent at every activation for what
     walks, and when a vehicle is put elsewhere. Sets ``stop_reason`` when the stop trigger fires, or
@@ -50,7 +50,7 @@ class StoryboardPlayer(Model):
 
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle"),
-        Port("collision", COLLISION, required=False, description="counted"),
+        Port("collision", COLLISION, required=False, description="handled one by one"),
     )
     output_ports = (
         Port("control/{driven}", CONTROL, description="of each that is not external"),
@@ -103,14 +103,25 @@ class StoryboardPlayer(Model):
                 vehicle = scene.vehicles[name]
                 dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
                 lane = _lane(scene, name, context)
+                aside = driving_direction(lane) * vehicle.offset
                 length = parameters.boxes[name].length
                 actors[name] = Actor(
-                    name, network, dynamics, lane, speed=speed, length=length, period=period
+                    name, network, dynamics, lane, aside, speed=speed, length=length, period=period
                 )
         self._actors = actors
         self._stage = Stage(parameters, Cast(actors, self._walkers, self._traffic))
         self._judged = bool(parameters.stop)
         self._collisions = 0
+        #: As collisions name them.
+        self._bodies = dict(enumerate(scene.vehicles, start=1))
+        self._bodies |= dict(enumerate(scene.objects, start=FIRST_OBJECT_ID))
+
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
+        """Note a collision."""
+        event = step.samples[port][0].value
+        pair = (self._bodies.get(event.vehicle, ""), self._bodies.get(event.other, ""))
+        self._traffic.touched.add(frozenset(pair))
+        return {}
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look, play one period, drive."""
@@ -131,6 +142,7 @@ class StoryboardPlayer(Model):
             for name, actor in self._actors.items():
                 actor.locate(odometry[name], self._traffic)
             self._stage.play()
+            self._traffic.touched.clear()
             commands: dict[str, Any] = {
                 f"control/{name}": actor.command(odometry[name], self._traffic)
                 for name, actor in self._actors.items()

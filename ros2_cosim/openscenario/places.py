@@ -16,8 +16,6 @@ from ros2_cosim.openscenario.document import Element, Findings, declared
 _ACROSS: Final = 0.5 * pi
 #: A heading further from that of the lane than this is none that a vehicle starts with [rad].
 _ALONG: Final = 0.35
-#: A place so far beside a lane's centre is not in its middle [m].
-OFF_CENTRE: Final = 0.05
 
 
 class Spot(NamedTuple):

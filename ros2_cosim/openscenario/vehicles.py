@@ -23,34 +23,41 @@ _KINDS: Final = {
 #: The vehicle whose dynamics the drivers know best; taken where it is about as long [m].
 _USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
 _ABOUT: Final = 0.6
+_SMALLEST: Final = 0.1  # m
 _BLUEPRINTS: Final = {entry.name: entry for entry in VEHICLES}
 
 
-class Vehicle(NamedTuple):
-    """A vehicle: size [m], centre ahead of its rear axle [m], and what stands for it."""
+class Box(NamedTuple):
+    """Size [m], and how far its centre is ahead of the point that places mean [m]."""
 
     length: float
     width: float
+    height: float
     centre: float
+
+    def seen(self) -> dict[str, Any]:
+        """As conditions look at it."""
+        return {"length": self.length, "width": self.width, "centre": self.centre}
+
+    def size(self) -> dict[str, Any]:
+        """As the scene has it; a box as flat as paper is as high as the simulator's kind."""
+        found = {"length": self.length, "width": self.width, "height": self.height}
+        return {key: value for key, value in found.items() if value >= _SMALLEST}
+
+
+class Vehicle(NamedTuple):
+    """A vehicle: its box, and what stands for it."""
+
+    box: Box
     blueprint: str
     dynamics: str
 
-    def box(self) -> dict[str, Any]:
-        """Its size as plain data."""
-        return {"length": self.length, "width": self.width, "centre": self.centre}
-
 
 class StandingKind(NamedTuple):
-    """What stands still: size [m], and the simulator's kind of it."""
+    """What stands still: its box, and the simulator's kind of it."""
 
-    length: float
-    width: float
-    centre: float
+    box: Box
     blueprint: str
-
-    def box(self) -> dict[str, Any]:
-        """Its size as plain data."""
-        return {"length": self.length, "width": self.width, "centre": self.centre}
 
 
 #: Entities that stay where they start -> the simulator's kind of them.
@@ -68,23 +75,27 @@ def read_standing(element: Element) -> StandingKind:
     blueprint = STANDING[element.tag]
     if element.find("BoundingBox") is None:
         extent = LIBRARY[blueprint].extent
-        return StandingKind(2.0 * extent.x, 2.0 * extent.y, 0.0, blueprint)
-    return StandingKind(*_size(element), blueprint)
+        size = (2.0 * extent.x, 2.0 * extent.y, 2.0 * extent.z)
+        return StandingKind(Box(*size, 0.0), blueprint)
+    return StandingKind(_box(element), blueprint)
 
 
-def _size(element: Element) -> tuple[float, float, float]:
-    """Length, width, and how far the centre is ahead of the point that places mean [m]."""
+def _box(element: Element) -> Box:
+    """The BoundingBox of an entity."""
     size = element.one("BoundingBox", "Dimensions")
     length, width = size.number("length"), size.number("width")
     for name, value in (("length", length), ("width", width)):
-        if not 0.1 <= value <= 50.0:
+        if not _SMALLEST <= value <= 50.0:
             raise size.error(f"{name}: found {value:g}; allowed is 0.1 to 50 m")
     centre = element.one("BoundingBox", "Center").number("x")
     if abs(centre) > length:
         raise element.one("BoundingBox", "Center").error(
             f"x: found {centre:g}; allowed is at most the length, {length:g} m"
         )
-    return length, width, centre
+    height = size.number("height", 0.0)
+    if not 0.0 <= height <= 50.0:
+        raise size.error(f"height: found {height:g}; allowed is 0 to 50 m")
+    return Box(length, width, height, centre)
 
 
 def read_vehicle(element: Element) -> Vehicle:
@@ -97,12 +108,12 @@ def read_vehicle(element: Element) -> Vehicle:
         raise element.error(
             f"vehicleCategory: found '{category}'; supported are {', '.join(_KINDS)}"
         )
-    length, width, centre = _size(element)
+    box = _box(element)
     kinds, dynamics = _KINDS[category]
     name = element.label().removeprefix("vehicle.")
     if name not in _BLUEPRINTS:
-        name = _nearest(kinds, length, width)
-    return Vehicle(length, width, centre, f"vehicle.{name}", dynamics)
+        name = _nearest(kinds, box.length, box.width)
+    return Vehicle(box, f"vehicle.{name}", dynamics)
 
 
 def _nearest(kinds: tuple[str, ...], length: float, width: float) -> str:

@@ -30,7 +30,7 @@ from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.carla_bridge.server_wire import ServerWire
 from ros2_cosim.interfaces.records import CLASS_TRUCK
 from ros2_cosim.interfaces.sensors import Payload
-from ros2_cosim.interfaces.simulator import MapChoice, Pose, SensorMount, Simulator
+from ros2_cosim.interfaces.simulator import MapChoice, Pose, SensorMount, Simulator, Size
 from ros2_cosim.kernel.errors import (
     CausalityError,
     ConfigurationError,
@@ -55,6 +55,19 @@ def test_the_same_bits_as_in_process(server: Server) -> None:
     expected = record(InProcessWorld(), platoon(), 900)
     assert "CollisionEvent" in "".join(expected)
     assert record(ClientWorld(port=server[1]), platoon(), 900) == expected
+
+
+def test_bodies_of_other_sizes_have_the_same_bits(server: Server) -> None:
+    usual = platoon()
+    given = replace(
+        usual,
+        vehicles=tuple(replace(v, size=Size(6.0, 2.4, 2.0), offset=0.3) for v in usual.vehicles),
+        objects=tuple(replace(o, size=Size(0.4, 1.0, 1.1)) for o in usual.objects),
+    )
+    expected = record(InProcessWorld(), given, 900)
+    assert expected != record(InProcessWorld(), usual, 900)
+    assert "CollisionEvent" in "".join(expected)
+    assert record(ClientWorld(port=server[1]), given, 900) == expected
 
 
 def test_the_lights_are_those_of_the_world_in_process(server: Server) -> None:

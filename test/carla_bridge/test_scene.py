@@ -14,10 +14,11 @@ from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, pl
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
 from ros2_cosim.carla_bridge.plant import SceneRun
-from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, ActorCommand, Scene, check_places
+from ros2_cosim.carla_bridge.scene import ActorCommand, Scene, check_places
 from ros2_cosim.interfaces.manoeuvres import Manoeuvre
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
-from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice
+from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID
+from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, Body, MapChoice, Pose, Size
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.models.manoeuvres import plan_manoeuvre
 from ros2_cosim.models.road import RoadNetwork, lateral_error
@@ -336,7 +337,7 @@ def test_a_command_steers_where_the_vehicle_says_so() -> None:
     ways = {}
     for steering in ("lane_keeping", "command"):
         spec = VehicleSpec("a", -2, 300.0, 20.0, steering=steering)
-        run = SceneRun(Scene(InProcessWorld(), platoon(vehicles=(spec,), objects=())), {})
+        run = SceneRun(Scene(InProcessWorld(), platoon(vehicles=(spec,), objects=())))
         run.initialise()
         for _ in range(150):
             run.step({"a": ControlCommand(0.0, 0.1, 0.0, 0.02)}, {})
@@ -348,3 +349,74 @@ def test_a_command_steers_where_the_vehicle_says_so() -> None:
 def test_a_vehicle_with_a_driver_takes_no_steering_commands() -> None:
     with pytest.raises(ConfigurationError, match="allowed is lane_keeping"):
         VehicleSpec("a", -2, 300.0, 25.0, driver=DriverSpec(), steering="command")
+
+
+def test_vehicles_inside_each_other_are_refused_before_the_run() -> None:
+    vehicles = (VehicleSpec("front", -2, 702.0, 20.0), VehicleSpec("rear", -2, 699.0, 20.0))
+    expected = (
+        r"^scene.vehicles.rear: found a start inside scene.vehicles.front, by 1.79 m; allowed is "
+        r"one that is free$"
+    )
+    with pytest.raises(ConfigurationError, match=expected):
+        check_places(platoon(vehicles=vehicles), HIGHWAY_ROADS)
+    # Bumper to bumper, and one that is not there.
+    touching = (vehicles[0], replace(vehicles[1], s=697.2))
+    check_places(platoon(vehicles=touching), HIGHWAY_ROADS)
+    check_places(replace(platoon(vehicles=vehicles), count=1), HIGHWAY_ROADS)
+    barrier = ObjectSpec("barrier", -2, 702.5)
+    with pytest.raises(ConfigurationError, match=r"scene.objects.barrier: .* by 1\.69 m"):
+        check_places(platoon(vehicles=vehicles[:1], objects=(barrier,)), HIGHWAY_ROADS)
+
+
+@pytest.mark.parametrize("offset", [-1.2, 0.9])
+def test_a_vehicle_starts_beside_the_middle_of_its_lane_and_keeps_that_line(offset: float) -> None:
+    vehicles = (
+        VehicleSpec("driven", -2, 300.0, 20.0, driver=DriverSpec(), offset=offset),
+        VehicleSpec("against", 1, 500.0, 0.0, driver=DriverSpec(), offset=offset),
+    )
+    scene = _started(platoon(vehicles=vehicles, objects=()))
+    for _ in range(200):
+        found = scene.read()
+        # Positive is to the left of the way; the other direction's left is at smaller t.
+        assert found["driven"].odometry.y == pytest.approx(-5.25 + offset, abs=1e-3)
+        assert found["against"].odometry.y == pytest.approx(1.75 - offset, abs=1e-3)
+        scene.step({})
+
+
+def test_bodies_have_the_size_that_the_scenario_gives() -> None:
+    bus = VehicleSpec("bus", -2, 300.0, 20.0, size=Size(12.0, 2.55))
+    about = VehicleSpec("about", -2, 340.0, 20.0, size=Size(4.8, 2.16, 1.45))
+    wall = ObjectSpec("wall", -2, 330.0, 0.0, size=Size(3.5, 0.3, 2.0))
+    child = ObjectSpec("child", -1, 330.0, 0.0, "walker.pedestrian.0001", size=Size(0.5, 0.5, 1.1))
+    scene = _started(platoon(vehicles=(bus, about), objects=(wall, child)))
+    assert scene.dimensions()["bus"] == pytest.approx((12.0, 2.55, 1.488), abs=1e-5)
+    # Within 0.05 m of the simulator's car it is that one.
+    assert scene.dimensions()["about"] == pytest.approx((4.792, 2.164, 1.488), abs=1e-5)
+    found = scene.static_objects().objects
+    assert found[0][-3:] == pytest.approx((3.5, 0.3, 2.0), abs=1e-5)
+    assert found[1][-3:] == pytest.approx((0.5, 0.5, 1.1), abs=1e-5)
+    assert [entry.z for entry in found] == pytest.approx([1.0, 0.55], abs=1e-3)
+    # The bus meets the wall with its own front: 30 m less 6 m and 1.75 m.
+    collisions: list[Any] = []
+    while not collisions:
+        scene.step({})
+        collisions += scene.collisions()
+    front = scene.read()["bus"].odometry.x
+    assert collisions[0].event[:2] == (1, FIRST_OBJECT_ID)
+    assert front == pytest.approx(322.25, abs=0.5)
+
+
+def test_a_simulator_that_gives_no_sizes_is_told_what_was_wanted() -> None:
+    class OwnSizes(InProcessWorld):
+        def spawn_sized(
+            self, blueprint: str, role: str, pose: Pose, size: Size
+        ) -> tuple[int, Body]:
+            return super().spawn_sized(blueprint, role, pose, Size())
+
+    bus = VehicleSpec("bus", -2, 300.0, 20.0, size=Size(12.0, 2.55))
+    expected = (
+        r"^scene.vehicles.bus.length: found 12 m; the simulator gives this blueprint no other size "
+        r"than its own, 4.792 m x 2.164 m x 1.488 m$"
+    )
+    with pytest.raises(ConfigurationError, match=expected):
+        Scene(OwnSizes(), platoon(vehicles=(bus,), objects=())).initialise()

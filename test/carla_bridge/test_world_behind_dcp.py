@@ -17,7 +17,7 @@ from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.dcp_world import check_slave
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters, scene_sizes
+from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.carla_bridge.serve import slave_options
 from ros2_cosim.carla_bridge.timing import TimedSimulator
 from ros2_cosim.dcp.slave.server import SlaveServer
@@ -66,7 +66,7 @@ def slave(scenario: Scenario, simulator: Any) -> Iterator[int]:
     """The slave of the world in a thread; its port."""
     declared = declare(scenario, "world")
     scene = scene_parameters(declared.context, declared.parameters)
-    model = SceneSlave(scene, lambda: simulator, scene_sizes(declared.context), declared.context)
+    model = SceneSlave(scene, lambda: simulator, declared.context)
     server = SlaveServer(
         model,
         scene_description(declared.parameters, scene),

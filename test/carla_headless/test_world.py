@@ -331,3 +331,19 @@ def test_whole_numbers_of_attributes_are_read_as_carla_reads_them(
     assert sensor.attribute("noise_seed") == kept
     with pytest.raises(CallError, match="'6.5.0'"):
         world.spawn("sensor.lidar.ray_cast", Transform(), {"channels": "6.5.0"})
+
+
+def test_what_is_spawned_may_have_a_size_of_its_own(world: World) -> None:
+    truck = world.spawn("vehicle.carlamotors.firetruck", _at(100.0), {"dimensions": "12 2.4 0"})
+    usual = world.spawn("vehicle.carlamotors.firetruck", _at(200.0))
+    assert truck.bounding_box.extent == (6.0, 1.2, usual.bounding_box.extent.z)
+    # Its own hull is that narrow, too: nothing is left of the kind's.
+    assert (truck.box().half_length, truck.box().half_width) == (6.0, 1.2)
+    # Its front is 6 m ahead, a car ends 2.4 m behind its middle.
+    with pytest.raises(CallError, match="collision at spawn position"):
+        world.spawn(CAR, _at(108.0))
+    world.spawn(CAR, _at(109.0))
+    for text in ("1 2", "-1 2 1", "nan 2 1", "1000 2 1", "long wide high"):
+        expected = f"'dimensions' of blueprint '{CAR}': found '{text}'; allowed are length, width"
+        with pytest.raises(CallError, match=expected):
+            world.spawn(CAR, _at(300.0), {"dimensions": text})

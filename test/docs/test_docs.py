@@ -289,7 +289,8 @@ def test_documented_keys_of_the_scenario_exist() -> None:
             assert name in known, f"the scenario has no key {name}"
     scene = section(REFERENCE, "Scene")
     for field in (*fields(VehicleSpec), *fields(DriverSpec)):
-        assert f"`{field.name}`" in scene or field.name == "name"
+        # Sizes are keys of their own: length, width and height.
+        assert f"`{field.name}`" in scene or field.name in ("name", "size")
     for name in {*SceneSettings.model_fields, *SensorSettings.model_fields} - {"extra"}:
         assert f"`{name}`" in scene, f"the key {name} of the scene is not documented"
 

@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -22,12 +23,13 @@ from ros2_cosim.interfaces.records import (
     StaticObjects,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.models.false_detections import FIRST_FALSE_IDENTITY
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
 from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.scene import scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
@@ -345,3 +347,18 @@ def test_raw_detections_have_no_identity() -> None:
     states = {"follower1": on_road(200.0), "leader": on_road(260.0, lane=-1)}
     found = look(sensor(identities=False), states, (block(230.0), block(245.0, -3, 101))).objects
     assert [item.id for item in found] == [1, 2, 3]
+
+
+def test_a_scene_need_not_repeat_the_size_of_the_usual_car() -> None:
+    def vehicles(**truck: Any) -> Mapping[str, VehicleInfo]:
+        scene = {"vehicles": {"car": {}, "longer": {"length": 5.5}, "truck": truck}}
+        return scene_vehicles(ModelContext("sensor", {}, scene, 1, Path()))
+
+    kind = {"blueprint": "vehicle.carlamotors.firetruck"}
+    found = vehicles(**kind, length=8.5, width=2.9)
+    assert found["car"] == VehicleInfo(1, 4.792, 2.163)
+    assert found["longer"] == VehicleInfo(2, 5.5, 2.163)
+    assert found["truck"] == VehicleInfo(3, 8.5, 2.9)
+    expected = "no length or width of truck; allowed is to give both, of all kinds but vehicle.tes"
+    with pytest.raises(ConfigurationError, match=expected):
+        vehicles(**kind)

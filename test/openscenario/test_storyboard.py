@@ -522,7 +522,80 @@ def test_the_start_beside_the_middle_of_a_lane(tmp_path: Path) -> None:
         'coordinateSystem="road" freespace="false" rule="lessThan" value="3.0"/>'
     )
     text = document(group(marker("aside", by_entity(condition))), start_a=aside)
-    assert 0.5 < begins(played(tmp_path, text))["aside"] < 5.0
+    # It stands there from the start, and keeps that line.
+    assert begins(played(tmp_path, text))["aside"] < 0.05
+
+
+def test_a_parked_car_stands_where_the_file_says(tmp_path: Path) -> None:
+    beside = '<LanePosition roadId="1" laneId="-2" s="150" offset="-3.5"/>'
+    text = document(group(""), at(5.0), start_b=beside)
+    text = text.replace('<AbsoluteTargetSpeed value="15"/>', '<AbsoluteTargetSpeed value="0"/>')
+    summary = played(tmp_path, text)
+    travelled = figures(summary)["travelled_m"]
+    assert (summary.collisions, travelled["B"]) == (0, 0.0)
+    assert travelled["A"] > 99.0
+
+
+_OBJECT = """<ScenarioObject name="O"><MiscObject name="o"><BoundingBox>
+<Center x="0.5" y="0" z="0.5"/><Dimensions width="1.2" length="2.0" height="1.0"/></BoundingBox>
+</MiscObject></ScenarioObject>"""
+
+
+@pytest.mark.parametrize(
+    ("length", "target", "contact"),
+    [
+        # At 20 km/h: 30 m from rear axle to rear axle, less the length of a car.
+        (4.3, "B", 25.7 / (20.0 / 3.6)),
+        (6.5, "B", 23.5 / (20.0 / 3.6)),
+        # From the front, 3.55 m ahead of the axle, to the box's back, 0.5 m before its place.
+        (4.3, "O", 25.95 / (20.0 / 3.6)),
+    ],
+)
+def test_a_collision_is_seen_when_the_bodies_touch(
+    tmp_path: Path, length: float, target: str, contact: float
+) -> None:
+    """As in the tests of Euro NCAP: to a standing target without braking."""
+    here, away = (
+        '<LanePosition roadId="1" laneId="-2" s="130"/>',
+        '<LanePosition roadId="1" laneId="-3" s="300"/>',
+    )
+    touched = by_entity(
+        f"<CollisionCondition><EntityRef entityRef='{target}'/></CollisionCondition>"
+    )
+    text = document(
+        group(marker("AtCollision", touched)),
+        by_value(
+            '<StoryboardElementStateCondition storyboardElementType="event" '
+            'storyboardElementRef="AtCollision" state="completeState"/>',
+            delay=1.0,
+        ),
+        start_b=here if target == "B" else away,
+        entities=_OBJECT,
+        init=f'<Private entityRef="O">{teleport(away if target == "B" else here)}</Private>',
+    )
+    for old, new in (
+        ('<AbsoluteTargetSpeed value="20"/>', f'<AbsoluteTargetSpeed value="{20.0 / 3.6}"/>'),
+        ('<AbsoluteTargetSpeed value="15"/>', '<AbsoluteTargetSpeed value="0"/>'),
+        ('width="2.0" length="4.8"', f'width="1.7" length="{length}"'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    summary = played(tmp_path, text)
+    # Contacts are told 30 ms later, and the storyboard looks every 20 ms.
+    assert 0.0 <= begins(summary)["AtCollision"] - contact <= 0.08
+    assert summary.passed
+    assert summary.collisions >= 1
+
+
+def test_a_place_ahead_in_a_lane_is_reached(tmp_path: Path) -> None:
+    def when(way: str) -> str:
+        place = f'<Position><RelativeLanePosition entityRef="B" dLane="-1" {way}="-20"/></Position>'
+        return by_entity(f'<ReachPositionCondition tolerance="1">{place}</ReachPositionCondition>')
+
+    text = document(group(marker("ds", when("ds")) + marker("dsLane", when("dsLane"))))
+    found = begins(played(tmp_path, text))
+    # 50 m behind, 5 m/s faster, to 20 m behind less the tolerance.
+    assert found["dsLane"] == found["ds"] == pytest.approx((50.0 - 20.0 - 1.0) / 5.0, abs=0.05)
 
 
 def test_conditions_know_what_stands_still(tmp_path: Path) -> None:

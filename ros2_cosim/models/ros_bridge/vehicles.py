@@ -50,7 +50,7 @@ def bridge_vehicles(scene: SceneSettings) -> dict[str, BridgeVehicle]:
             settings.blueprint or DEFAULT_CAR,
             length if settings.length is None else settings.length,
             width if settings.width is None else settings.width,
-            height,
+            height if settings.height is None else settings.height,
             dynamics,
         )
     return vehicles
