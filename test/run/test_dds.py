@@ -13,7 +13,7 @@ from support import dds_reader
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.dds import PROFILE_FILE, loopback_environment
+from ros2_cosim.run.dds import PROFILE_FILE, dds_notes, loopback_environment
 
 MESSAGES = 1500
 #: Sends what its argument says, in bursts that no socket buffer holds while the reader stands.
@@ -83,3 +83,9 @@ def test_the_profile_is_accepted_and_a_reader_that_stood_gets_everything(
 def test_a_domain_that_is_none_is_refused(found: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=f"ROS_DOMAIN_ID: found '{found}'"):
         loopback_environment({"ROS_DOMAIN_ID": found}, tmp_path)
+
+
+def test_settings_that_replace_the_profile_are_told() -> None:
+    assert dds_notes({"HOME": "/x", "COSIM_KEEP_DDS": "1"}) == []
+    (line,) = dds_notes({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "HOME": "/x"})
+    assert line.startswith("ROS_AUTOMATIC_DISCOVERY_RANGE: set, so the run has no loopback profile")
