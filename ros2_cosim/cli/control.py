@@ -20,6 +20,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.options import read_time
+from ros2_cosim.sockets.peers import own_user
 
 if TYPE_CHECKING:
     from ros2_cosim.run.control import WhichRun
@@ -72,7 +73,8 @@ def make_request(
                 f"control change: found '{found}'; needed is PATH=VALUE, 'cosim control changes' "
                 "lists the paths"
             )
-        change = Request(command, reason=reason, path=path, value=_as_json(text))
+        by = f"cosim control of {own_user()}" + (f": {reason}" if reason else "")
+        change = Request(command, reason=by, path=path, value=_as_json(text))
         return change if at is None else change._replace(time_ns=read_time("control --at", at))
     if command is Command.REQUIRE:
         if not values:

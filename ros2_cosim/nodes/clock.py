@@ -80,6 +80,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         lambda changes: node.change(messages_of(changes)),
     )
     control.on_change, control.on_resets = changes.take, changes.note_resets
+    control.changes_made = changes.told
     BridgeServices.offer(session.node, bridge_objects(scenario))
     with profiled(started, (), works=True):
         return node.run()

@@ -138,7 +138,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
             )
             taken = {name: ChangesTaken(scenario, name, models) for name in models}
             changes = _by_hand(scenario, taken, control, run, scheduler, output)
-            control.on_change = changes.take
+            control.on_change, control.changes_made = changes.take, changes.told
             lifecycles.resetting = partial(_resetting, taken, changes)
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
@@ -166,6 +166,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
         Repeatability(session.parameter("repeatable_scope", "no")),
         realtime=realtime.facts(),
         required=control.required or None,
+        changes=control.changes_made(),
         processes={"composed": list(scenario.participants)},
     )
     write_results(output, scenario, reports, facts)

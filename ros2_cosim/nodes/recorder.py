@@ -57,6 +57,7 @@ def _record(started: Started) -> bool:
         not_repeatable=clock["not_repeatable"],
         realtime=clock.get("realtime"),
         required=clock["required"],
+        changes=clock["changes"],
         processes=processes_of(scenario),
         transport=session.transport,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError
 from ros2_cosim.kernel.time import FOREVER, format_ns
@@ -41,7 +41,7 @@ class Request(NamedTuple):
     of the clock), the time to run to, or that from which on a change holds (0: soon); ``rate`` a
     real-time factor, 0: as fast as possible. A reset begins anew paused if the run is paused, or
     with any ``steps``. ``participants`` are those that the run is to require; ``path`` is what is
-    changed, ``value`` to what, as JSON.
+    changed, ``value`` to what, as JSON; ``reason`` of a change says who makes it.
     """
 
     command: Command
@@ -91,9 +91,11 @@ class RunControl(RunState):
         self.required: tuple[str, ...] = ()
         #: Makes them the required ones; raises a ConfigurationError that says why not.
         self.on_require: Callable[[tuple[str, ...]], None] = lambda names: None
-        #: Makes a change of a path to a value (JSON) from a time [ns] on, and tells of it; raises a
-        #: ConfigurationError that says why not.
-        self.on_change: Callable[[str, str, int], str] = _change_nothing
+        #: Makes a change of a path to a value (JSON) from a time [ns] on for somebody, and tells of
+        #: it; raises a ConfigurationError that says why not.
+        self.on_change: Callable[[str, str, int, str], str] = _change_nothing
+        #: Gives the changes by hand so far, for the summary.
+        self.changes_made: Callable[[], list[dict[str, Any]]] = list
         #: Takes the times [ns] from which on a participant was reset by hand, all so far.
         self.on_resets: Callable[[str, tuple[int, ...]], None] = lambda name, times: None
         self._step = step_ns
@@ -200,7 +202,9 @@ class RunControl(RunState):
 
     def _change(self, request: Request) -> Answer:
         try:
-            return Answer(True, self.on_change(request.path, request.value, request.time_ns))
+            by = f"/cosim/control: {request.reason or 'not told'}"
+            told = self.on_change(request.path, request.value, request.time_ns, by)
+            return Answer(True, told)
         except ConfigurationError as error:
             return Answer(False, str(error))
 
@@ -259,7 +263,7 @@ class RunControl(RunState):
             reply(answer)
 
 
-def _change_nothing(path: str, value: str, time_ns: int) -> str:
+def _change_nothing(path: str, value: str, time_ns: int, by: str) -> str:
     raise ConfigurationError(f"change: found '{path}'; this run takes no changes as requests")
 
 

@@ -30,6 +30,7 @@ from ros2_cosim.record.summary import (
     BranchOrigin,
     Breakdown,
     DcpData,
+    MadeChange,
     OrderViolations,
     ParticipantSummary,
     RepeatabilityCause,
@@ -66,6 +67,8 @@ class RunFacts:
     realtime: Mapping[str, Any] | None = None
     #: Participants that the system controller has named as required; None: those of the scenario.
     required: Sequence[str] | None = None
+    #: What was changed from outside, as ``MadeChange`` has it.
+    changes: Sequence[Mapping[str, Any]] = ()
     #: Process -> its participants; None: there are no processes.
     processes: Mapping[str, Sequence[str]] | None = None
     #: What carried messages between processes; None: nothing had to.
@@ -211,6 +214,7 @@ def _write_results(
         checkpoints=None if facts.checkpoints is None else tuple(facts.checkpoints),
         branch=facts.branch,
         required=None if facts.required is None else tuple(facts.required),
+        changes=tuple(MadeChange(**each) for each in facts.changes) or None,
         dcp_data=data or None,
         realtime=realtime_summary(parts, facts.realtime),
         causality=counts,

@@ -119,6 +119,15 @@ class BranchOrigin(Section):
     )
 
 
+class MadeChange(Section):
+    """What was changed from outside during the run, and by whom, as far as that is known."""
+
+    time_s: float = Field(ge=0.0, description="simulated time from which on it holds")
+    set: str
+    to: Any = None
+    by: str = Field(description="where it came in, and what the client said of itself")
+
+
 class Summary(Section):
     """The content of ``summary.json``; units are in the names."""
 
@@ -157,6 +166,9 @@ class Summary(Section):
     )
     required: tuple[str, ...] | None = Field(
         default=None, description="participants that the system controller has named as required"
+    )
+    changes: tuple[MadeChange, ...] | None = Field(
+        default=None, description="what was changed from outside during the run"
     )
     causality: OrderViolations
     participants: tuple[ParticipantSummary, ...] = ()

@@ -462,6 +462,7 @@ class ClockNode:
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
             **self._membership.record(),
+            "changes": self._control.changes_made(),
         }
         if self._control.rate is not None:
             details["realtime"] = {"rate": self._control.rate, "hard": self._settings.hard}

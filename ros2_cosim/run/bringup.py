@@ -24,7 +24,13 @@ from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.branch import check_branch, scenario_of
 from ros2_cosim.run.checkpoints import check_savable, check_times
-from ros2_cosim.run.dds import Network, dds_environment, dds_settings, loopback_environment
+from ros2_cosim.run.dds import (
+    Network,
+    dds_environment,
+    dds_notes,
+    dds_settings,
+    loopback_environment,
+)
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
 from ros2_cosim.run.far_plan import network_of, write_parts
 from ros2_cosim.run.guard import Guard
@@ -143,7 +149,8 @@ class PreparedRun:
             "bag.scene": _has_scene(self.scenario, self.options),
         }
         undrawn = [f"{key}: {reason}" for key, is_wanted in wanted.items() if is_wanted and reason]
-        return [*doubts(self.scenario), *undrawn]
+        reach = dds_notes(os.environ) if self.plan else []
+        return [*doubts(self.scenario), *undrawn, *reach]
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""

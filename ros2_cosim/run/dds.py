@@ -192,6 +192,17 @@ def _check_middleware(name: str, environment: Mapping[str, str]) -> None:
         )
 
 
+def dds_notes(environment: Mapping[str, str]) -> list[str]:
+    """What a user should know of the DDS settings of an environment, in lines."""
+    found = [name for name in USER_CHOICES if name in environment]
+    if not found:
+        return []
+    return [
+        f"{', '.join(found)}: set, so the run has no loopback profile of its own; it may listen at "
+        "all addresses, and leave shared memory that others can read"
+    ]
+
+
 def dds_environment(
     environment: Mapping[str, str], directory: Path, network: Network | None = None
 ) -> dict[str, str]:

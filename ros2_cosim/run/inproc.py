@@ -53,7 +53,7 @@ from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
 from ros2_cosim.run.results import note_profile, write_report
 from ros2_cosim.scenario.changes import changed, reset_of
-from ros2_cosim.scenario.changes_by_hand import write_changes
+from ros2_cosim.scenario.changes_by_hand import told_change, write_changes
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
@@ -139,6 +139,7 @@ class InprocRun:
         #: The scenario as it is by what a user has changed.
         self._now = scenario
         self._changed: list[ChangeSettings] = []
+        self._changes_told: list[dict[str, Any]] = []
         models = self._behaviours
         self._taken = {name: ChangesTaken(scenario, name, models) for name in models}
         #: Times [ns] of the checkpoints that are to be written.
@@ -278,11 +279,12 @@ class InprocRun:
             )
         return changed(scenario, path, to, at=at)
 
-    def change(self, path: str, to: Any) -> int:
+    def change(self, path: str, to: Any, by: str = "this process") -> int:
         """Change a parameter, switch or add a fault; recorded, so that a replay does it, too.
 
         :param path: ``participants.NAME.parameters.KEY``, ``faults.NAME.active``, or
             ``faults.NAME`` of a new fault
+        :param by: who makes it, for the summary
         :returns: the simulated time [ns] from which on it holds
         :raises ConfigurationError: it may not be changed, or not to that
         """
@@ -290,6 +292,7 @@ class InprocRun:
         self._now = self.changed(self._now, path, to, at)
         change = ChangeSettings(at=at, set=path, to=to)
         self._changed.append(change)
+        self._changes_told.append(told_change(change, by))
         for name, runtime in self._scheduler.runtimes.items():
             self._taken[name].take(runtime, [change])
         return at
@@ -335,6 +338,7 @@ class InprocRun:
             self._scope,
             realtime=self._realtime.facts(),
             required=self.control.required or None,
+            changes=self._changes_told,
             checkpoints=self._written if self._recorder is not None else None,
             branch=None if self._branch is None else self._branch.origin(),
         )

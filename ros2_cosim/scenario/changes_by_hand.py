@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ros2_cosim.documents.files import cause_of, read_bounded, write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.interfaces.protocol import RunChange
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.kernel.time import SECOND, format_ns
 from ros2_cosim.scenario.changes import MAX_BY_HAND, changed, due_changes, reset_of, target_of
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario, with_made
 
@@ -41,14 +41,16 @@ class ChangesByHand:
         self._earliest = earliest
         self._make = make
         self._made: list[ChangeSettings] = []
+        self._by: list[str] = []
 
-    def take(self, path: str, value: str, at_ns: int) -> str:
+    def take(self, path: str, value: str, at_ns: int, by: str = "this process") -> str:
         """Make a change.
 
         :param path: ``participants.NAME.parameters.KEY``, ``faults.NAME.active``, or
             ``faults.NAME`` of a new fault
         :param value: the new value, as JSON
         :param at_ns: from when on it holds [ns of simulated time]; 0: as soon as it can
+        :param by: who makes it, and where it came in
         :returns: what becomes different and when, in one line
         :raises ConfigurationError: it may not be changed, not to that, or not then
         """
@@ -84,6 +86,7 @@ class ChangesByHand:
         due_changes(with_it, target_of(with_it, path))
         self._scenario = with_it
         self._made.append(change)
+        self._by.append(by)
         self._make(self._made)
         return f"{path}: {json.dumps(to)} from {format_ns(at)} on"
 
@@ -99,7 +102,20 @@ class ChangesByHand:
                 change = ChangeSettings(at=at, set=path, to=True)
                 self._scenario = with_made(self._scenario, [change], "set")
                 self._made.append(change)
+                self._by.append("lifecycle services: not told")
                 self._make(self._made)
+
+    def told(self) -> list[dict[str, Any]]:
+        """What was changed, when, and by whom: for the summary."""
+        return [told_change(change, by) for change, by in zip(self._made, self._by, strict=True)]
+
+
+def told_change(change: ChangeSettings, by: str) -> dict[str, Any]:
+    """A change by hand as the summary has it.
+
+    :param by: who has made it, and where it came in
+    """
+    return {"time_s": change.at / SECOND, "set": change.set, "to": change.to, "by": by}
 
 
 def messages_of(changes: Iterable[ChangeSettings]) -> tuple[RunChange, ...]:

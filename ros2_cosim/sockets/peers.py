@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Set
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
+from pwd import getpwuid
 from typing import Any, NamedTuple
 
 #: Environment variables: "1" opens the ports to all users; the other hosts served, with commas.
@@ -59,6 +60,15 @@ def peer_of(link: socket.socket) -> PeerProcess:
     """
     found = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
     return PeerProcess(*_UCRED.unpack(found))
+
+
+def own_user() -> str:
+    """Name and number of the user of this process."""
+    user = os.geteuid()
+    try:
+        return f"{getpwuid(user).pw_name} (uid {user})"
+    except KeyError:
+        return f"uid {user}"
 
 
 class _Socket(NamedTuple):

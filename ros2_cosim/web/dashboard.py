@@ -30,6 +30,7 @@ from ros2_cosim.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.sockets.peers import own_user
 from ros2_cosim.vds.controllable import (
     ENDED,
     PAUSED,
@@ -105,7 +106,8 @@ class RequestQueue:
 
     def change(self, path: str, to: Any) -> None:
         """Ask for another value of a parameter, or for a fault to act or not."""
-        self.requests.put(Request(Command.CHANGE, path=path, value=json.dumps(to)))
+        by = f"dashboard of {own_user()}"
+        self.requests.put(Request(Command.CHANGE, reason=by, path=path, value=json.dumps(to)))
 
 
 class RequestedControl(RequestQueue):

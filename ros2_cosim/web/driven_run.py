@@ -30,6 +30,7 @@ from ros2_cosim.run.inproc import SEEN_NS, InprocRun
 from ros2_cosim.scenario.changes import changeable
 from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.sockets.peers import own_user
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
@@ -72,7 +73,7 @@ class RunChanges:
         """Make what has been asked for; called by the thread of the run."""
         while not self._waiting.empty():
             path, to = self._waiting.get()
-            time_ns = self._run.change(path, to)
+            time_ns = self._run.change(path, to, f"page of {own_user()}")
             tell(f"{path}: {json.dumps(to)} from {format_ns(time_ns)} on")
 
 

@@ -13,7 +13,12 @@ from support import dds_reader
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.dds import PROFILE_FILE, dds_environment, loopback_environment
+from ros2_cosim.run.dds import (
+    PROFILE_FILE,
+    dds_environment,
+    dds_notes,
+    loopback_environment,
+)
 
 MESSAGES = 1500
 #: Sends what its argument says, in bursts that no socket buffer holds while the reader stands.
@@ -94,3 +99,9 @@ def test_a_middleware_that_is_not_installed_is_named(tmp_path: Path) -> None:
         "RMW_IMPLEMENTATION: found 'rmw_other_cpp', which is not installed here; allowed is "
         "rmw_fastrtps_cpp"
     )
+
+
+def test_settings_that_replace_the_profile_are_told() -> None:
+    assert dds_notes({"HOME": "/x", "COSIM_KEEP_DDS": "1"}) == []
+    (line,) = dds_notes({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "HOME": "/x"})
+    assert line.startswith("ROS_AUTOMATIC_DISCOVERY_RANGE: set, so the run has no loopback profile")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,12 @@ def test_a_run_that_was_changed_by_hand_is_repeated(shape: str, tmp_path: Path) 
         (2 * SECOND, LATE, True),
         (SECOND * 3 // 2, GAP, 0.9),
     ]
+    summary = json.loads((output / "summary.json").read_text())
+    told = summary["changes"]
+    assert [(each["time_s"], each["to"]) for each in told] == [(1.0, 1.3), (2.0, True), (1.5, 0.9)]
+    for each in told:
+        assert each["by"].startswith("/cosim/control: cosim control of "), each
+        assert each["by"].endswith(f"uid {os.getuid()})"), each
     # It ended where it was reset.
     scenario, _, former = prepare_replay(output)
     shorter = scenario.model_copy(update={"duration": round(former.sim_time_s * 1e9)})
@@ -71,6 +78,7 @@ def test_a_run_that_was_changed_by_hand_is_repeated(shape: str, tmp_path: Path) 
     assert not (output / "again-1" / "changes.json").exists()
     plain = load_scenario(PLATOON, sets[1::2])
     anew = json.loads((output / "again-1" / "summary.json").read_text())
+    assert "changes" not in anew
     assert run_inproc(plain, tmp_path / "plain").trace_sha256 == anew["trace_sha256"]
 
 
