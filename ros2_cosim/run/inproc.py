@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -311,9 +311,10 @@ class InprocRun:
                 self._sink.write(*message)
             self._close_sink()
 
-    def finish(self) -> Summary:
+    def finish(self, unheard: Sequence[str] = ()) -> Summary:
         """Run to the end, and write summary, bag and report.
 
+        :param unheard: inputs from outside that are connected and that nothing ever came for
         :raises CosimError: a participant failed
         """
         for time_ns in self._checkpoints:
@@ -337,6 +338,7 @@ class InprocRun:
             required=self.control.required or None,
             checkpoints=self._written if self._recorder is not None else None,
             branch=None if self._branch is None else self._branch.origin(),
+            unheard=unheard,
         )
         if self._changed:
             write_changes(self._output, self._changed)
