@@ -114,6 +114,8 @@ class InprocRun:
         self._scope = repeatability_of(declare_all(scenario, "inproc"))
         self._realtime = realtime
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
+        #: Wall time [ns] of the run so far, without its pauses.
+        self._wall_ns = 0
         self._behaviours: dict[str, Model] = {}
         self._sink: Sink | None = None
         try:
@@ -213,7 +215,6 @@ class InprocRun:
             duration_ns=scenario.duration,
             slice_ns=SEEN_NS if options.foxglove else slice_ns,
             serve=time.sleep,
-            timer=time.perf_counter_ns,
             on_pacing=None if chronicle is None else chronicle.paces,
         )
 
@@ -331,7 +332,7 @@ class InprocRun:
             "inproc",
             self._loop.end,
             reason,
-            self._loop.wall_ns,
+            self._wall_ns,
             self._startup_ns,
             self._scope,
             realtime=self._realtime.facts(),
@@ -379,6 +380,7 @@ class InprocRun:
         gc.set_threshold(_GARBAGE_AFTER, *usual[1:])
         # What came before was no part of the run: its set-up, or a pause.
         self._did(WAIT)
+        began = self._pacer.clock.now()
         try:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             while not self.finished and self._loop.advance():
@@ -392,6 +394,7 @@ class InprocRun:
                 self._progress(self._loop.reached)
                 self._did(REPORT)
         finally:
+            self._wall_ns += self._pacer.clock.now() - began
             gc.set_threshold(*usual)
             gc.unfreeze()
         if self.finished:
