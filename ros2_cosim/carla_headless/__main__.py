@@ -15,6 +15,7 @@ import typer
 from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.sensor_topics import Open
@@ -52,6 +53,7 @@ def make_command(
     """
 
     def carla_headless(
+        context: typer.Context,
         maps: Annotated[
             list[Path] | None,
             typer.Option(
@@ -106,6 +108,9 @@ def make_command(
                 "lights, actors, fields of view, debug shapes, cameras (0: any free one).",
             ),
         ] = None,
+        open_to_all: Annotated[
+            bool, typer.Option("--open", help="Serve other users of this machine, too.")
+        ] = False,
         exit_with_parent: Annotated[
             bool,
             typer.Option(
@@ -122,6 +127,7 @@ def make_command(
         logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
         if exit_with_parent:
             end_with_parent()
+        context.with_resource(ADMISSION.widened(open_to_all))
         if view is not None and page is None:
             on_error(
                 "--view: found without a page to show; allowed is it with cosim carla-headless"

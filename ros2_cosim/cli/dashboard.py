@@ -11,6 +11,7 @@ import typer
 
 from ros2_cosim.cli.console import clear_errors, running, visiting
 from ros2_cosim.cli.control import Domain, Namespace, Out
+from ros2_cosim.sockets.peers import ADMISSION
 
 
 def add_dashboard_command(app: typer.Typer) -> None:
@@ -18,11 +19,15 @@ def add_dashboard_command(app: typer.Typer) -> None:
 
     @app.command()
     def dashboard(
+        context: typer.Context,
         http_port: Annotated[int, typer.Option(help="Port of the page; 0: any free one.")] = 8080,
         http_host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
         token: Annotated[
             str | None, typer.Option(help="What requests must show (made up if not loopback).")
         ] = None,
+        open_to_all: Annotated[
+            bool, typer.Option("--open", help="Serve other users of this machine, too.")
+        ] = False,
         domain: Domain = None,
         namespace: Namespace = None,
         out: Out = None,
@@ -37,6 +42,7 @@ def add_dashboard_command(app: typer.Typer) -> None:
         """Show a run under way in the browser, and control it; without one, start one there."""
         from ros2_cosim.run.domain_lock import active_runs
 
+        context.with_resource(ADMISSION.widened(open_to_all))
         given = any(option is not None for option in (domain, namespace, out))
         named = given or os.environ.get("ROS_DOMAIN_ID")
         with clear_errors():

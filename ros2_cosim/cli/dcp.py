@@ -18,6 +18,8 @@ from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.sockets.peers import ADMISSION
 
 
 class Mode(str, Enum):
@@ -74,6 +76,7 @@ def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typ
 
 
 def serve(
+    context: typer.Context,
     model: ModelText = None,
     fmu: Fmu = None,
     description: Annotated[
@@ -116,6 +119,13 @@ def serve(
         typer.Option(help="With --scenario: output directory (default: out/NAME)."),
     ] = None,
     record: Annotated[bool, typer.Option(help="With --scenario: write a bag.")] = True,
+    open_to_all: Annotated[
+        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    ] = False,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a host that is served; no other one is (may be repeated)."),
+    ] = None,
 ) -> None:
     """Serve a model, an FMU, a scenario or its world as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave.interfaces import SlaveOptions
@@ -127,6 +137,11 @@ def serve(
 
     go_on_without_output()
     with clear_errors():
+        try:
+            admission = ADMISSION.widened(open_to_all, allow or ())
+            context.with_resource(admission)
+        except ValueError as error:
+            raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
         _check_choice(model, fmu, scenario, world, settings)
         if world is not None:
             from ros2_cosim.run.dcp_world import serve_scenario_world
@@ -212,12 +227,16 @@ def run(
             change["mode"] = mode.value
         settings = settings.model_copy(update=change)
         if out is None:
-            run_cosimulation(settings, sys.stdout)
+            run_cosimulation(settings, sys.stdout, on_ended=_say)
             return
         go_on_without_output()
         with out.open("w", encoding="utf-8", newline="") as stream:
-            done = run_cosimulation(settings, stream)
+            done = run_cosimulation(settings, stream, on_ended=_say)
         print(f"{done} steps of {len(settings.slaves)} slaves; outputs in {out}")
+
+
+def _say(line: str) -> None:
+    print(f"cosim: {line}", file=sys.stderr)
 
 
 def _describe_command(

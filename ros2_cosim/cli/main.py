@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -48,6 +49,7 @@ from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
+from ros2_cosim.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.sensor_topics import SensorTopics
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
+    from ros2_cosim.scenario.held_ports import ListeningPort
     from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
@@ -110,6 +113,7 @@ def cosim(
 
 @app.command()
 def run(
+    context: typer.Context,
     scenario: Annotated[
         Path | None,
         typer.Argument(
@@ -169,6 +173,9 @@ def run(
             "--pdb", help="Stop in the debugger where code of yours fails (shape inproc)."
         ),
     ] = False,
+    open_to_all: Annotated[
+        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
@@ -182,6 +189,7 @@ def run(
     from ros2_cosim.run.output_directory import repetitions, shown
     from ros2_cosim.run.tracebacks import debugging, showing
 
+    context.with_resource(ADMISSION.widened(open_to_all))
     if branch is not None:
         branch = branch.absolute()
     described = scenario or branch
@@ -384,7 +392,7 @@ def plan(
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
     from ros2_cosim.scenario.grouping import cores_for, grouped
-    from ros2_cosim.scenario.held_ports import resolve_ports
+    from ros2_cosim.scenario.held_ports import listening_ports, resolve_ports
     from ros2_cosim.scenario.plan import RunOptions, make_plan
 
     with clear_errors():
@@ -392,17 +400,21 @@ def plan(
         loaded = adjusted_scenario(request)
         check_scenario(loaded, request.shape)
         loaded = grouped(loaded, cores_for(processes))
-        found = make_plan(resolve_ports(loaded), RunOptions(out))
+        resolved = resolve_ports(loaded)
+        found = make_plan(resolved, RunOptions(out))
+        ports = listening_ports(resolved)
     if as_json:
-        print(json.dumps([_described(process) for process in found], indent=1))
+        print(json.dumps([_described(process, ports) for process in found], indent=1))
         return
     for process in found:
         print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
         for there in process.there:
             print(f"  {there.name}{there.note}: {shlex.join(command_of(there))}")
+    for port in ports:
+        print(f"{port.process} listens at {port.kind} {port.host}:{port.port}, for {port.users}")
 
 
-def _described(process: Process) -> dict[str, object]:
+def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, object]:
     """A process of a plan as JSON data."""
     from ros2_cosim.run.processes import command_of
 
@@ -412,7 +424,8 @@ def _described(process: Process) -> dict[str, object]:
         "required": process.required,
         "ros_node": process.is_ros,
         "command": command_of(process),
-        **({"there": [_described(each) for each in process.there]} if process.there else {}),
+        "ports": [asdict(port) for port in ports if port.process == process.name],
+        **({"there": [_described(each, ports) for each in process.there]} if process.there else {}),
     }
 
 

@@ -170,9 +170,13 @@ def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:
 
     :param looked: whether the smallest time gap was looked for
     """
+    from ros2_cosim.study.stability_report import largest_gain
+
+    stable = {True: "string stable", False: "not string stable", None: "string stability not "
+              "determined"}[result["string_stable"]]  # fmt: skip
     line = (
         f"{result['law']}, time gap {result['time_gap_s']:g} s: largest gain "
-        f"{max(result['gain']):.3f}, {'' if result['string_stable'] else 'not '}string stable"
+        f"{largest_gain(result)}, {stable}"
     )
     if not looked:
         return line

@@ -21,6 +21,7 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.sockets.peers import ADMISSION
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
@@ -38,6 +39,7 @@ app = typer.Typer(
 
 @app.command()
 def serve(
+    context: typer.Context,
     vehicle_file: Annotated[
         Path | None, typer.Argument(help="YAML file of the vehicle, instead of --vehicle.")
     ] = None,
@@ -101,6 +103,9 @@ def serve(
     report: Annotated[
         Path | None, typer.Option(help="Write the figures of the run as JSON.")
     ] = None,
+    open_to_all: Annotated[
+        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    ] = False,
 ) -> None:
     """Serve vehicles until interrupted."""
     from ros2_cosim.vds.fleet_settings import read_vehicle
@@ -109,6 +114,7 @@ def serve(
     from ros2_cosim.vds.sockets import read_address
 
     go_on_without_output()
+    context.with_resource(ADMISSION.widened(open_to_all))
     with clear_errors():
         if fleet is not None and vehicle_file is not None:
             raise ConfigurationError(

@@ -213,4 +213,7 @@ CONTROLLER_MODES: Final = (
     "emergency",
     "hold",
     "light",
+    "coast",
+    "v2v",
+    "minimal_risk",
 )

@@ -77,6 +77,8 @@ class ModelContext:
     graph: Graph | None = None
     watchdog_s: float = 30.0
     period_ns: int | None = None
+    #: Whether it may choose the time of its next periodic activation.
+    dynamic_step: bool = False
     #: Whether the clock decides when it enters.
     enters_freely: bool = False
     output_types: Mapping[str, str] = field(default_factory=dict)

@@ -31,6 +31,7 @@ from ros2_cosim.kernel.exactmath import total
 from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
@@ -49,6 +50,7 @@ from ros2_cosim.models.controllers.safety import (
     EmergencyBrake,
     StandstillHold,
 )
+from ros2_cosim.models.controllers.supervision import SensorWatch
 from ros2_cosim.models.controllers.tracking import AccelerationTracker, PedalMap
 from ros2_cosim.models.light_stop import LightStop
 from ros2_cosim.models.message_types import (
@@ -121,6 +123,17 @@ class ControllerParameters(Section):
         default=0.1, gt=0, description="how fast the time gap may change [s per s]"
     )
     v2v_timeout: Number = Field(default=0.25, gt=0, description="oldest usable V2V message [s]")
+    sensor_timeout: Number = Field(
+        default=0.1, gt=0, description="oldest usable object list, also of equal ones [s]"
+    )
+    coast_time: Number = Field(
+        default=1.0,
+        gt=0,
+        description="how long the object ahead is carried on without sensor and V2V [s]",
+    )
+    minimal_risk_deceleration: Number = Field(
+        default=3.5, gt=0, description="of the brake after that [m/s^2]"
+    )
     lane_half_width: Number = Field(
         default=1.75, gt=0, description="lateral distance within which an object is ahead [m]"
     )
@@ -173,7 +186,13 @@ class CaccController(Model):
     the acceleration that V2V no longer tells is estimated from the object's speed.
 
     ``mode`` tells what drove last: ``law``, ``fallback``, ``estimate``, ``cruise``, ``emergency``,
-    ``hold``, ``light``, or ``waiting`` (no odometry yet, pedals released).
+    ``hold``, ``light``, ``coast``, ``v2v``, ``minimal_risk``, or
+    ``waiting`` (no odometry yet, pedals released).
+
+    Without a usable object list (silent, frozen, or without the object that was ahead) the object
+    is carried on: with what V2V tells of it (``v2v``), else for ``coast_time`` as it was last
+    (``coast``); after that it brakes gently (``minimal_risk``), unless the sensor works. To be
+    activated without lists too it needs a ``period`` with ``dynamic_step``.
 
     :param law: drives instead of the law that the parameters name
     :param fallback: drives instead of the fall-back law that they name
@@ -192,6 +211,9 @@ class CaccController(Model):
             "fallback_time_gap",
             "time_gap_rate",
             "v2v_timeout",
+            "sensor_timeout",
+            "coast_time",
+            "minimal_risk_deceleration",
             "lane_half_width",
             "limits",
         ),
@@ -277,6 +299,10 @@ class CaccController(Model):
             self._singer = None if self._needs_leader else SingerEstimator(parameters.estimator)
         self._hold = StandstillHold()
         self._watch = CutInWatch()
+        self._sensor = SensorWatch()
+        self._chooses = context.dynamic_step
+        self._last_raw: float | None = None
+        self._holds_demand = False
         self._light_stop = LightStop()
         self._hold_brake = min(1.0, parameters.hold_brake)
         self._hold_rate = parameters.hold_rate
@@ -299,6 +325,9 @@ class CaccController(Model):
         self._fallback_time_gap = parameters.fallback_time_gap
         self._time_gap_rate = parameters.time_gap_rate
         self._timeout_ns = round(parameters.v2v_timeout * 1e9)
+        self._sensor_timeout_ns = round(parameters.sensor_timeout * 1e9)
+        self._coast_ns = round(parameters.coast_time * 1e9)
+        self._minimal_risk = parameters.minimal_risk_deceleration
         self._half_width = parameters.lane_half_width
         self._limits = parameters.limits
 
@@ -321,6 +350,12 @@ class CaccController(Model):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Compute the command for the newest object list."""
+        if self._chooses:
+            # The watch: an activation without a list, put off as long as lists come.
+            wait = self._sensor_timeout_ns
+            if not step.samples.get("objects"):
+                wait = round(self._nominal_period * 1e9)
+            self.next_time = step.time + wait
         sent: dict[str, Any] = {"control": self._command(step)}
         self._activations[self.mode] += 1
         if self._tells_status:
@@ -359,9 +394,19 @@ class CaccController(Model):
         acceleration = latest["acceleration"]
         measured = 0.0 if acceleration is None else acceleration.value.ax
         speed: float = odometry.value.vx
-        target = self._object_ahead(objects.value)
-        demand = self._demand(latest, now, dt, speed, measured, objects.value, target)
-        demand = self._beside(demand, now, speed, objects.value)
+        target, seen, substitute = self._ahead(latest, objects, now, dt, speed)
+        if target is None and substitute == "minimal_risk":
+            self._hold.holding = False
+            self._heard = (None, None)
+            self.mode = substitute
+            demand = self._limits.apply(-self._minimal_risk, self._previous_command, dt)
+        else:
+            demand = self._demand(latest, now, dt, speed, measured, seen, target)
+            if substitute is not None and self.mode not in ("hold", "emergency"):
+                self.mode = substitute
+        if substitute is None and target is not None:
+            self._sensor.measured(now, target, speed, self._estimator.braking)
+        demand = self._beside(demand, now, speed, seen)
         demand = self._at_light(demand, speed, latest.get("light"))
         if self.mode == "hold":
             self._previous_command = 0.0
@@ -370,6 +415,47 @@ class CaccController(Model):
         self._previous_command = demand
         throttle, self._brake = self._tracker.pedals(demand, measured, speed, dt)
         return ControlCommand(demand, throttle, self._brake, 0.0)
+
+    def _ahead(
+        self,
+        latest: Mapping[str, Sample | None],
+        objects: Sample,
+        now: int,
+        dt: float,
+        speed: float,
+    ) -> tuple[DetectedObject | None, ObjectList, str | None]:
+        """The object ahead, what is seen, and the mode of the ladder if the sensor is blind."""
+        watch = self._sensor
+        believed = watch.look(
+            now, objects.stamp, objects.value.objects, speed, self._sensor_timeout_ns
+        )
+        seen = objects.value if believed else ObjectList(())
+        target = self._object_ahead(seen)
+        before = watch.object
+        aside = before is not None and any(item.id == before.id for item in seen.objects)
+        if believed and (aside or watch.replaces(target)):
+            if target is None:
+                watch.measured(now, None, speed, 0.0)
+            return target, seen, None
+        if before is None and believed:
+            watch.measured(now, None, speed, 0.0)
+            return None, seen, None
+        heard = None
+        if before is not None:
+            leader, predecessor = self._peers(latest, now, before.id)
+            if predecessor is not None:
+                on = predecessor.acceleration
+                heard = predecessor.speed + on * predecessor.age, on
+        carried = watch.coast(now, dt, speed, heard)
+        if heard is not None:
+            return carried, seen, "v2v"
+        if watch.unknown_for(now) < self._coast_ns:
+            return carried, seen, "coast"
+        if believed:
+            # The sensor works, and has not found it again: it is gone.
+            watch.forget()
+            return target, seen, None
+        return None, seen, "minimal_risk"
 
     def save_state(self) -> Any:
         """What it knows and did last, with the states of its laws."""
@@ -447,12 +533,16 @@ class CaccController(Model):
         demand = law.acceleration(measurement)
         if not is_number(demand):
             raise ParticipantError(
-                f"{self._name}: the law {law.name} demanded {demand!r} at {now} ns for"
-                f" {measurement}; allowed is a finite number"
+                f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
+                f"{target.distance:.4g} m, gap_rate {target.relative_speed:.4g} m/s, speed "
+                f"{speed:.4g} m/s; allowed is a finite number"
             )
+        if demand == self._last_raw and speed > _DRIVES:
+            self._holds_demand = True
+        self._last_raw = demand
         demand = min(demand, self._cruise.acceleration(measurement))
         demand = limits.apply(demand, previous, dt)
-        if self._needs_predecessor and not degraded:
+        if self._needs_predecessor and not degraded and not self._holds_demand:
             # The law knows by V2V that the predecessor brakes, and how it answers is its design.
             braking = 0.0
         forced = self._emergency.demand(
@@ -532,8 +622,10 @@ _STATE = SavedAttributes(
         BrakingEstimator,
         CutInWatch,
         LightStop,
+        SensorWatch,
         SingerEstimator,
         StandstillHold,
     ),
+    values=(DetectedObject,),
     constants=(AdaptedLaw, Section),
 )

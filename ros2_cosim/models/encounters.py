@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one measure of who is in whose way: gap, contact, closing speed, time to collision, headway.
+"""The one measure of what is in the way: gap, contact, closing speed, time to collision, headway.
 
 Boxes are oriented rectangles seen from above. A pair of a vehicle (ego) and any other road user or
 obstacle counts at a time if the other's box, now or within ``HORIZON_S`` at constant speed and yaw

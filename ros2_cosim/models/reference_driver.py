@@ -3,8 +3,8 @@
 
 UN R157 (Automated Lane Keeping Systems), Annex 4, appendix 3, "Guidance on traffic disturbance
 critical scenarios for ALKS": the driver perceives a cut-in when the other vehicle is 0.375 m off
-the centre of its lane, takes 0.4 s to see the risk and 0.75 s to be ready to brake, and then, once
-the time to collision is 2 s or less, brakes with 0.774 g, reached in 0.6 s. A cut-in that this
+the centre of its lane, takes 0.4 s to see the risk, and 0.75 s after the time to collision is then
+2 s or less it brakes with 0.774 g, reached in 0.6 s. A cut-in that this
 driver avoids has to be avoided by the system. The emergency brake (0.85 g) that the text gives
 the driver's vehicle once the other one is wholly in its lane is left out: what this function
 calls avoidable is so without it.
@@ -46,15 +46,15 @@ class CutIn(NamedTuple):
 def smallest_gap(cut_in: CutIn) -> float:
     """The smallest gap of the reference driver's vehicle [m]; 0 or less: a collision."""
     gap, speed = cut_in.gap, cut_in.speed
-    ready = cut_in.perceived_after + RISK_EVALUATION + BRAKE_DELAY
-    time, brakes_since = 0.0, None
+    evaluated = cut_in.perceived_after + RISK_EVALUATION
+    time, brakes_from = 0.0, None
     while speed > cut_in.other_speed and gap > 0.0:
         closing = speed - cut_in.other_speed
-        if brakes_since is None and time >= ready and gap <= RISKY_TTC * closing:
-            brakes_since = time
+        if brakes_from is None and time >= evaluated and gap <= RISKY_TTC * closing:
+            brakes_from = time + BRAKE_DELAY
         braking = 0.0
-        if brakes_since is not None:
-            braking = DECELERATION * min(1.0, (time - brakes_since) / BUILD_UP)
+        if brakes_from is not None and time > brakes_from:
+            braking = DECELERATION * min(1.0, (time - brakes_from) / BUILD_UP)
         gap -= closing * _STEP - 0.5 * braking * _STEP * _STEP
         speed -= braking * _STEP
         time += _STEP

@@ -19,9 +19,9 @@ from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.causes import settings_that_differ
 from ros2_cosim.record.driving_plots import Plot, drawn, driving_plots
-from ros2_cosim.record.page import figure_text, page_template
+from ros2_cosim.record.page import page_template
 from ros2_cosim.record.report_data import load_run
-from ros2_cosim.record.summary import Summary, Verdict, read_summary
+from ros2_cosim.record.summary import Summary, Verdict, figure_text, read_summary
 from ros2_cosim.record.svg_plot import COLOURS, Axes, Chart, Line, spread
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario

@@ -170,6 +170,7 @@ def adjusted_scenario(request: RunRequest) -> Scenario:
         host=request.host,
         port=request.port,
         controllers=request.controllers,
+        overrides=request.set,
     )
 
 

@@ -45,6 +45,7 @@ from ros2_cosim.run.starter_channel import EarlyLeave, Required, Starter
 from ros2_cosim.scenario.host_settings import HostSettings
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.sockets.peers import ADMISSION
 
 #: What the part runs there.
 MODULE = "ros2_cosim.cli.main"
@@ -286,7 +287,11 @@ def _accepted(
     try:
         while not stop.asked:
             with suppress(TimeoutError):
-                greeted.append(listener.accept()[0])
+                connection = listener.accept()[0]
+                if not ADMISSION.admits(connection):
+                    connection.close()
+                    continue
+                greeted.append(connection)
                 work = partial(_greet, greeted[-1], secret, host, found)
                 threading.Thread(target=work, daemon=True).start()
             if len(greeted) > _BACKLOG:

@@ -10,11 +10,14 @@ and everything else knows only that.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.documents.plain_data import parse_value, read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.import_template import as_scenario, is_imported, with_import
@@ -57,9 +60,29 @@ def read_whole(path: Path) -> dict[str, Any]:
 
     :raises ConfigurationError: a file cannot be read or includes itself
     """
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise ConfigurationError(f"scenario {path}: {_nearest(path)}") from None
+    except OSError:
+        pass  # who reads it says why
     data = _Files().read(path)
     data.setdefault("base_directory", str(path.resolve().parent))
     return data
+
+
+def _nearest(path: Path) -> str:
+    """What to say of a scenario file that is not there: those whose names are most like its."""
+    config = share_file("config/platoon.yaml").parent
+    directories = (path.parent, config, config / "library")
+    files = {
+        file.stem: os.path.relpath(file) if file.is_relative_to(Path.cwd()) else str(file)
+        for directory in reversed(directories)
+        for file in sorted(directory.glob("*.yaml"))
+    }
+    near = get_close_matches(path.stem, files)
+    meant = f"did you mean {' or '.join(files[name] for name in near)}? " if near else ""
+    return f"there is no such file; {meant}cosim new --list shows the scenario library"
 
 
 def with_overrides(data: dict[str, Any], overrides: Sequence[str], origin: str) -> dict[str, Any]:

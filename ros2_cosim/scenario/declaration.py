@@ -126,6 +126,7 @@ def declare(
             graph=graph if needs_graph else None,
             watchdog_s=scenario.watchdog_s,
             period_ns=settings.period,
+            dynamic_step=settings.dynamic_step,
             enters_freely=settings.enters_freely,
             output_types={port: output.type for port, output in settings.outputs.items()},
             input_types=dict(_input_types(scenario, name)),

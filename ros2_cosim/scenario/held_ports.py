@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ros2_cosim.documents.files import cause_of
@@ -95,6 +96,42 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     held = hold_ports(scenario)
     held.close()
     return with_declared_outputs(held.scenario)
+
+
+@dataclass(frozen=True)
+class ListeningPort:
+    """A port at which a process of a run will listen, and the users that are served there."""
+
+    process: str
+    kind: str
+    host: str
+    port: int
+    users: str
+
+
+def listening_ports(scenario: Scenario) -> list[ListeningPort]:
+    """All ports at which the servers of a run will listen.
+
+    :param scenario: as :func:`resolve_ports` gives it
+    """
+    declared = declare_all(scenario)
+    found: list[ListeningPort] = []
+
+    def add(process: str, host: str, port: int, sockets: Sequence[tuple[str, int]]) -> None:
+        is_here = host == "localhost" or host.startswith("127.") or host == "::1"
+        users = "this user" if is_here else "this user, and other hosts"
+        for kind, above in sockets:
+            found.append(ListeningPort(process, kind, host, port + above, users))
+
+    simulator = scenario.simulator
+    if simulator.kind == "headless" and any(d.needs.simulator for d in declared.values()):
+        add(SIMULATOR, simulator.host, simulator.port, _SIMULATOR_SOCKETS)
+    for name, declaration in declared.items():
+        for companion in declaration.needs.companions:
+            if companion.address:
+                entry = address_of(companion, scenario.participants[name].parameters)
+                add(companion.name, entry["host"], entry["port"], _SLAVE_SOCKETS)
+    return found
 
 
 def address_of(companion: Companion, parameters: Mapping[str, Any]) -> Any:

@@ -430,6 +430,7 @@ def _controller(
     highest: float,
 ) -> _Mapping:
     name, ahead = platoon[number], platoon[number - 1]
+    overdue = 5 * template.sensor.period // 2
     source = "tracker" if _tracks(template.sensor) else "sensor"
     inputs: _Mapping = {
         "objects": f"{source}{number}.objects",
@@ -446,6 +447,10 @@ def _controller(
     return {
         "model": "cacc_controller",
         "activation": {"any": ["objects"]},
+        # Only while objects are overdue: each activation puts the next one off.
+        "period": overdue,
+        "offset": overdue,
+        "dynamic_step": True,
         "parameters": merged(
             {
                 "law": template.law,
@@ -453,6 +458,7 @@ def _controller(
                 "time_gap": template.time_gap,
                 "standstill_gap": template.standstill_gap,
                 "set_speed": max(1.5 * highest, 1.0),
+                "sensor_timeout": overdue * 1e-9,
                 **_CONTROLLER,
             },
             template.controller,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ros2_cosim.kernel.duck_typed import MEMBERS
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import check_members
-from ros2_cosim.kernel.loading import load_named
+from ros2_cosim.kernel.loading import is_own_module, load_named
 from ros2_cosim.kernel.model import Model
 
 MODEL_GROUP = "ros2_cosim.models"
@@ -57,6 +57,11 @@ def find_model(name: str, where: str) -> NamedModel:
     found = load_named(name, targets, where=where, noun="model", form="module:factory")
     if isinstance(found, type) and issubclass(found, Model):
         return NamedModel(name, found)
+    if name not in targets and is_own_module(name.partition(":")[0]):
+        raise ConfigurationError(
+            f"{where}: found '{name}', which is no model; allowed of this package are classes "
+            f"derived from Model, and {', '.join(targets)}"
+        )
     if not callable(found):
         raise ConfigurationError(
             f"{where}: model '{name}' cannot be loaded: it is of type {type(found).__name__}; "

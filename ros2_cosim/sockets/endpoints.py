@@ -13,6 +13,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from ros2_cosim.sockets.inherited import INHERITED
+from ros2_cosim.sockets.peers import ADMISSION
 from ros2_cosim.sockets.reactor import Reactor
 
 #: One callback reads at most this much, so that other sockets get their turn [bytes].
@@ -226,6 +227,8 @@ class TcpConnection:
 class Listener:
     """A listening TCP socket that hands accepted sockets to a callback.
 
+    Those of other users of this machine are closed (:mod:`ros2_cosim.sockets.peers`).
+
     :ivar port: the port in use
     :raises OSError: the address cannot be used
     """
@@ -259,7 +262,10 @@ class Listener:
             self._reactor.forget(self._sock)
             self._reactor.call_later(_ACCEPT_PAUSE_NS, self._resume)
             return
-        self._on_accept(sock)
+        if ADMISSION.admits(sock):
+            self._on_accept(sock)
+        else:
+            sock.close()
 
     def _resume(self) -> None:
         if self._open:

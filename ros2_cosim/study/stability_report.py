@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -46,17 +46,26 @@ def _tiles(result: Mapping[str, Any]) -> list[Tile]:
     smallest = result["min_time_gap_s"]
     theory = result["theory"] and result["theory"]["min_time_gap_s"]
     return [
-        Tile("string stable", "yes" if result["string_stable"] else "no", result["string_stable"]),
-        Tile("largest gain of a pair", f"{max(result['gain']):.3f}"),
+        Tile("string stable", _ANSWERS[result["string_stable"]], result["string_stable"]),
+        Tile("largest gain of a pair", largest_gain(result)),
         Tile("smallest time gap, measured", "–" if smallest is None else f"{smallest:.2f} s"),
         Tile("smallest time gap, theory", "–" if theory is None else f"{theory:.2f} s"),
     ]
 
 
+_ANSWERS: Final = {True: "yes", False: "no", None: "not determined"}
+
+
+def largest_gain(result: Mapping[str, Any]) -> str:
+    """That of all pairs whose gain the excitation shows, as text."""
+    gains = [gain for gain in result["gain"] if gain is not None]
+    return f"{max(gains):.3f}" if gains else "not determined"
+
+
 def _gain_chart(result: Mapping[str, Any]) -> Chart:
     frequencies = result["frequency_hz"]
     lines = [
-        Line(pair, frequencies, result["gain_over_frequency"][i], i % (COLOURS - 1))
+        _line(pair, frequencies, result["gain_over_frequency"][i], i % (COLOURS - 1))
         for i, pair in enumerate(result["pairs"][: COLOURS - 1])
     ]
     if result["theory"]:
@@ -70,7 +79,7 @@ def _gain_chart(result: Mapping[str, Any]) -> Chart:
 def _ratio_chart(result: Mapping[str, Any]) -> Chart:
     numbers = [float(i + 1) for i in range(len(result["pairs"]))]
     lines = [
-        Line(label, numbers, result[key], colour, dots=len(numbers) == 1)
+        _line(label, numbers, result[key], colour, dots=len(numbers) == 1)
         for colour, (key, label) in enumerate(
             (("gain", "largest gain"), ("l2", "L2 ratio"), ("peak", "ratio of braking peaks"))
         )
@@ -79,7 +88,16 @@ def _ratio_chart(result: Mapping[str, Any]) -> Chart:
     return Chart("Ratios down the platoon", "Each follower against the vehicle ahead.", Markup(svg))
 
 
+def _line(
+    label: str, x: Sequence[float], y: Sequence[float | None], colour: int, *, dots: bool = False
+) -> Line:
+    """A curve through what is determined."""
+    there = [(a, b) for a, b in zip(x, y, strict=True) if b is not None]
+    return Line(label, [a for a, _ in there], [b for _, b in there], colour, dots=dots)
+
+
 def _with_interval(result: Mapping[str, Any], key: str, i: int) -> str:
-    interval = result["ci"][key][i]
-    around = "" if interval is None else f" ± {0.5 * (interval[1] - interval[0]):.3f}"
-    return f"{result[key][i]:.3f}{around}"
+    value, interval = result[key][i], result["ci"][key][i]
+    if value is None:
+        return "not determined"
+    return f"{value:.3f}" + ("" if interval is None else f" ± {interval[1] - value:.3f}")

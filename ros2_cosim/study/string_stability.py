@@ -59,6 +59,10 @@ BRAKE_RUN_S: Final = 30.0
 LEAST_SPEED: Final = 12.0
 #: A gain counts as growth if it is above 1 by more: what pedals, tyres and steps leave over.
 TOLERANCE: Final = 5e-3
+#: Noise and distortion at a sine are what is at so many frequencies near it that are not excited.
+NOISE_LINES: Final = 4
+#: A gain is told where they are at most this share of the amplitude of the vehicle ahead.
+LARGEST_NOISE: Final = 0.1
 #: Limits and end of the bisection [s].
 SHORTEST, LONGEST, RESOLUTION = 0.1, 4.0, 0.02
 #: No vehicle starts nearer to the begin of the road [m].
@@ -107,9 +111,10 @@ class StabilityOptions:
 
 
 class Measured(NamedTuple):
-    """One seed: gain over frequency, L2 and peak ratio, of each pair of vehicles."""
+    """One seed: gain and share of noise over frequency, L2 and peak ratio, of each pair."""
 
     gain: list[list[float]]
+    noise: list[list[float]]
     l2: list[float]
     peak: list[float]
 
@@ -158,7 +163,9 @@ def _study(
     used = _changed(base, setting, 1, [], 1.0)[1]
     pairs = len(runs[0].l2)
     names = base.scene["platoon"]
-    worst = [[max(run.gain[i]) for run in runs] for i in range(pairs)]
+    told = [_told([run.noise[i] for run in runs]) for i in range(pairs)]
+    worst = [[max(run.gain[i][f] for f in told[i]) for run in runs] if told[i] else []
+             for i in range(pairs)]  # fmt: skip
     gains, gain_ci = _statistics(worst)
     l2, l2_ci = _statistics([[run.l2[i] for run in runs] for i in range(pairs)])
     peak, peak_ci = _statistics([[run.peak[i] for run in runs] for i in range(pairs)])
@@ -177,7 +184,10 @@ def _study(
         "pairs": [f"{a} to {b}" for a, b in zip(names, names[1:], strict=False)],
         "frequency_hz": [k / PERIOD_S for k in HARMONICS],
         "gain_over_frequency": [
-            [_mean([run.gain[i][f] for run in runs]) for f in range(len(HARMONICS))]
+            [
+                _mean([run.gain[i][f] for run in runs]) if f in told[i] else None
+                for f in range(len(HARMONICS))
+            ]
             for i in range(pairs)
         ],
         "gain": gains,
@@ -185,9 +195,35 @@ def _study(
         "peak": peak,
         "min_time_gap_s": smallest,
         "ci": {"level": 0.95, "gain": gain_ci, "l2": l2_ci, "peak": peak_ci},
-        "string_stable": all(gain <= 1.0 + TOLERANCE for gain in gains),
+        "string_stable": string_stable(gains, gain_ci),
         "theory": _theory(used),
     }
+
+
+def _told(noise: Sequence[Sequence[float]]) -> list[int]:
+    """The frequencies, as indices, at which the vehicle ahead moves enough in each run."""
+    return [f for f, shares in enumerate(zip(*noise, strict=True)) if max(shares) <= LARGEST_NOISE]
+
+
+def string_stable(
+    gains: Sequence[float | None], intervals: Sequence[Sequence[float] | None]
+) -> bool | None:
+    """Whether no disturbance grows; None: the runs do not determine it.
+
+    :param gains: the largest of each pair of vehicles; None: the one ahead moves too little
+    :param intervals: of confidence, None for one seed
+    """
+    answers = set()
+    for gain, interval in zip(gains, intervals, strict=True):
+        if gain is None:
+            answers.add(None)
+            continue
+        low, high = interval or (gain, gain)
+        grows = low > 1.0 + TOLERANCE
+        answers.add(not grows if grows or high <= 1.0 + TOLERANCE else None)
+    if False in answers:
+        return False
+    return None if None in answers else True
 
 
 class Used(NamedTuple):
@@ -342,7 +378,7 @@ def _mean_latency(channel: Mapping[str, Any]) -> float:
 
 def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
     """Both runs of one seed."""
-    gain, l2 = _sines(base, setting, seed)
+    gain, noise, l2 = _sines(base, setting, seed)
     brake = [
         {"constant": round(BRAKE_AT_S * 1e9)},
         {"brake": {"deceleration": BRAKE, "speed": _speed(base) - BRAKE_BY}},
@@ -350,15 +386,17 @@ def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
     scenario, _ = _changed(base, setting, seed, brake, BRAKE_RUN_S)
     _, accelerations = _run(scenario)
     peaks = [-min(values) for values in accelerations]
-    return Measured(gain, l2, [b / a for a, b in zip(peaks, peaks[1:], strict=False)])
+    return Measured(gain, noise, l2, [b / a for a, b in zip(peaks, peaks[1:], strict=False)])
 
 
 def _speed(base: Scenario) -> float:
     return float(base.scene["vehicles"][base.scene["platoon"][0]]["speed"])
 
 
-def _sines(base: Scenario, setting: Setting, seed: int) -> tuple[list[list[float]], list[float]]:
-    """Gain over frequency and L2 ratio of each pair, behind the sum of sines."""
+def _sines(
+    base: Scenario, setting: Setting, seed: int
+) -> tuple[list[list[float]], list[list[float]], list[float]]:
+    """Gain and noise over frequency, L2 ratio of each pair, behind the sum of sines."""
     cycles = 1 + math.ceil(SETTLE_S / PERIOD_S)
     multisine = {
         "amplitude": AMPLITUDE,
@@ -370,16 +408,30 @@ def _sines(base: Scenario, setting: Setting, seed: int) -> tuple[list[list[float
     speeds, _ = _run(scenario)
     count = round(PERIOD_S / (scenario.participants["world"].period or 1) * 1e9)
     spectra = []
+    noises = []
     for values in speeds:
         last = values[-count:]
         mean = _mean(last)
         spectra.append([_amplitude(last, mean, k) for k in HARMONICS])
-    gains = [
-        [b / a for a, b in zip(ahead, own, strict=True)]
-        for ahead, own in zip(spectra, spectra[1:], strict=False)
-    ]
+        besides = {k: _amplitude(last, mean, k) for k in _NOT_EXCITED}
+        # What a drift leaves falls with the frequency.
+        noises.append([_mean([besides[n] * max(1.0, n / k) for n in _near(k)]) for k in HARMONICS])
+    gains, shares = [], []
+    for i in range(len(spectra) - 1):
+        ahead, own = spectra[i], spectra[i + 1]
+        noise = [max(pair) for pair in zip(noises[i], noises[i + 1], strict=True)]
+        gains.append([b / a if a else math.inf for a, b in zip(ahead, own, strict=True)])
+        shares.append([n / a if a else math.inf for a, n in zip(ahead, noise, strict=True)])
     energies = [_energy(values[-count:]) for values in speeds]
-    return gains, [b / a for a, b in zip(energies, energies[1:], strict=False)]
+    return gains, shares, [b / a for a, b in zip(energies, energies[1:], strict=False)]
+
+
+_NOT_EXCITED: Final = [k for k in range(1, HARMONICS[-1] + 5) if k not in HARMONICS]
+
+
+def _near(harmonic: int) -> list[int]:
+    """The frequencies nearest to a sine that are not excited."""
+    return sorted(_NOT_EXCITED, key=lambda k: abs(k - harmonic))[:NOISE_LINES]
 
 
 def _energy(values: Sequence[float]) -> float:
@@ -433,8 +485,12 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
     silent = make_scenario(quiet, base.name)
 
     def stable(time_gap: float) -> bool:
-        gains, _ = _sines(silent, replace(setting, time_gap=time_gap), base.seed)
-        return max(max(pair) for pair in gains) <= 1.0 + TOLERANCE
+        gains, noise, _ = _sines(silent, replace(setting, time_gap=time_gap), base.seed)
+        told = [_told([pair]) for pair in noise]
+        largest = [
+            max((pair[f] for f in of), default=None) for pair, of in zip(gains, told, strict=True)
+        ]
+        return string_stable(largest, [None] * len(largest)) is True
 
     low, high = SHORTEST, _changed(base, setting, 1, [], 1.0)[1].following.time_gap
     while not stable(high):
@@ -478,17 +534,20 @@ def _mean(values: Sequence[float]) -> float:
 
 def _statistics(
     samples: Sequence[Sequence[float]],
-) -> tuple[list[float], list[list[float] | None]]:
-    """Mean and 95 % confidence interval of each row; None: one value has no interval."""
-    means = [_mean(row) for row in samples]
+) -> tuple[list[float | None], list[list[float] | None]]:
+    """Mean and 95 % confidence interval of each row of ratios, which are never below 0.
+
+    None: no value has no mean, and one has no interval.
+    """
+    means = [_mean(row) if row else None for row in samples]
     intervals: list[list[float] | None] = []
     for mean, row in zip(means, samples, strict=True):
         n = len(row)
-        if n < 2:
+        if mean is None or n < 2:
             intervals.append(None)
             continue
         deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in row) / (n - 1))
         t = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else _NORMAL
         half = t * deviation / math.sqrt(n)
-        intervals.append([mean - half, mean + half])
+        intervals.append([max(0.0, mean - half), mean + half])
     return means, intervals

@@ -26,8 +26,10 @@ ANSWER_S = 30
 IN_FLIGHT = 2000
 #: Level of the log of Dask that nothing reaches.
 SILENT = logging.CRITICAL + 1
+#: The module of the connections with workers of this machine.
+OWN_WORKERS = "ros2_cosim.sweep.own_workers"
 #: Imported once, by the process that the workers of this machine are forked from.
-PRELOADED = ("__main__", "distributed.nanny", "ros2_cosim.sweep.workers")
+PRELOADED = ("__main__", "distributed.nanny", OWN_WORKERS, "ros2_cosim.sweep.workers")
 #: As Dask has it for its workers: numerical libraries start no threads of their own.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -204,6 +206,11 @@ def workers_for(
         # takes that one along; ``outcomes`` tries both again.
         "distributed.scheduler.allowed-failures": 1,
         "distributed.worker.multiprocessing-method": "forkserver",
+        # No pages of a scheduler and of workers, which any program could read.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "distributed.scheduler.preload": [OWN_WORKERS],
+        "distributed.worker.preload": [OWN_WORKERS],
     }
     with dask.config.set(settings):
         if cluster is not None:
@@ -218,6 +225,8 @@ def workers_for(
                 tell(f"cluster {cluster}: {known} workers")
                 yield DaskWorkers(client, retries)
             return
+        from ros2_cosim.sweep.own_workers import SCHEME
+
         start_fork_server()
         count = workers or len(os.sched_getaffinity(0))
         with (
@@ -226,6 +235,7 @@ def workers_for(
                 lambda: LocalCluster(
                     n_workers=count,
                     threads_per_worker=1,
+                    protocol=SCHEME,
                     dashboard_address=None,
                     local_directory=place,
                     silence_logs=SILENT,

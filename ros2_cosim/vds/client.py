@@ -7,6 +7,7 @@ from time import monotonic_ns
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
+from ros2_cosim.sockets.peers import Senders
 from ros2_cosim.sockets.reactor import Reactor
 from ros2_cosim.vds.sockets import Address, open_port
 from ros2_cosim.vds.vds1 import (
@@ -34,6 +35,7 @@ class VdsClient:
         self._server = server
         self._socket = open_port(host, port)
         self._reactor = Reactor()
+        self._senders = Senders()
         self._reactor.watch(self._socket, lambda: None)  # a wait ends; _next reads
         self._filter = SequenceFilter()
         self._seq = 0
@@ -115,7 +117,7 @@ class VdsClient:
                 data, address = self._socket.recvfrom(_READ_SIZE)
             except (BlockingIOError, ConnectionRefusedError):
                 return None
-            if address[0] != self._server[0]:
+            if address[0] != self._server[0] or not self._senders.admits(address):
                 self.refused += 1
                 continue
             try:

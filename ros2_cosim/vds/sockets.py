@@ -17,6 +17,7 @@ from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.realtime.wall_clock import WallClock
 from ros2_cosim.sockets.endpoints import open_udp
+from ros2_cosim.sockets.peers import Senders
 from ros2_cosim.sockets.reactor import Reactor
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vds1 import (
@@ -87,6 +88,7 @@ class CommandPorts:
         self.filters: dict[str, SequenceFilter] = {}
         self._accepted: dict[str, int] = {}
         self._malformed: dict[str, int] = {}
+        self._senders = Senders()
         try:
             for index, name in enumerate(vehicles):
                 self.sockets[name] = open_port(host, port + index if port else 0)
@@ -108,6 +110,8 @@ class CommandPorts:
                 data, address = self.sockets[vehicle].recvfrom(_READ_SIZE)
             except (BlockingIOError, ConnectionRefusedError):
                 return None
+            if not self._senders.admits(address):
+                continue
             try:
                 return decode_command(data), address
             except ProtocolError:

@@ -310,6 +310,46 @@ def test_run_an_fmu_together_with_a_slave_elsewhere(tmp_path: Path) -> None:
     assert float(rows[-1][2]) == math.sin(1.5)
 
 
+FMUS = """
+step: {step}
+steps: 5
+timeout_s: 3
+slaves: {{first: {{fmu: trig2.fmu}}, second: {{fmu: trig2.fmu}}}}
+connections: [first.x -> second.u]
+inputs: {{first.u: {u}}}
+outputs: [first.x, second.x]
+"""
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize(
+    ("step", "u", "code", "message", "last_step"),
+    [
+        (1000, 1e6, 1, "slave 'second' (trig2.fmu) crashed by SIGSEGV at 1000 s", 1),
+        (2000, 1e6, 1, "slave 'second' is in COMPUTING; COMPUTED did not come within 3 s", 1),
+        (1, -4e5, 0, "slave 'second' ended the simulation at 4 s, in step 4 of 5", 4),
+    ],
+)
+def test_an_fmu_that_crashes_or_hangs_or_ends_the_simulation_leaves_the_rows_before(
+    tmp_path: Path, step: int, u: float, code: int, message: str, last_step: int
+) -> None:
+    build_fmu("trig2", tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    (tmp_path / "fmus.yaml").write_text(FMUS.format(step=step, u=u))
+    ended = subprocess.run(
+        [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "run", "fmus.yaml", "--out", "a.csv"],
+        cwd=tmp_path, env=os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (code, f"cosim: {message}\n")
+    rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
+    assert rows[0] == ["step", "time", "first.x", "second.x"]
+    assert [int(row[0]) for row in rows[1:]] == list(range(last_step + 1))
+    assert float(rows[-1][2]) == last_step * step * u
+    assert not list(temporary.iterdir())
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -218,3 +218,29 @@ def test_a_data_pdu_larger_than_all_inputs_is_refused_at_prepare() -> None:
     session.ok(P.CFG_source_network_information, data_id=1, transport_protocol=4, address=HOME)
     session.ok(P.CFG_time_res, numerator=1, denominator=1000)
     session.refused(E.NOT_SUPPORTED_PDU_SIZE, P.STC_prepare)
+
+
+def test_a_slave_obeys_its_master_alone_while_it_lives() -> None:
+    """A second master cannot register, and learns neither the id nor the count of requests."""
+    description = describe(Offset)
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
+        remote = master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        for kind, fields in (
+            (PduType.INF_state, {}),
+            (PduType.STC_stop, {"state_id": State.RUNNING}),
+            (PduType.INF_error, {}),
+        ):
+            for seq in range(40):
+                request = make(kind, pdu_seq_id=seq, receiver=1, **fields)
+                with socket.create_connection(("127.0.0.1", slave.port), HANG_S) as stranger:
+                    stranger.sendall(struct.pack("<I", len(request)) + request)
+                    answer = stranger.recv(4 + 8, socket.MSG_WAITALL)
+                size, refusal, _, _, expected, code = struct.unpack("<IBHBHH", answer)
+                assert (size, refusal, code) == (8, PduType.RSP_nack, 0x1003), hex(code)
+                assert expected == seq + 1
+            remote.set_inputs([1.0])
+            master.do_step()
+            assert remote.outputs == [2.0]
+        master.stop()

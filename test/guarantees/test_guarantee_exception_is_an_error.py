@@ -27,7 +27,7 @@ def test_participant_and_handler_are_named(where):
     scheduler = SequentialScheduler(system.graph(), behaviours)
     changes: list[Change] = []
     lifecycles = LifecycleGroup(behaviours, on_change=changes.append)
-    place = "activation at 0 ns" if where == "step" else f"handler {where}"
+    place = "activation 1 at 0s" if where == "step" else f"handler {where}"
     with pytest.raises(ParticipantError, match=f"'bad' failed in its {place}.*out of range"):
         with lifecycles.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20 * MS)

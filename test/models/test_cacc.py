@@ -228,8 +228,12 @@ def test_before_the_first_odometry_the_pedals_are_free() -> None:
 
 @pytest.mark.parametrize("answer", [math.nan, math.inf, None, "1"])
 def test_a_law_that_gives_no_number_is_named(answer: Any) -> None:
-    with pytest.raises(ParticipantError, match="cacc7: the law Probe demanded"):
-        drive(behaviour(Probe(answer), name="cacc7"), 0, [thing(1, 15.0)])
+    with pytest.raises(ParticipantError) as caught:
+        drive(behaviour(Probe(answer), name="cacc7"), 40 * MS, [thing(1, 15.0)])
+    assert str(caught.value) == (
+        f"cacc7: the law Probe demanded {answer!r} at 40ms for gap 15 m, gap_rate 0 m/s, speed "
+        "20 m/s; allowed is a finite number"
+    )
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,11 @@ def test_entry_points_of_an_installed_package(
         ("json:JSONDecoder", {}, "has no method"),
         ("ploeg_cacc", {"kp": -1}, "kp: found -1; allowed is a number above 0"),
         ("ploeg_cacc", {"kp": "much"}, "kp: found 'much'; allowed is a number"),
+        ("law.py:MyLaw", {"gain": "much"}, "gain: found 'much'; allowed is a number"),
+        ("loose.py:MyLaw", {"gain": "much"}, "gain: found 'much'; allowed is a number"),
+        ("loose.py:MyLaw", {"gain": 3}, "made with 3"),
+        ("loose.py:MyLaw", {"lag": "x"}, "lag: found 'x'; allowed is a number or null"),
+        ("script.py", {"gain": 1}, "found {'gain': 1}; the script script.py makes its law itself"),
         ("failing.py:MyLaw", {}, r"failed: ValueError: no luck \(.*/failing.py, line 3\)$"),
     ],
 )
@@ -83,6 +88,11 @@ def test_what_is_no_law_is_refused_by_name(
     tmp_path: Path, spec: str, parameters: dict[str, object], message: str
 ) -> None:
     (tmp_path / "law.py").write_text(OWN_LAW)
+    (tmp_path / "loose.py").write_text(
+        "class MyLaw:\n    def __init__(self, gain=1, lag: float | None = None):\n"
+        "        raise ValueError(f'made with {gain}')\n"
+    )
+    (tmp_path / "script.py").write_text("raise SystemExit\n")
     (tmp_path / "broken.py").write_text("class MyLaw(:\n")
     (tmp_path / "failing.py").write_text(
         "class MyLaw:\n    def __init__(self):\n        raise ValueError('no luck')\n"

@@ -216,7 +216,8 @@ def test_each_host_uses_its_own_address_and_knows_all(tmp_path: Path) -> None:
     assert "239.255.0.2" not in profile
     kept = loopback_environment({"COSIM_KEEP_DDS": "1"}, tmp_path, network=network)
     assert kept == {"COSIM_KEEP_DDS": "1"}
-    other = {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}
+    (tmp_path / "librmw_cyclonedds_cpp.so").touch()
+    other = {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "LD_LIBRARY_PATH": str(tmp_path)}
     found = loopback_environment(other, tmp_path, network=network)
     assert found["ROS_STATIC_PEERS"] == "192.0.2.1;192.0.2.7"
 

@@ -150,6 +150,8 @@ def test_a_frozen_process_is_named(outcomes: dict[str, Future[Outcome]], name: s
     error = outcome.result.error()
     if name == "clock":
         assert error.startswith("cosim: clock: no sign of life for ")
+    elif name == "simulator":
+        assert error.startswith("cosim: participant 'world' has not returned from its activation ")
     else:
         assert error.startswith(f"cosim: clock: no progress for {WATCHDOG} s at ")
     assert error.endswith(f"(stopped by a signal: {name})")

@@ -11,6 +11,8 @@ from runs.cosim_process import HIGHWAY, PLATOON
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.documents.installed import share_file
+from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
 
 #: Options -> what the line says.
 WRONG: dict[str, tuple[list[str], str]] = {
@@ -113,6 +115,56 @@ def run(*arguments: object) -> str:
     return lines[0].removeprefix("cosim: ")
 
 
+LAW = """
+class MyLaw:
+    def __init__(self, kp=0.4):
+        self.kp = kp
+
+    def acceleration(self, m):
+        return self.kp * m.gap_error
+"""
+_GIVEN = "participants.cacc1.parameters.law_parameters"
+_C_LAW = str(share_file("config/laws/ploeg_cacc.c"))
+
+
+@pytest.mark.parametrize(
+    ("law", "given", "told"),
+    [
+        ("law.py:MyLaw", "={kpp: 0.5}", "'kpp'); it takes kp"),
+        ("law.py:MyLaw", "={kp: abc}", f"{_GIVEN}.kp: found 'abc'; allowed is a number"),
+        ("rajamani_acc", "={kp: 0.5}", f"{_GIVEN}.kp: unknown key; allowed are lam"),
+        (_C_LAW, "={kpp: 0.5}", f"{_GIVEN}.kpp: unknown key"),
+        (_C_LAW, "={parameters: {kpp: 0.5}}", "parameters.kpp: there is no such parameter"),
+        ("law.py", "={kp: 0.5}", "makes its law itself; parameters are allowed for"),
+    ],
+)
+@pytest.mark.parametrize("named_by", ["--controllers", "law"])
+def test_wrong_parameters_of_a_law_however_it_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    law: str,
+    given: str,
+    told: str,
+    named_by: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "law.py").write_text(LAW)
+    by_key = ["--set", f"participants.cacc1.parameters.law={tmp_path / law}"]
+    if law == "rajamani_acc":
+        by_key = ["--set", f"participants.cacc1.parameters.law={law}"]
+    named = by_key if named_by == "law" else [named_by, law]
+    assert told in run(PLATOON, "--out", tmp_path / "out", *named, "--set", _GIVEN + given)
+
+
+def test_parameters_of_the_law_that_controllers_names(tmp_path: Path) -> None:
+    """Those that the command gives are its own, those of the file are of the file's law."""
+    (tmp_path / "law.py").write_text(LAW)
+    request = RunRequest(PLATOON, controllers=f"{tmp_path}/law.py:MyLaw", set=(f"{_GIVEN}.kp=0.5",))
+    participants = adjusted_scenario(request).participants
+    assert participants["cacc1"].parameters["law_parameters"] == {"kp": 0.5}
+    assert "law_parameters" not in participants["cacc2"].parameters
+
+
 @pytest.fixture(autouse=True)
 def clean(nothing_left: None, ros_domain: int) -> None:
     """No run starts here; should one start all the same, it does no harm."""
@@ -142,9 +194,50 @@ def test_broken_scenario_file(tmp_path: Path, text: str, told: str) -> None:
     assert told in error
 
 
-def test_missing_scenario_file(tmp_path: Path) -> None:
-    path = tmp_path / "none.yaml"
-    assert run(path) == f"scenario {path}: No such file or directory"
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("platoon", ["config/platoon.yaml", "config/library/platoon20.yaml"]),
+        ("brakin.yaml", ["config/library/braking.yaml"]),
+        ("mien.yaml", ["mine.yaml"]),
+        ("xyz", []),
+    ],
+)
+def test_missing_scenario_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, meant: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").touch()
+    told = run(given)
+    assert told.startswith(f"scenario {given}: there is no such file; ")
+    assert told.endswith("cosim new --list shows the scenario library")
+    assert ("did you mean" in told) == bool(meant)
+    for file in meant:
+        assert file in told
+
+
+@pytest.mark.parametrize("command", [["check", "--untrusted"], ["check"], ["run"]])
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("participants.v2v.model=ros2_cosim.cli.main:main", "which is no model; allowed of this"),
+        ("participants.v2v.model=ros2_cosim.cli.main:app", "which is no model; allowed of this"),
+        (
+            "participants.cacc1.parameters.law=ros2_cosim.run.bringup:RunRequest",
+            "has no method acceleration",
+        ),
+    ],
+)
+def test_what_is_no_model_and_no_law_of_this_package_is_not_called(
+    command: list[str], setting: str, told: str
+) -> None:
+    clear = ["--set", "participants.cacc1.parameters.law_parameters={}"]
+    result = CliRunner().invoke(app, [*command, str(PLATOON), "--set", setting, *clear])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert setting.split("=")[1] in line
+    assert told in line
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "used"])

@@ -111,7 +111,7 @@ def test_a_hosted_participant_that_cannot_be_made_ends_the_run(tmp_path: Path) -
 
 
 def test_a_model_that_ends_its_program_fails_alone(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="^extra: SystemExit: 0$"):
+    with pytest.raises(RunError, match="^extra: SystemExit: 0; traceback in .*/traceback.txt$"):
         run_directed(tmp_path, failing("extra", exit_at_ns=300_000_000))
 
 

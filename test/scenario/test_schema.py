@@ -181,7 +181,7 @@ def test_a_missing_file_a_directory_and_bytes_that_are_no_text(tmp_path: Path) -
     binary = tmp_path / "b.yaml"
     binary.write_bytes(b"\xff\xfe\x00")
     for path, message in [
-        (tmp_path / "none.yaml", "No such file or directory"),
+        (tmp_path / "none.yaml", "there is no such file; cosim new --list"),
         (tmp_path, "Is a directory"),
         (binary, "not UTF-8 text"),
     ]:

@@ -28,7 +28,12 @@ from ros2_cosim.models.controllers.theory import (
     transfer,
 )
 from ros2_cosim.scenario.library import library_file
-from ros2_cosim.study.string_stability import RESULT_FILE, _amplitude, _statistics
+from ros2_cosim.study.string_stability import (
+    RESULT_FILE,
+    _amplitude,
+    _statistics,
+    string_stable,
+)
 
 Law = Callable[[Measurement], float]
 #: Asked so often that its sampling does not show.
@@ -107,10 +112,60 @@ def test_an_amplitude_is_that_of_its_harmonic() -> None:
 
 
 def test_the_confidence_is_students() -> None:
-    means, intervals = _statistics([[1.0, 2.0, 3.0], [4.0]])
-    assert means == [2.0, 4.0] and intervals[1] is None
+    means, intervals = _statistics([[11.0, 12.0, 13.0], [4.0], []])
+    assert means == [12.0, 4.0, None] and intervals[1:] == [None, None]
     # t(0.975, 2) = 4.303, s / sqrt(n) = 1 / sqrt(3).
-    assert intervals[0] == pytest.approx([2.0 - 4.303 / 3**0.5, 2.0 + 4.303 / 3**0.5])
+    assert intervals[0] == pytest.approx([12.0 - 4.303 / 3**0.5, 12.0 + 4.303 / 3**0.5])
+
+
+def test_no_interval_of_a_ratio_goes_below_zero() -> None:
+    assert _statistics([[1.0, 2.0, 9.0]])[1][0] == pytest.approx([0.0, 14.828], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("gains", "intervals", "answer"),
+    [
+        ([1.004, 0.9], [None, None], True),
+        ([1.006, 0.9], [None, None], False),
+        ([0.99, 0.9], [[0.98, 1.0], [0.8, 1.0]], True),
+        ([0.99, 1.3], [[0.98, 1.0], [0.8, 1.8]], None),
+        ([0.99, 0.9], [[0.98, 1.0], [0.7, 1.1]], None),
+        ([0.99, None], [[0.98, 1.0], None], None),
+        ([1.2, None], [[1.1, 1.3], None], False),
+    ],
+)
+def test_what_the_runs_leave_open_is_not_determined(
+    gains: list[float | None], intervals: list[list[float] | None], answer: bool | None
+) -> None:
+    assert string_stable(gains, intervals) is answer
+
+
+def test_a_ratio_of_two_remains_is_no_gain(tmp_path: Path) -> None:
+    arguments = ["study", "string-stability", str(library_file("platoon20")), "--json"]
+    arguments += ["--law", "rajamani_acc", "--vehicles", "4", "--time-gap", "3.0", "--no-bisect"]
+    done = CliRunner().invoke(app, [*arguments, "--seeds", "1", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["string_stable"] is True
+    assert max(found["gain"]) == pytest.approx(
+        max(found["theory"]["gain_over_frequency"]), abs=0.03
+    )
+    shown = found["gain_over_frequency"]
+    assert None not in shown[0] and shown[2][4:] == [None] * 4
+    for frequencies in shown:
+        for gain, theory in zip(frequencies, found["theory"]["gain_over_frequency"], strict=True):
+            assert gain is None or gain == pytest.approx(theory, abs=0.1)
+
+
+def test_a_vehicle_that_does_not_move_determines_nothing_behind_it(tmp_path: Path) -> None:
+    arguments = ["study", "string-stability", str(library_file("sine_leader"))]
+    arguments += ["--law", "cruise_control", "--vehicles", "3", "--seeds", "1", "--no-bisect"]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "string stability not determined" in done.stdout
+    found = json.loads((tmp_path / RESULT_FILE).read_text())
+    assert found["string_stable"] is None and found["gain"][1] is None
+    assert "not determined" in (tmp_path / "report.html").read_text()
 
 
 def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
@@ -124,7 +179,7 @@ def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
     assert {"gain", "l2", "peak", "min_time_gap_s", "ci"} <= found.keys()
     stable, unstable = found["settings"]
     assert stable["string_stable"] and max(stable["gain"] + stable["l2"]) < 1.005
-    assert not unstable["string_stable"] and max(unstable["gain"]) > 1.3
+    assert not unstable["string_stable"] and unstable["gain"][0] > 1.3
     for result in (stable, unstable):
         assert len(result["gain"]) == len(result["peak"]) == len(result["ci"]["l2"]) == 2
     theory = stable["theory"]["gain_over_frequency"]

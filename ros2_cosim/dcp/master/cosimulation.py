@@ -18,10 +18,11 @@ Example::
     tune: {200: {controller.kp: 3.0}}
     outputs: [plant.speed, controller.force]
 
-Slaves with ``model`` or ``fmu`` are served by the process that runs the co-simulation, on
-free ports of the loopback. ``check: [limits, gradient, edges]`` has them watch the properties of
-their variables. With ``stepping: dependency`` a slave steps after those whose outputs it reads; a
-loop needs a connection that is delayed, written as ``{from: a.y, to: b.u, delayed: true}``.
+Slaves with ``model`` are served by the process that runs the co-simulation, those with ``fmu``
+by one of their own each, on free ports of the loopback. ``check: [limits, gradient, edges]`` has
+them watch the properties of their variables. With ``stepping: dependency`` a slave steps after
+those whose outputs it reads; a loop needs a connection that is delayed, written as
+``{from: a.y, to: b.u, delayed: true}``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from __future__ import annotations
 import csv
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
@@ -42,13 +43,21 @@ from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.requests import SlaveEndedError
+from ros2_cosim.dcp.master.slave_process import SlaveProcess
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.wire.errors import (
+    DcpError,
+    DcpPeerLostError,
+    DcpTimeoutError,
+    DescriptionError,
+    WiringError,
+)
 from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.documents.settings import Section, read_section
@@ -199,19 +208,30 @@ def _modes(settings: CoSimulation) -> tuple[OpMode, ...]:
 
 
 @contextmanager
-def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Master]:
+def prepared(
+    settings: CoSimulation, connect_wait_s: float = 0.0, *, apart: bool = False
+) -> Iterator[Master]:
     """A master with all slaves added and wired, local slaves being served; cleans up.
 
     :param connect_wait_s: how long slaves elsewhere may take to listen
+    :param apart: whether a process of its own serves each FMU
     :raises DescriptionError: a slave cannot be loaded
     :raises WiringError: a connection does not fit
+    :raises DcpPeerLostError: an FMU in a process of its own crashed; it is named with the time
     """
     with ExitStack() as stack:
-        served = [
-            (name, *_serve(name, slave, settings, stack))
-            for name, slave in settings.slaves.items()
-            if slave.is_local
-        ]
+        local = {name: slave for name, slave in settings.slaves.items() if slave.is_local}
+        processes = {
+            name: stack.enter_context(closing(_process(name, slave, settings)))
+            for name, slave in local.items()
+            if apart and slave.fmu is not None
+        }
+        served: dict[str, tuple[SlaveDescription, int | None]] = {
+            name: (_described(slave, settings), processes[name].port)
+            if name in processes
+            else _serve(name, slave, settings, stack)
+            for name, slave in local.items()
+        }
         master = Master(
             op_mode=OpMode[settings.mode.upper()],
             resolution=settings.step,
@@ -223,12 +243,9 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
             acceptable_loss=settings.acceptable_loss,
         )
         stack.callback(master.close)  # before the slaves are told to end
-        local: dict[str, tuple[SlaveDescription, int | None]] = {
-            name: (description, port) for name, description, port in served
-        }
         for name, slave in settings.slaves.items():
-            if name in local:
-                description, port = local[name]
+            if name in served:
+                description, port = served[name]
             else:
                 description, port = _described(slave, settings), slave.port
             master.add_slave(
@@ -247,16 +264,39 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
             )
         for wire in settings.connections:
             master.connect(wire.source, wire.to, delayed=wire.delayed)
-        yield master
+        try:
+            yield master
+        except DcpError as error:
+            guilty = processes.get(error.slave)
+            if guilty is None:
+                raise
+            if isinstance(error, DcpTimeoutError):
+                guilty.kill()  # it would not hear that it is to end
+            elif isinstance(error, DcpPeerLostError) and (death := guilty.death()):
+                at_s = float(master.steps_done * master.step_size)
+                raise DcpPeerLostError(
+                    f"slave {guilty.name!r} ({guilty.file}) {death} at {at_s:g} s",
+                    slave=guilty.name,
+                ) from None
+            raise
+
+
+def _options(settings: CoSimulation) -> SlaveOptions:
+    return SlaveOptions(
+        data_synchronisation=settings.data_synchronisation, checks=frozenset(settings.check)
+    )
+
+
+def _process(name: str, slave: SlaveSettings, settings: CoSimulation) -> SlaveProcess:
+    assert slave.fmu is not None
+    return SlaveProcess(name, slave.fmu, lambda: _made(slave, settings), _options(settings))
 
 
 def _serve(
     name: str, slave: SlaveSettings, settings: CoSimulation, stack: ExitStack
 ) -> tuple[SlaveDescription, int]:
     model, description = _made(slave, settings)
-    options = SlaveOptions(
-        data_synchronisation=settings.data_synchronisation, checks=frozenset(settings.check)
-    )
+    options = _options(settings)
     server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False, options=options)
     thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
     thread.start()
@@ -266,10 +306,14 @@ def _serve(
 
 
 def run_cosimulation(
-    settings: CoSimulation, out: TextIO, progress: Callable[[int], None] = lambda step: None
+    settings: CoSimulation,
+    out: TextIO,
+    progress: Callable[[int], None] = lambda step: None,
+    on_ended: Callable[[str], None] = lambda line: None,
 ) -> int:
     """Run to the end and write one CSV row per step: step, time [s], chosen outputs.
 
+    :param on_ended: called with one line if a slave ends the simulation before the last step
     :returns: number of steps made
     :raises DcpError: a slave refused something or failed
     """
@@ -279,7 +323,7 @@ def run_cosimulation(
                 f"slaves.{name}.command: only 'cosim run' starts other programs; start it yourself "
                 "and give its port"
             )
-    with prepared(settings) as master:
+    with prepared(settings, apart=True) as master:
         columns = _columns(master, settings.outputs)
         starts = _split(master, settings.inputs, "inputs")
         tuned = {at: _split(master, v, f"tune.{at}") for at, v in settings.tune.items()}
@@ -300,7 +344,17 @@ def run_cosimulation(
         for step in range(1, settings.steps + 1):
             if step in tuned:
                 master.tune(tuned[step])
-            master.do_step()
+            try:
+                master.do_step()
+            except SlaveEndedError as ended:
+                if master.steps_done < step:
+                    raise
+                write(step)
+                on_ended(
+                    f"slave {ended.slave!r} ended the simulation at "
+                    f"{float(step * master.step_size):g} s, in step {step} of {settings.steps}"
+                )
+                break
             write(step)
             progress(step)
         master.stop()

@@ -19,7 +19,7 @@ from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol, code_name
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
 from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, FIRST_INFORMATION, decode
-from ros2_cosim.dcp.wire.states import ERROR, NON_REAL_TIME, RUN
+from ros2_cosim.dcp.wire.states import ENDED, ERROR, NON_REAL_TIME, RUN
 from ros2_cosim.dcp.wire.transport import TcpLink, same_machine
 
 _RUNNING = RUN | NON_REAL_TIME
@@ -33,6 +33,10 @@ _TRANSITION_CODES = frozenset(
         ErrorCode.INVALID_STATE_ID,
     }
 )
+
+
+class SlaveEndedError(DcpError):
+    """A slave ended its run without a request."""
 
 
 class Requests:
@@ -236,7 +240,7 @@ class Requests:
                 for slave in slaves:
                     if slave.state in ERROR:
                         raise self.error_of(slave)
-                    if leaving and slave.state in (State.STOPPING, State.STOPPED):
+                    if leaving and slave.state in ENDED:
                         raise self.left(slave)
 
     def beat(self, now: float) -> None:
@@ -285,17 +289,23 @@ class Requests:
             self.request(slave, PduType.INF_state)
         return retry_s
 
-    def await_state(self, slaves: list[RemoteSlave], state: State) -> None:
-        """Wait until all of these slaves are in ``state`` and every request is answered."""
+    def await_state(
+        self, slaves: list[RemoteSlave], state: State, *, may_end: bool = False
+    ) -> None:
+        """Wait until all of these slaves are in ``state`` and every request is answered.
+
+        :param may_end: whether a slave that stops by its own wish is waited for no longer
+        """
+        enough = {state} | (ENDED if may_end else frozenset())
         now = time.monotonic()
         for slave in slaves:
             slave.asking, slave.asked = slave.protocol is _UDP, now
         try:
             self.wait(
                 slaves,
-                lambda: all(s.state is state and not s.pending for s in slaves),
+                lambda: all(s.state in enough and not s.pending for s in slaves),
                 state.name,
-                leaving=state in _RUNNING,
+                leaving=state in _RUNNING and not may_end,
             )
         finally:
             for slave in slaves:
@@ -308,9 +318,9 @@ class Requests:
         self.wait([slave], lambda: not slave.pending, "RSP_log_ack")
         return slave.log_since(before)
 
-    def left(self, slave: RemoteSlave) -> DcpError:
+    def left(self, slave: RemoteSlave) -> SlaveEndedError:
         """The error of a slave that ended its run without a request."""
-        return DcpError(f"slave {slave.name!r} left the run by itself", slave=slave.name)
+        return SlaveEndedError(f"slave {slave.name!r} left the run by itself", slave=slave.name)
 
     def poll_state(self, slave: RemoteSlave) -> State:
         """Ask a slave for its state (INF_state); follows its sequence ids if they differ."""

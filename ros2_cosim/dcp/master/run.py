@@ -14,11 +14,11 @@ from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.master.requests import Requests
+from ros2_cosim.dcp.master.requests import Requests, SlaveEndedError
 from ros2_cosim.dcp.wire.data_path import InputPdu, Missing
 from ros2_cosim.dcp.wire.enums import OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError, WiringError
-from ros2_cosim.dcp.wire.states import ERROR, RUN, STOPPABLE
+from ros2_cosim.dcp.wire.states import ENDED, ERROR, RUN, STOPPABLE
 from ros2_cosim.dcp.wire.ticks import TickPlan
 from ros2_cosim.dcp.wire.values import Value
 
@@ -88,7 +88,11 @@ class MasterRun:
             self.plan.start(time.monotonic() + delay, self._coupling.step)
 
     def do_step(self, count: int) -> None:
-        """``count`` master steps: inputs out, compute, outputs in."""
+        """``count`` master steps: inputs out, compute, outputs in.
+
+        :raises SlaveEndedError: a slave has ended its run by itself; if in this step it computed
+            and sent its outputs, the step counts
+        """
         for _ in range(count):
             self._coupling.relays.hold()
             if self._options.data_synchronisation:
@@ -98,6 +102,10 @@ class MasterRun:
             else:
                 self._step_by_request()
             self.steps_done += 1
+            for slave in self._all():
+                if slave.state in ENDED:
+                    self._requests.await_state([slave], State.STOPPED)
+                    raise self._requests.left(slave)
 
     def tune(self, slave: RemoteSlave, changes: Mapping[str, Value]) -> None:
         """New values of tunable parameters, which take effect with the slave's next step.
@@ -173,7 +181,7 @@ class MasterRun:
                 pdu.pending = None
             self._requests.stc(slave, PduType.STC_send_outputs)
             self._sockets.flush(slave)
-        self._requests.await_state(list(slaves), state)
+        self._requests.await_state(list(slaves), state, may_end=not initial)
         self._await_outputs(slaves, initial=initial)
 
     def _await_outputs(self, slaves: Sequence[RemoteSlave], *, initial: bool) -> None:
@@ -189,6 +197,13 @@ class MasterRun:
                 self._requests.wait(
                     list(slaves), complete, "its outputs", timeout_s=limit, leaving=not initial
                 )
+            except SlaveEndedError as ended:
+                # What it has sent before may still be under way.
+                short = self._options.data_wait_s
+                try:
+                    self._requests.wait(list(slaves), complete, "its outputs", timeout_s=short)
+                except DcpTimeoutError:
+                    raise ended from None
             except DcpTimeoutError:
                 if not on_udp or self._options.missing is Missing.STOP:
                     raise
@@ -252,7 +267,7 @@ class MasterRun:
             for slave in slaves:
                 if slave.state in ERROR:
                     raise self._requests.error_of(slave)
-                if slave.state is not None and slave.state not in RUN:
+                if slave.state not in RUN | ENDED:
                     raise self._requests.left(slave)
             if rest <= 0:
                 break

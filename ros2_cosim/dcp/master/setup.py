@@ -101,6 +101,8 @@ class Setup:
     def abandon(self) -> None:
         """Bring every slave that still answers back to ALIVE."""
         for slave in self._all():
+            self._sockets.expect_loss(slave, True)  # the end of one keeps no other from its own
+        for slave in self._all():
             if slave.state not in (None, State.ALIVE):
                 with suppress(DcpError, OSError):
                     self._to_alive(slave, min(self._requests.timeout_s, 5.0))

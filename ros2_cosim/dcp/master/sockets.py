@@ -28,6 +28,7 @@ from ros2_cosim.dcp.wire.transport import (
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.endpoints import Listener, address_towards
+from ros2_cosim.sockets.peers import Senders
 from ros2_cosim.sockets.reactor import Reactor
 
 _CONNECT_RETRY_S = 0.1
@@ -72,6 +73,8 @@ class MasterSockets:
         self._listeners: dict[str, Listener] = {}
         self._incoming: dict[str, AcceptedLinks] = {}
         self._expecting_loss: set[str] = set()
+        # A slave may answer and end at once.
+        self._senders = Senders(last_words=True)
 
     def note(
         self,
@@ -283,6 +286,8 @@ class MasterSockets:
                 return
             except OSError:
                 continue  # an ICMP error of an earlier send; the next read tells the rest
+            if not self._senders.admits(address):
+                continue
             kind = data[0] if data else 0
             if kind >= _FIRST_DATA:
                 self._on_data(data, address[0])

@@ -50,6 +50,10 @@ class Registration:
         """The slave is deregistered."""
         self.slave_id, self.master, self.heartbeat_until = 0, None, None
 
+    def is_of(self, origin: Any) -> bool:
+        """Whether a request may come from ``origin``: from the master, or once that is lost."""
+        return self.master is origin or self.master is None or self.master == origin
+
     def take(self, seq: int, origin: Any) -> bool:
         """Whether ``seq`` is in order; then it counts, and ``origin`` replaces a lost master."""
         if seq != self.expected and seq != self._alternate:

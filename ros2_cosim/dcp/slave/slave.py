@@ -152,6 +152,12 @@ class Slave:
         if state is State.ALIVE:
             self._receive_alive(kind, data, seq)
             return
+        if not registration.is_of(origin):
+            # Of the registration it learns nothing: neither the id nor the count of requests.
+            code = ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE
+            expected = (seq + 1) & 0xFFFF
+            registration.refuse(origin, seq, code, slave_id=data[3], expected=expected)
+            return
         if data[3] != registration.slave_id:
             return
         if not registration.take(seq, origin):

@@ -27,6 +27,7 @@ from ros2_cosim.dcp.wire.transport import (
 )
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.endpoints import Listener, address_towards
+from ros2_cosim.sockets.peers import Senders
 from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
 _TCP = TransportProtocol.TCP_IPv4
@@ -96,6 +97,7 @@ class SlaveSockets:
         self._dirty: set[TcpLink] = set()
         self._datagrams: list[tuple[_UdpPeer, bytes]] = []
         self._draining = False
+        self._senders = Senders()
         #: Called when something leaves for the master, or for another slave.
         self.on_sent: Callable[[], None] | None = None
         self._peers: dict[tuple[str, int], _UdpPeer] = {}
@@ -192,7 +194,7 @@ class SlaveSockets:
                 return
             except OSError:
                 continue  # an ICMP error of an earlier send; the next read tells the rest
-            if not data:
+            if not data or not self._senders.admits(address):
                 continue
             peer = self._peers.get(address)
             if peer is None:
@@ -209,12 +211,12 @@ class SlaveSockets:
     def _read_data_udp(self, sock: socket.socket) -> None:
         for _ in range(MAX_DATAGRAMS):
             try:
-                data = sock.recv(MAX_DATAGRAM)
+                data, address = sock.recvfrom(MAX_DATAGRAM)
             except BlockingIOError:
                 return
             except OSError:
                 continue
-            if data and data[0] >= _FIRST_DATA:
+            if data and data[0] >= _FIRST_DATA and self._senders.admits(address):
                 self._receiver.receive(data, None)
 
     # -- sending -----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
 from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
 from ros2_cosim.sockets.endpoints import address_towards, open_listener
+from ros2_cosim.sockets.peers import ADMISSION, Senders
 from ros2_cosim.sockets.reactor import Reactor
 
 Address = tuple[str, int]
@@ -64,6 +65,7 @@ class Proxy:
         self._see = see
         self._carry = carry
         self._reactor = Reactor()
+        self._senders = Senders()
         self._open: list[TcpLink | socket.socket] = []
         self._clients: dict[Address, socket.socket] = {}
         self._data_targets: dict[int, Address] = {}
@@ -114,6 +116,9 @@ class Proxy:
     def _accept(self, listener: socket.socket, target: Address) -> None:
         with suppress(OSError):
             sock, _ = listener.accept()
+            if not ADMISSION.admits(sock):  # to the slave it would be one of this user
+                sock.close()
+                return
             near = TcpLink(sock)
             try:
                 far = tcp_connect(*target, _CONNECT_TIMEOUT_S)
@@ -154,6 +159,8 @@ class Proxy:
     def _from_client(self) -> None:
         with suppress(BlockingIOError):
             data, client = self._udp.recvfrom(65535)
+            if not self._senders.admits(client):
+                return
             upstream = self._clients.get(client)
             if upstream is None:
                 upstream = udp_socket(address_towards(*self._target), 0)

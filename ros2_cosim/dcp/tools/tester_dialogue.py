@@ -14,6 +14,7 @@ from ros2_cosim.dcp.wire.pdu import Pdu, decode
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.endpoints import address_towards, open_listener
+from ros2_cosim.sockets.peers import ADMISSION, Senders
 from ros2_cosim.sockets.reactor import Reactor
 
 _P = PduType
@@ -42,6 +43,7 @@ class Dialogue:
         self._control: list[Pdu] = []
         self._data: list[Pdu] = []
         self._reactor = Reactor()
+        self._senders = Senders()
         self._link: TcpLink | None = None
         self._data_link: TcpLink | None = None
         self._incoming: list[TcpLink] = []
@@ -116,13 +118,18 @@ class Dialogue:
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
             sock, _ = listener.accept()
+            if not ADMISSION.admits(sock):
+                sock.close()
+                return
             link = TcpLink(sock)
             self._incoming.append(link)
             self._reactor.watch(link, partial(self._read, link))
 
     def _read_udp(self, sock: socket.socket) -> None:
         with suppress(BlockingIOError):
-            self._take(sock.recv(MAX_DATAGRAM))
+            data, address = sock.recvfrom(MAX_DATAGRAM)
+            if self._senders.admits(address):
+                self._take(data)
 
     def _read(self, link: TcpLink) -> None:
         try:

@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
-
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from types import UnionType
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import check_members
-from ros2_cosim.kernel.loading import line_of, load_module, refuse_code
+from ros2_cosim.kernel.loading import is_own_module, line_of, load_module, refuse_code
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.controllers.file_law import FileLaw, with_place
@@ -178,14 +177,24 @@ def check_law(
     """
     if not isinstance(spec, str) or not spec:
         raise ConfigurationError(f"{where or 'control law'}: found {spec!r}; {_allowed()}")
+    place = f"{where}_parameters" if where else f"control law '{spec}'"
     if spec.endswith(".py") and ((base_directory or Path()) / spec).is_file():
         refuse_code(f"{where or 'control law'}: found '{spec}', which")
+        if parameters:
+            raise ConfigurationError(
+                f"{place}: found {dict(parameters)}; the script {spec} makes its law itself; "
+                "parameters are allowed for file.py:Class"
+            )
         return None
     try:
         law_class = _find_class(spec, base_directory)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}" if where else str(error)) from None
-    place = f"{where}_parameters" if where else f"control law '{spec}'"
+    if is_own_module(law_class.__module__) and not issubclass(law_class, LongitudinalLaw):
+        raise ConfigurationError(
+            f"{where or 'control law'}: found '{spec}', which has no method "
+            f"acceleration(measurement) -> float; {_allowed()}"
+        )
     if issubclass(law_class, Section):
         given = _completed(spec, parameters, law_class, base_directory)
         law = read_section(law_class, given, place=place)
@@ -241,18 +250,34 @@ def _check_arguments(where: str, law_class: type, parameters: dict[str, Any]) ->
     try:
         hints = get_type_hints(law_class.__init__)  # type: ignore[misc]
     except Exception:
-        return  # annotations that cannot be read say nothing
+        hints = {}  # annotations that cannot be read say nothing
     for name, value in parameters.items():
-        if hints.get(name) in _CHECKED:
-            try:
-                TypeAdapter(hints[name], config=_STRICT).validate_python(value)
-            except ValidationError as error:
-                what = error.errors()[0]["msg"]
-                raise ConfigurationError(f"{where}.{name}: found {value!r}; {what}") from None
+        default = signature.parameters[name].default if name in signature.parameters else None
+        hint = hints.get(name, _KINDS.get(type(default)))
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        known = all(kind in _CHECKED_TEXTS for kind in kinds)
+        if known and not any(_fits(kind, value) for kind in kinds):
+            raise ConfigurationError(
+                f"{where}.{name}: found {value!r}; allowed is "
+                f"{' or '.join(_CHECKED_TEXTS[kind] for kind in kinds)}"
+            )
 
 
-_CHECKED = (int, float, str, bool)
-_STRICT = ConfigDict(strict=True)
+def _fits(kind: type, value: object) -> bool:
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, kind) and (kind is not int or not isinstance(value, bool))
+
+
+_CHECKED_TEXTS: Final = {
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    type(None): "null",
+}
+#: Type of a default -> what is allowed for a parameter without an annotation.
+_KINDS: Final = {int: float, float: float, str: str, bool: bool}
 
 
 def _allowed() -> str:

@@ -135,6 +135,11 @@ class BrakingEstimator:
             share = dt / (self.SMOOTHING + dt)
             self._acceleration += share * ((object_speed - self._speed) / dt - self._acceleration)
         self._speed = object_speed
+        return self.braking
+
+    @property
+    def braking(self) -> float:
+        """The deceleration as last estimated [m/s^2], 0 or more."""
         return max(0.0, -self._acceleration)
 
 

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.sockets.peers import ADMISSION
 from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
 MAX_BODY = 16_384
@@ -113,6 +114,10 @@ class _Server(ThreadingHTTPServer):
         """Bind without the base class's look-up of the machine's name in the network."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether a connection is served: not, if it is of another user of this machine."""
+        return ADMISSION.admits(request)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection; if there are too many, that with the oldest answer has to go."""

@@ -2,8 +2,10 @@
  * FMI 2.0 co-simulation: y = amplitude * sin(u + phase), x' = u, and one variable per other type.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct { double real[6]; int integer[2]; int boolean[2]; char text[2][64]; } Model;
 /* real: 0 u, 1 y, 2 amplitude, 3 phase, 4 x, 5 doubled (calculated parameter) */
@@ -75,6 +77,8 @@ int fmi2GetString(void *c, const unsigned *vr, size_t n, const char **v) {
 }
 int fmi2DoStep(void *c, double now, double step, int keep) {
     Model *m = c;
+    if (m->real[0] == 1e9) raise(SIGSEGV);      /* a crash */
+    if (m->real[0] == 2e9) for (;;) pause(); /* it does not return */
     if (m->real[0] > 1e6) return 3; /* an input that the model cannot take */
     if (m->real[0] < -1e6) return 2; /* the model ends the simulation */
     m->real[4] += step * m->real[0];

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program of another user attacks each port that listens: nothing obeys it, no result changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgpack
+import pytest
+from runs.cosim_process import MARK, PLATOON, ROOT, Running, left_processes, user_environment
+from support.patience import HANG_S
+from support.processes import marked_processes
+from support.stranger import BECOME, Port, Program, descendants, http, ports_of, program
+from support.vds_peer import pack_command
+
+from ros2_cosim.dcp.wire.enums import PduType, State
+from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.changes_by_hand import recorded_changes
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.sweep.workers import workers_for
+
+TIME_GAP = "participants.cacc1.parameters.time_gap"
+STOP = make(PduType.STC_stop, pdu_seq_id=1, receiver=1, state_id=State.RUNNING)
+#: A DCP request as it goes over TCP.
+STOP_FRAME = struct.pack("<I", len(STOP)) + STOP
+#: Time in which what is not answered could have been [s].
+BRIEF_S = 0.1
+#: Pushes all that can be the actors of a small scenario aside; each push has an answer.
+PUSH = b"".join(
+    msgpack.packb([0, actor, "add_actor_impulse", [[False], actor, [4000.0, 1000.0, 0.0]]])
+    for actor in range(1, 40)
+)
+
+
+@contextmanager
+def command(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """A ``cosim`` that serves, and the first line that it says; it is ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ros2_cosim.cli.main", *words],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield process, [process.stdout.readline()]
+    finally:
+        process.terminate()
+        process.communicate(timeout=HANG_S)
+
+
+def check_refused(
+    stranger: Program, port: Port, *attacks: bytes, waiting: Sequence[int] = ()
+) -> None:
+    """No attack has an answer; each connection is closed, unless nobody accepts it just now."""
+    for attack in attacks:
+        if port.kind == "udp":
+            said = stranger.udp(port.number, attack, BRIEF_S)
+        elif port.number in waiting:
+            said = stranger.tcp(port.number, attack, wait_s=BRIEF_S)
+        else:
+            said = stranger.tcp(port.number, attack)
+            assert said.closed, port
+        assert said.answer == b"", port
+
+
+@pytest.mark.parametrize("options", [(), ("--open",)], ids=["own", "open"])
+def test_a_run_its_simulator_and_its_dashboard(options: tuple[str, ...], tmp_path: Path) -> None:
+    """They serve their own user; with ``--open`` of the run a stranger changes it."""
+    pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+    from runs.test_dashboard import Page
+
+    (tmp_path / "reference").mkdir()
+    scenario = load_scenario(PLATOON, ["duration=2s"])
+    reference = run_inproc(scenario, tmp_path / "reference", record=False).trace_sha256
+    output = tmp_path / "out"
+    arguments = (PLATOON, "--out", output, "--paused", "--set", "duration=2s", *options)
+    with user_environment(tmp_path / "log") as environment, program() as stranger:
+        with Running(environment, *arguments) as running:
+            page = Page(environment)
+            page.until(lambda p: p["run"]["state"] == "paused")
+            page.ask({"action": "step", "count": 20})
+            page.until(lambda p: p["run"]["time_s"] >= 1.0 and p["run"]["state"] == "paused")
+            simulator = running.children()["simulator"]
+            found = ports_of(marked_processes(MARK, environment[MARK]))
+            rpc = next(port for port in found if port.process == simulator).number
+            shown = int(page.url.rstrip("/").rpartition(":")[2])
+            assert {rpc, rpc + 1, rpc + 2, shown} <= {each.number for each in found}
+            change = http("POST", "/api/changes", shown, {"set": TIME_GAP, "to": 3.2})
+            # One is held only; the world, as master of its slave, takes turns when it is activated.
+            waiting = [rpc + 2]
+            waiting += [p.number for p in found if p.process == running.children()["world"]]
+            if options:
+                assert len(stranger.tcp(rpc, PUSH, enough=200).answer) >= 200
+            else:
+                for port in found:
+                    attacks = (PUSH, change, STOP_FRAME) if port.kind == "tcp" else (STOP,)
+                    check_refused(stranger, port, *attacks, waiting=waiting)
+                with program(of_another_user=False) as own:
+                    version = msgpack.packb([0, 1, "version", [[False]]])
+                    assert b"0.9.16" in own.tcp(rpc, version, enough=8).answer
+                    seen = own.tcp(shown, http("GET", "/api/changes", shown)).answer
+                    assert seen.startswith(b"HTTP/1.1 200 ")
+            page.ask({"action": "resume"})
+            result = running.result()
+        page.process.communicate(timeout=HANG_S)
+        assert left_processes(environment) == []
+    assert result.code == 3, result  # the platoon does not stand yet
+    assert recorded_changes(output) == ()
+    summary = json.loads((output / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["trace_sha256"] == reference) == (not options)
+
+
+#: What a program that may use a port of Dask does with it.
+_RUN_THERE = """
+import asyncio, os, pathlib, sys
+import cloudpickle, dask
+from distributed.core import rpc
+become
+file = pathlib.Path(sys.argv[1])
+def mark():
+    file.write_text(str(os.getuid()))
+async def attack():
+    for port in map(int, sys.argv[2:]):
+        try:
+            async with rpc(f"tcp://127.0.0.1:{port}", timeout=1) as server:
+                await asyncio.wait_for(server.run(function=cloudpickle.dumps(mark)), 3)
+            print(port, "obeys")
+        except (Exception, asyncio.CancelledError) as error:
+            print(port, type(error).__name__)
+dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+asyncio.run(attack())
+"""
+
+
+def test_a_sweep_runs_no_code_of_others(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra sweep is not installed")
+    if os.getuid() != 0:
+        pytest.skip("a second user: only root can become one")
+    before = ports_of(descendants(os.getpid()))
+    with workers_for(2, None, 0, print):
+        ports = [port for port in ports_of(descendants(os.getpid())) if port not in before]
+        numbers = sorted({port.number for port in ports if port.kind == "tcp"})
+        assert len(numbers) == 5  # a scheduler, two workers and what watches each; no pages
+
+        def attack(become: str) -> list[str]:
+            """How each port answers."""
+            script = _RUN_THERE.replace("become", become)
+            words = [sys.executable, "-c", script, str(tmp_path / "mark"), *map(str, numbers)]
+            done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=HANG_S)
+            return [line.split()[1] for line in done.stdout.splitlines()]
+
+        answers = attack(BECOME)
+        assert len(answers) == 5 and "obeys" not in answers, answers
+        assert not (tmp_path / "mark").exists()
+        # The same attack by a program of this user: what it would have done.
+        assert "obeys" in attack("")
+        assert (tmp_path / "mark").read_text() == "0"
+
+
+def test_a_dcp_slave_does_not_hear_others() -> None:
+    register = make(
+        PduType.STC_register,
+        **{"pdu_seq_id": 0, "receiver": 1, "state_id": State.ALIVE, "slave_uuid": bytes(16)},
+        **{"op_mode": 2, "major_version": 1, "minor_version": 0},
+    )
+    frame = struct.pack("<I", len(register)) + register
+    model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
+    with command("dcp", "serve", model, "--port", "0") as (process, lines), program() as stranger:
+        port = int(lines[0].rpartition(":")[2])
+        ports = ports_of([process.pid])
+        assert [(each.kind, each.number) for each in ports] == [("tcp", port), ("udp", port)]
+        for each in ports:
+            check_refused(stranger, each, frame if each.kind == "tcp" else register)
+        with program(of_another_user=False) as own:  # of a wrong uuid it is told
+            assert own.udp(port, register).answer[:1] == bytes([PduType.RSP_nack])
+            assert own.tcp(port, frame, enough=5).answer[4:5] == bytes([PduType.RSP_nack])
+
+
+@pytest.mark.parametrize("options", [(), ("--open",)], ids=["own", "open"])
+def test_a_vds_server_obeys_its_own_user(options: tuple[str, ...]) -> None:
+    words = ("vds", "serve", "--cmd-port", "0", "--http-port", "0", "--lockstep", *options)
+    with command(*words) as (process, lines), program() as stranger:
+        assert process.stdout is not None
+        lines += [process.stdout.readline() for _ in range(2)]
+        commands = int(lines[0].rpartition(":")[2])
+        shown = int(lines[2].strip().rstrip("/").rpartition(":")[2])
+        brake = pack_command(1, brake=1.0)
+        status = http("GET", "/api/status", shown)
+        if options:
+            assert stranger.tcp(shown, status).answer.startswith(b"HTTP/1.1 ")
+            stranger.udp(commands, brake, BRIEF_S)
+        else:
+            for port in ports_of([process.pid]):
+                check_refused(stranger, port, status if port.kind == "tcp" else brake)
+            with program(of_another_user=False) as own:
+                assert own.tcp(shown, status).answer.startswith(b"HTTP/1.1 ")
+        process.terminate()
+        told = process.communicate(timeout=HANG_S)[0]
+    assert f" {len(options)} commands;" in told, told
+
+
+def test_a_simulator_serves_others_when_it_is_open() -> None:
+    version = msgpack.packb([0, 1, "version", [[False]]])
+    for options in ((), ("--open",)):
+        words = ("carla-headless", "--port", "0", *options)
+        with command(*words) as (_, lines), program() as stranger:
+            said = stranger.tcp(int(lines[0].rpartition(":")[2]), version, enough=8)
+            assert (b"0.9.16" in said.answer) == bool(options)
+            assert said.closed != bool(options)
