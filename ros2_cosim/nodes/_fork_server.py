@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
 import inspect
@@ -39,6 +40,8 @@ _MESSAGES = (
 _SERVICES = ("lifecycle_msgs.srv", "rcl_interfaces.srv", "type_description_interfaces.srv")
 #: What models and nodes import when they are made.
 _MODULES = ("numpy.random", "ros2_cosim.ros.session", "ros2_cosim.scenario.check")
+#: What the C library points to.
+_KEPT: list[ctypes.c_char_p] = []
 
 
 def main() -> int:
@@ -109,6 +112,7 @@ def _become(
         link.close()
         sys.argv = [f"{module}", *arguments]
         setproctitle(" ".join([sys.executable, "-m", module, *arguments]))
+        _name_logs(module.rpartition(".")[2])
         code = importlib.import_module(module).main() or 0
     except SystemExit as left:
         if isinstance(left.code, str):
@@ -119,6 +123,16 @@ def _become(
         traceback.print_exc()
     finally:
         _leave(code)
+
+
+def _name_logs(name: str) -> None:
+    """Give the log file of rcl its name: it takes what the C library thinks the program's is.
+
+    That points to the process's title, arguments included.
+    """
+    program = ctypes.c_char_p.in_dll(ctypes.CDLL(None), "program_invocation_name")
+    program.value = name.encode()
+    _KEPT.append(program)
 
 
 def _leave(code: int) -> None:

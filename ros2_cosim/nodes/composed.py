@@ -132,7 +132,6 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
                 duration_ns=scenario.duration,
                 slice_ns=CLOCK_STEP_NS,
                 serve=session.wait,
-                timer=time.perf_counter_ns,
                 on_waiting=progress,
                 on_pacing=None if chronicle is None else chronicle.paces,
             )

@@ -27,7 +27,6 @@ class SequentialRun:
     :param duration_ns: the end of the run, unless it is stopped before
     :param slice_ns: so much simulated time passes at most between two looks at the control
     :param serve: lets so many seconds pass; requests may arrive meanwhile
-    :param timer: monotonic clock [ns] for the wall time of the summary
     :param on_pacing: called with False before a wait for the wall clock, with True after it
     :param on_waiting: called again and again with the simulated time [ns] while a participant is
         paused
@@ -42,7 +41,6 @@ class SequentialRun:
         duration_ns: int,
         slice_ns: int,
         serve: Callable[[float], None],
-        timer: Callable[[], int],
         on_waiting: Callable[[int], None] = lambda time_ns: None,
         on_pacing: Callable[[bool], None] | None = None,
     ) -> None:
@@ -52,7 +50,6 @@ class SequentialRun:
         self._duration = duration_ns
         self._slice = slice_ns
         self._serve = serve
-        self._timer = timer
         self._on_waiting = on_waiting
         self._on_pacing = on_pacing
         #: The end of the run [ns], as far as it is known.
@@ -61,8 +58,6 @@ class SequentialRun:
         self.reached = 0
         #: Activations before this time [ns] may have taken place.
         self.begun = 0
-        #: Wall time [ns] that the participants took.
-        self.wall_ns = 0
         #: No activation takes place before this time [ns] any more.
         self.time = min(scheduler.next_time, duration_ns)
 
@@ -115,12 +110,10 @@ class SequentialRun:
         return True
 
     def _run(self, until: int) -> None:
-        began = self._timer()
         before: Callable[[int], object] | None = None
         if self._pacer.rate is not None:
             before = self._pacer.wait if self._on_pacing is None else self._wait_noted
         self.end = self._scheduler.run(until, self.end, before=before)
-        self.wall_ns += self._timer() - began
 
     def _wait_noted(self, time_ns: int) -> None:
         assert self._on_pacing is not None

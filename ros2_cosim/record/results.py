@@ -77,6 +77,8 @@ class RunFacts:
     checkpoints: Sequence[str] | None = None
     #: The checkpoint that the run began at.
     branch: BranchOrigin | None = None
+    #: Inputs from outside that are connected and that nothing ever came for.
+    unheard: Sequence[str] = ()
 
 
 def open_bag(
@@ -216,6 +218,7 @@ def _write_results(
         required=None if facts.required is None else tuple(facts.required),
         changes=tuple(MadeChange(**each) for each in facts.changes) or None,
         dcp_data=data or None,
+        unheard_inputs=tuple(facts.unheard) or None,
         realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
         participants=participants,

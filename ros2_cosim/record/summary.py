@@ -180,6 +180,10 @@ class Summary(Section):
         description="whether the hot modules ran compiled; results do not depend on it",
     )
     dcp_data: dict[str, DcpData] | None = None
+    unheard_inputs: tuple[str, ...] | None = Field(
+        default=None,
+        description="inputs of the run as a DCP slave that the master connected and never sent",
+    )
     figures: dict[str, dict[str, Any]] | None = Field(
         default=None, description="participant -> figures of its model beside the fields below"
     )

@@ -122,7 +122,7 @@ class ScenarioSlave(SlaveModel):
         if not self._stepped.has_begun:
             return
         try:
-            summary = self._stepped.finish("stopped by the DCP master")
+            summary = self._stepped.finish("stopped by the DCP master", self.unheard)
         except CosimError as error:
             raise SlaveFault(str(error)) from None
         self._done(summary)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -114,6 +114,8 @@ class InprocRun:
         self._scope = repeatability_of(declare_all(scenario, "inproc"))
         self._realtime = realtime
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
+        #: Wall time [ns] of the run so far, without its pauses.
+        self._wall_ns = 0
         self._behaviours: dict[str, Model] = {}
         self._sink: Sink | None = None
         try:
@@ -214,7 +216,6 @@ class InprocRun:
             duration_ns=scenario.duration,
             slice_ns=SEEN_NS if options.foxglove else slice_ns,
             serve=time.sleep,
-            timer=time.perf_counter_ns,
             on_pacing=None if chronicle is None else chronicle.paces,
         )
 
@@ -314,9 +315,10 @@ class InprocRun:
                 self._sink.write(*message)
             self._close_sink()
 
-    def finish(self) -> Summary:
+    def finish(self, unheard: Sequence[str] = ()) -> Summary:
         """Run to the end, and write summary, bag and report.
 
+        :param unheard: inputs from outside that are connected and that nothing ever came for
         :raises CosimError: a participant failed
         """
         for time_ns in self._checkpoints:
@@ -333,7 +335,7 @@ class InprocRun:
             "inproc",
             self._loop.end,
             reason,
-            self._loop.wall_ns,
+            self._wall_ns,
             self._startup_ns,
             self._scope,
             realtime=self._realtime.facts(),
@@ -341,6 +343,7 @@ class InprocRun:
             changes=self._changes_told,
             checkpoints=self._written if self._recorder is not None else None,
             branch=None if self._branch is None else self._branch.origin(),
+            unheard=unheard,
         )
         if self._changed:
             write_changes(self._output, self._changed)
@@ -381,6 +384,7 @@ class InprocRun:
         gc.set_threshold(_GARBAGE_AFTER, *usual[1:])
         # What came before was no part of the run: its set-up, or a pause.
         self._did(WAIT)
+        began = self._pacer.clock.now()
         try:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             while not self.finished and self._loop.advance():
@@ -394,6 +398,7 @@ class InprocRun:
                 self._progress(self._loop.reached)
                 self._did(REPORT)
         finally:
+            self._wall_ns += self._pacer.clock.now() - began
             gc.set_threshold(*usual)
             gc.unfreeze()
         if self.finished:

@@ -99,17 +99,18 @@ class SteppedScenario:
                 values[at : at + size] = port.values(queue[0].value)
             at += size
 
-    def finish(self, reason: str) -> Summary:
+    def finish(self, reason: str, unheard: Sequence[str] = ()) -> Summary:
         """The run is over: write its results, complete or not, and release everything.
 
         :param reason: why it ends, if it is not complete
+        :param unheard: inputs that are connected and that nothing ever came for
         :raises CosimError: a participant failed
         """
         run = self._begun()
         try:
             if not run.finished:
                 run.request(Request(Command.STOP, reason=reason))
-            return run.finish()
+            return run.finish(unheard)
         finally:
             self.end()
 

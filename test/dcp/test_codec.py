@@ -246,8 +246,24 @@ def test_payload_round_trip_and_exact_length(
     ],
 )
 def test_a_value_that_does_not_fit_is_named(kind: DataType, value: object) -> None:
-    with pytest.raises(PduError, match=kind.name):
-        PayloadCodec([(DataType.uint8, None), (kind, None)]).pack([0, value])
+    codec = PayloadCodec([(DataType.uint8, None), (kind, None)], ["a", "b"])
+    with pytest.raises(PduError, match=f"^variable 'b': value .* {kind.name}") as found:
+        codec.pack([0, value])
+    assert "attribute" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (2.0, "found 2.0 where an array of 2 elements belongs"),
+        ((1.0,), "array of 1 elements where 2 belong"),
+        ((1.0, "x"), "value 'x' does not fit type float64"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_named(value: object, said: str) -> None:
+    codec = PayloadCodec([(DataType.float64, 2)], ["grid"])
+    with pytest.raises(PduError, match=f"^variable 'grid': {said}"):
+        codec.pack([value])
 
 
 def test_conversions_are_exactly_those_without_loss() -> None:

@@ -122,6 +122,26 @@ def test_names_rates_and_parameters() -> None:
         master.configure()
 
 
+@pytest.mark.parametrize(("sends", "said"), [(True, 0), (False, 1)])
+def test_an_input_that_never_comes_is_said(
+    sends: bool, said: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    description, model = describe(Offset), Offset()
+    with running(model, description) as slave, Master(timeout_s=HANG_S) as master:
+        remote = master.add_slave(description, port=slave.port)
+        master.configure()
+        if not sends:
+            remote.sent_pdus.clear()
+        master.initialise()
+        master.run()
+        master.do_step()
+        master.stop()
+    lines = [text for text in caplog.messages if "never came" in text]
+    assert len(lines) == said
+    assert all(line.endswith("so that they kept their start values: u") for line in lines)
+    assert model.unheard == ("u",) * said
+
+
 def test_values_that_do_not_fit_are_named() -> None:
     description = describe(Offset)
     with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
@@ -135,7 +155,7 @@ def test_values_that_do_not_fit_are_named() -> None:
         with pytest.raises(WiringError, match="'offset' is not tunable, only none"):
             master.tune({"Offset": {"offset": 1.0}})
         remote.set_inputs({"u": "text"})
-        with pytest.raises(Exception, match="'Offset': inputs of data_id 1: value 'text'"):
+        with pytest.raises(Exception, match="'Offset': variable 'u': value 'text' does not fit"):
             master.do_step()
         remote.set_inputs({"u": 2.0})
         master.do_step()

@@ -77,7 +77,6 @@ def ran(
         duration_ns=scenario.duration,
         slice_ns=50 * MS,
         serve=lambda seconds: None,
-        timer=clock.now,
         **pacing,
     )
     while not run.has_finished():

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support.control_scenarios import chain
 from support.virtual_clock import VirtualClock
@@ -43,7 +41,6 @@ class Loop:
             duration_ns=scenario.duration,
             slice_ns=SLICE,
             serve=self.serve,
-            timer=time.perf_counter_ns,
             on_waiting=self.waiting.append,
         )
 

@@ -17,7 +17,7 @@ from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DcpError
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.summary import Summary
+from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.external import FINISHED, scenario_slave
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
@@ -151,6 +151,22 @@ def test_inputs_become_messages_of_unsynchronised_ports(tmp_path: Path) -> None:
         master.stop()
     assert not done[0].repeatable
     assert "unsynchronised input 'wish'" in str(done[0].not_repeatable_reason)
+
+
+def test_inputs_that_the_master_never_sends_are_in_the_summary(tmp_path: Path) -> None:
+    (tmp_path / "echo.yaml").write_text(ECHO_SCENARIO)
+    done: list[Summary] = []
+    with served(tmp_path / "echo.yaml", [], tmp_path / "out", done) as (master, _):
+        for sends in (True, False):
+            (master.configure if sends else master.reset)()
+            if not sends:
+                master.slaves["run"].sent_pdus.clear()
+            master.initialise()
+            master.run()
+            master.do_step()
+            master.stop()
+    assert [one.unheard_inputs for one in done] == [None, ("wish.throttle", "wish.brake")]
+    assert read_summary(tmp_path / "out").unheard_inputs == ("wish.throttle", "wish.brake")
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,16 @@ from ros2_cosim.sockets.inherited import hold
 
 #: Guards against hanging only.
 PROGRAM = """
-import os, signal, sys, threading, time
+import ctypes, os, signal, sys, threading, time
 
 def main():
     what = sys.argv[1]
     if what == "tell":
         print(os.getppid(), os.environ["OWN"], sys.argv[1:], os.getsid(0) == os.getpid())
         print(open("/proc/self/cmdline").read(), file=sys.stderr)
+    elif what == "name":
+        name = ctypes.c_char_p.in_dll(ctypes.CDLL(None), "program_invocation_name")
+        print(name.value.decode())
     elif what == "thread":
         threading.Thread(target=lambda: (time.sleep(0.1), print("from a thread"))).start()
     elif what == "code":
@@ -75,6 +78,13 @@ def test_a_process_is_a_child_of_its_starter_with_a_name_of_its_own(server: Fork
     assert lines[1].strip().rstrip("\0").endswith("-m program tell two words")
     assert process.wait(HANG_S) == 0
     assert process.poll() == 0
+
+
+def test_the_log_file_of_a_process_has_the_name_of_its_module(server: ForkServer) -> None:
+    """That of rcl, which takes the C library's name of the program."""
+    process = server.start("program", ["name", '/a/scenario.json" -p participant:="world"'])
+    assert printed(process) == "program\n"
+    assert process.wait(HANG_S) == 0
 
 
 @pytest.mark.parametrize(

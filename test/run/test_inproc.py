@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from support.behaviours import Plain
+from support.control_scenarios import chain
+from support.virtual_clock import VirtualClock
 
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.errors import CosimError, ParticipantError
@@ -15,8 +17,13 @@ from ros2_cosim.kernel.graph import Graph, ParticipantSpec
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.run.bringup import RunRequest
+from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.run_control import Command, Request
+from ros2_cosim.realtime.run_settings import RealtimeRun
+from ros2_cosim.run.bringup import RunRequest, bring_up
+from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.start import run_request
+from ros2_cosim.scenario.schema import make_scenario
 
 MODELS = """
 from pathlib import Path
@@ -101,3 +108,28 @@ def test_a_report_that_fails_is_one_line_with_the_participant(figures: Any, said
         report_of(runtime)
     assert str(failed.value).startswith(f"participant 'p' failed in its report: {said}")
     assert "\n" not in str(failed.value)
+
+
+@pytest.mark.parametrize("paused_ns", [0, 3_000_000_000])
+def test_what_the_run_does_between_slices_counts_and_a_pause_does_not(
+    tmp_path: Path, paused_ns: int
+) -> None:
+    """A paced run that a page shows said that it was faster than its rate."""
+    clock = VirtualClock()
+    realtime = RealtimeRun(Pacer(1.0, clock))
+    with bring_up(
+        RunRequest(make_scenario(chain("2s"), "chain"), shape="inproc", out=tmp_path / "out")
+    ) as prepared:
+        with InprocRun(
+            prepared,
+            realtime=realtime,
+            progress=lambda time_ns: clock.work(30_000_000),
+            slice_ns=100_000_000,
+        ) as run:
+            run.request(Request(Command.UNTIL, time_ns=1_000_000_000))
+            clock.work(paused_ns)
+            summary = run.finish()
+    # The last activation is at 1.99 s; the page has 0.03 s of the time behind it, too.
+    assert summary.sim_time_s == 2.0
+    assert summary.wall_time_s == pytest.approx(2.0, abs=0.05)
+    assert summary.rtf == pytest.approx(1.0, abs=0.03)

@@ -361,7 +361,8 @@ class RemoteSlave:
 def codec_for(slave: RemoteSlave, variables: Sequence[Variable]) -> PayloadCodec:
     """Payload codec of a slave's variables in their own types and present sizes."""
     sizes = slave.structural()
-    return PayloadCodec([(v.data_type, element_count(v, sizes)) for v in variables])
+    fields = [(v.data_type, element_count(v, sizes)) for v in variables]
+    return PayloadCodec(fields, [v.name for v in variables])
 
 
 def _default_resolution(description: SlaveDescription) -> Fraction:

@@ -124,10 +124,7 @@ class Requests:
         try:
             data = pdu.encode(values)
         except PduError as error:
-            raise DcpError(
-                f"slave {slave.name!r}: inputs of data_id {pdu.data_id}: {error}",
-                slave=slave.name,
-            ) from None
+            raise DcpError(f"slave {slave.name!r}: {error}", slave=slave.name) from None
         target = pdu.targets[0]
         if isinstance(target, TcpLink):
             target.post(data)

@@ -315,7 +315,8 @@ class Configuration:
                 OutputPdu(
                     data_id,
                     PayloadCodec(
-                        [(v.data_type, element_count(v, self.structural)) for v in variables]
+                        [(v.data_type, element_count(v, self.structural)) for v in variables],
+                        [v.name for v in variables],
                     ),
                     [index[v.name] for v in variables],
                     self.scopes.get(data_id, Scope.INITIALIZATION_RUN_NRT),

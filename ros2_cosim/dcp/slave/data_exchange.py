@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,8 @@ from ros2_cosim.dcp.wire.states import ALLOWED, INITIALIZATION, RUN
 from ros2_cosim.dcp.wire.ticks import TickPlan
 from ros2_cosim.dcp.wire.values import SIZED, Value
 from ros2_cosim.documents.files import cause_of
+
+logger = logging.getLogger(__name__)
 
 _DAT_IO, _DAT_PARAM = int(PduType.DAT_input_output), int(PduType.DAT_parameter)
 _USED = ALLOWED[PduType.DAT_input_output]
@@ -367,7 +370,20 @@ class DataExchange:
         return {number: pdu.watch.counters for number, pdu in self._inputs.items()}
 
     def report(self) -> None:
-        """Log the counts of the inputs that came over UDP."""
+        """Say which inputs never came; log the counts of those that came over UDP."""
+        self._model.unheard = tuple(
+            variable.name
+            for number, pdu in self._inputs.items()
+            if self.ticks and pdu.scope != Scope.INITIALIZATION and not pdu.watch.counters.received
+            for variable in self._configuration.received_in(number)
+        )
+        if self._model.unheard:
+            logger.warning(
+                "slave %s: inputs that are connected and never came, so that they kept their start "
+                "values: %s",
+                self._context.description.name,
+                ", ".join(self._model.unheard),
+            )
         if not tells_data(self._context.description):
             return
         for number, counters in self.counters().items():

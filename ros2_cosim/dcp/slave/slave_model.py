@@ -142,9 +142,11 @@ class SlaveModel:
     :ivar parameters: parameters and structural parameters in the order of the description
     :ivar index: position of each variable, by name, in its list
     :ivar resolution: seconds per step, known from ``configure`` on
+    :ivar unheard: inputs that the master connected and nothing ever came for, known in ``stop``
     """
 
     resolution = Fraction(0)
+    unheard: tuple[str, ...] = ()
     inputs: list[Value]
     outputs: list[Value]
     parameters: list[Value]

@@ -76,8 +76,23 @@ def encode_value(kind: DataType, value: Value) -> bytes:
             return _COUNT.pack(len(value)) + bytes(value)
         packed: bytes = struct.pack("<" + STRUCT_CODES[kind], value)
         return packed
-    except (struct.error, OverflowError, AttributeError, TypeError, UnicodeError) as error:
+    except (AttributeError, TypeError):
+        raise PduError(f"value {value!r} does not fit type {kind.name}") from None
+    except (struct.error, OverflowError, UnicodeError) as error:
         raise PduError(f"value {value!r} does not fit type {kind.name}: {error}") from None
+
+
+def _encode_field(kind: DataType, count: int | None, value: Value) -> bytes:
+    """Encode a scalar, or an array of ``count`` elements."""
+    if count is None:
+        return encode_value(kind, value)
+    try:
+        elements = (value,) if isinstance(value, str | bytes) else tuple(value)
+    except TypeError:
+        raise PduError(f"found {value!r} where an array of {count} elements belongs") from None
+    if len(elements) != count:
+        raise PduError(f"array of {len(elements)} elements where {count} belong")
+    return b"".join(encode_value(kind, element) for element in elements)
 
 
 def decode_value(kind: DataType, data: bytes, offset: int) -> tuple[Value, int]:
@@ -110,11 +125,15 @@ class PayloadCodec:
 
     :param fields: one (type, count) per variable in the order of their positions;
         count is None for a scalar and the number of elements for an array
+    :param names: of the variables, for errors; empty: their positions are told
     :ivar size: exact length in bytes, None when a string or binary is among the fields
     """
 
-    def __init__(self, fields: Sequence[tuple[DataType, int | None]]) -> None:
+    def __init__(
+        self, fields: Sequence[tuple[DataType, int | None]], names: Sequence[str] = ()
+    ) -> None:
         self.fields = tuple(fields)
+        self._names = tuple(names)
         self.size: int | None = None
         self._struct: struct.Struct | None = None
         self._flat = all(count is None for _, count in self.fields)
@@ -138,14 +157,12 @@ class PayloadCodec:
         if len(values) != len(self.fields):
             raise PduError(f"{len(values)} values for {len(self.fields)} variables")
         parts = []
-        for (kind, count), value in zip(self.fields, values, strict=True):
-            if count is None:
-                parts.append(encode_value(kind, value))
-            else:
-                elements = tuple(value)
-                if len(elements) != count:
-                    raise PduError(f"array of {len(elements)} elements where {count} belong")
-                parts.extend(encode_value(kind, element) for element in elements)
+        for position, (field, value) in enumerate(zip(self.fields, values, strict=True)):
+            try:
+                parts.append(_encode_field(*field, value))
+            except PduError as error:
+                named = repr(self._names[position]) if self._names else f"at position {position}"
+                raise PduError(f"variable {named}: {error}") from None
         return b"".join(parts)
 
     def unpack(self, data: bytes, offset: int = 0) -> Sequence[Value]:
