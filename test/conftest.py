@@ -96,6 +96,7 @@ SLOW_PLACES = (
     "run/test_results.py",
     "run/test_starter_channel.py",
     "run/test_tracebacks.py::test_the_sentence_leads_to_the_line_and_the_file",
+    "run/test_crashes.py",
     "run/test_watchdog.py",
     "run/test_what_if.py",
     "runs",
