@@ -291,3 +291,16 @@ def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
 def print_line(name: str, line: str) -> None:
     """Show a line that a process of a run has printed."""
     print(f"[{name}] {line}", file=sys.stderr)
+
+
+_program: list[int] = []
+
+
+def becomes_program() -> None:
+    """Note that this process is the command: it is its own, and no other program's."""
+    _program[:] = [os.getpid()]
+
+
+def is_program() -> bool:
+    """Whether this process is the command, so that it may go on in another one."""
+    return _program == [os.getpid()]

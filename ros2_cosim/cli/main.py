@@ -23,8 +23,10 @@ from ros2_cosim.cli import completion
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
+    becomes_program,
     clear_errors,
     go_on_without_output,
+    is_program,
     leave_stuck,
     print_line,
     progress_of,
@@ -270,11 +272,14 @@ def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
 
 def _start(prepared: PreparedRun, *, debugged: bool) -> Summary:
     """Run what is prepared, with progress."""
+    from ros2_cosim.run.apart import go_on_apart
     from ros2_cosim.run.start import start
 
+    apart = is_program() and prepared.options.shape == "inproc" and not debugged
+    turns = go_on_apart(prepared) if apart else None
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         stuck = None if debugged else leave_stuck
-        return start(prepared, progress=progress, on_line=print_line, on_stuck=stuck)
+        return start(prepared, progress=progress, on_line=print_line, on_stuck=stuck, turns=turns)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
@@ -522,6 +527,7 @@ def main(words: list[str] | None = None, program: str | None = None) -> None:
     :param program: what the command is called (None: the same)
     """
     show_notes()
+    becomes_program()
     with safe_output():
         app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
 

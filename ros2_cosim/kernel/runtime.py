@@ -134,6 +134,8 @@ class ParticipantRuntime:
         self._regular = 0
         #: Time of the activation that is going on, what it has sent so far, and where.
         self._now: int | None = None
+        #: The same in memory that outlives the process; below zero: none is going on.
+        self.moment: Any = [-1]
         self._sent_now: list[Output] = []
         #: The thread that runs it, as its host says, and how often it waited within an activation.
         self.thread = 0
@@ -320,6 +322,7 @@ class ParticipantRuntime:
         chosen_before = self.model.next_time if handled and self._can_choose else None
         self.last_time = time
         self._now, self._sent_now = time, recorded
+        self.moment[0] = time
         timer = self._timer
         started = timer() if timer else 0
         try:
@@ -329,6 +332,7 @@ class ParticipantRuntime:
             raise
         except Exception as error:
             self._now = None
+            self.moment[0] = -1
             what = f"{error}"
             if not isinstance(error, ModelError):
                 what = f"{type(error).__name__}: {error}{line_of(error)}"
@@ -351,6 +355,7 @@ class ParticipantRuntime:
                 self.stop_time = time
         outputs = self._send(time, values, handled=handled)
         self._now = None
+        self.moment[0] = -1
         if self._ports_now:
             self._ports_now.clear()
         if self._afterwards:

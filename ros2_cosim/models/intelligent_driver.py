@@ -33,12 +33,15 @@ def intelligent_driver(
     """Acceleration of a driver [m/s^2].
 
     :param speed: own speed [m/s]
-    :param wanted: speed on a free road [m/s], above 0
+    :param wanted: speed on a free road [m/s]; 0: it stops with its usual deceleration
     :param gap: to the vehicle or object ahead, bumper to bumper [m], None on a free road
     :param gap_rate: how fast the gap grows [m/s]
     """
-    ratio = speed / wanted
-    free = ratio * ratio * ratio * ratio
+    if wanted > 0.0:
+        ratio = speed / wanted
+        free = ratio * ratio * ratio * ratio
+    else:
+        free = 1.0 + (style.deceleration / style.max_acceleration if speed > 0.0 else 0.0)
     interaction = 0.0
     if gap is not None:
         braking = 2.0 * sqrt(style.max_acceleration * style.deceleration)

@@ -22,6 +22,7 @@ from ros2_cosim.interfaces.ros_bridge_ports import BRIDGE_MODEL
 from ros2_cosim.interfaces.scene import read_scene
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
+from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -34,6 +35,7 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
@@ -73,6 +75,12 @@ class Started(NamedTuple):
     graph: Graph
     starter: Starter
     watchdog: Watchdog
+    turns: TurnWriter
+
+    def watch(self, *runtimes: ParticipantRuntime) -> None:
+        """Have the activations watched, and noted for the case that one ends the process."""
+        self.watchdog.watch(*runtimes)
+        self.turns.follow(runtimes)
 
     def wiring(self) -> Wiring:
         """The system and the topics of its output ports."""
@@ -173,12 +181,22 @@ def _outcome(
         if address:
             session.join_lane(address)
         scenario = load_scenario(Path(path))
-        with Watchdog(scenario.watchdog_s, partial(_leave_stuck, starters[0])) as watchdog:
-            started = Started(session, scenario, build_graph(scenario), starters[0], watchdog)
+        names = list(scenario.participants)
+        with (
+            Watchdog(scenario.watchdog_s, partial(_leave_stuck, starters[0])) as watchdog,
+            TurnWriter(names) as turns,
+        ):
+            starters[0].shares(turns, names)
+            graph = build_graph(scenario)
+            started = Started(session, scenario, graph, starters[0], watchdog, turns)
             if session.repetition and awaits:
                 await_clock(session, started.run_id(), scenario.startup_s)
             return None if body(started) else 0
     except (Cancelled, KeyboardInterrupt):
+        if session.stop_signal == signal.SIGTERM and starters and starters[0].is_there:
+            # The starter sends it only to a run that has failed or is over.
+            starters[0].failed(f"process '{name}' was ended by SIGTERM")
+            return EXIT_FAILED
         return 0
     except ReportedError:
         return 0 if _asked_to_end(session) else EXIT_FAILED
@@ -312,7 +330,7 @@ def participant_node(
         lambda runtime, changes: taken.take(runtime, settings_of(changes)),
         Resetting(taken.check_reset, taken.reset),
     )
-    started.watchdog.watch(node.runtime)
+    started.watch(node.runtime)
     return node
 
 

@@ -29,7 +29,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         takes its place
     :returns: whether the run begins anew
     """
-    session, scenario, graph, starter, _ = started
+    session, scenario, graph, starter, *_ = started
     realtime = realtime_of(session)
     specs = graph.participants
     coordinator = Coordinator(

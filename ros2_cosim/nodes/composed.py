@@ -65,7 +65,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
 
 def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None) -> bool:
     """See :func:`_compose`; the chronicle takes what the time is spent on."""
-    session, scenario, graph, starter, _ = started
+    session, scenario, graph, starter, *_ = started
     output = started.output()
     realtime = realtime_of(session)
     pacer = realtime.pacer or Pacer(None, MonotonicClock())
@@ -102,7 +102,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
             observer=node.observe,
             on_delivery=None if chronicle is None else chronicle.delivers,
         )
-        started.watchdog.watch(*scheduler.runtimes.values())
+        started.watch(*scheduler.runtimes.values())
         if chronicle is not None:
             chronicle.scheduler = scheduler
         for name, runtime in scheduler.runtimes.items():

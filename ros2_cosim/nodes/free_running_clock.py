@@ -18,7 +18,7 @@ def main() -> int:
 
 
 def _coordinate(started: Started) -> None:
-    session, scenario, graph, starter, _ = started
+    session, scenario, graph, starter, *_ = started
     factor = wanted_factor(session)
     watched = session.parameter("watched", "")
     clock = FreeRunningClock(

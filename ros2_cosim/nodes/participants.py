@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 from ros2_cosim.interfaces.spans import Spans
-from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
@@ -57,8 +56,8 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     together = sharing_thread(scenario, names)
     with profiled(started, sorted(together)) as spans:
         bunches = _members(started, names, models, failures, together, spans)
-        with _noted_turns(started, bunches, spans) as note:
-            endings = run_members(session, bunches, failures.report, threads, note)
+        note = _noted_turns(started, bunches, spans)
+        endings = run_members(session, bunches, failures.report, threads, note)
     again = {ending.member.name for ending in endings if ending.again}
     for name in models.keys() - again:
         del models[name]
@@ -128,29 +127,23 @@ def _members(
     return [bunch for bunch in (shared, *alone) if bunch]
 
 
-@contextmanager
 def _noted_turns(
     started: Started, bunches: list[list[Member]], spans: Spans | None
-) -> Iterator[Callable[[str], None]]:
-    """Gives what notes whose turn it is: of a death the starter learns only that it was one.
+) -> Callable[[str], None]:
+    """What notes whose turn it is: of a death the starter learns only that it was one.
 
     :param spans: take how long it took to find out; None: nothing does
     """
-    names = [member.name for bunch in bunches if len(bunch) > 1 for member in bunch]
-    if not names:
-        yield lambda name: None
-        return
-    with TurnWriter(names) as turns:
-        started.starter.shares(turns, names)
-        if spans is None:
-            yield turns.note
-            return
+    if not any(len(bunch) > 1 for bunch in bunches):
+        return lambda name: None
+    if spans is None:
+        return started.turns.note
 
-        def note(name: str) -> None:
-            turns.note(name)
-            spans.turn(name)
+    def note(name: str) -> None:
+        started.turns.note(name)
+        spans.turn(name)
 
-        yield note
+    return note
 
 
 class _Failures:

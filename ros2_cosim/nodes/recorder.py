@@ -21,7 +21,7 @@ def main() -> int:
 
 
 def _record(started: Started) -> bool:
-    session, scenario, graph, _, _ = started
+    session, scenario, graph, *_ = started
     output = started.output()
     sink = with_viewers(
         open_sink(output, scenario, graph, session.parameter("bag", True)),

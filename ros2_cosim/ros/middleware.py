@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -270,6 +271,7 @@ def _make_executor(node: Node) -> Any:
         from rclpy.experimental.events_executor import EventsExecutor
 
         executor = EventsExecutor()
+        faulthandler.disable()  # that enables it; of a crash the starter tells in one line
     except ImportError:
         executor = SingleThreadedExecutor()
     executor.add_node(node)

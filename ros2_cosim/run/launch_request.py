@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.run.crashes import crash_in
 from ros2_cosim.run.options import OPTIONS, read_options
 from ros2_cosim.run.results import complete_results
 from ros2_cosim.run.starter_channel import AnyMessage, Failed, Over, Progress
@@ -114,7 +116,12 @@ class LaunchRequest:
         self.parameter_file = self.output / PARAMETER_FILE
         text = yaml.safe_dump(_parameters(self.plan))
         write_atomically(self.parameter_file, text)
-        self.watch = RunWatch(self.plan, lambda: channel.required, channel.turn_in)
+        self.watch = RunWatch(
+            self.plan,
+            lambda: channel.required,
+            channel.turn_in,
+            partial(crash_in, channel, prepared.scenario),
+        )
         channel.listen(self._take, self.watch.printed)
 
     def ended(self, name: str, code: int) -> None:

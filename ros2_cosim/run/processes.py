@@ -24,6 +24,7 @@ from pathlib import Path
 from ros2_cosim.documents.installed import PACKAGE, module_command
 from ros2_cosim.interfaces.namespaces import remapping
 from ros2_cosim.interfaces.processes import end_with_parent
+from ros2_cosim.run.crashes import crash_in
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
 from ros2_cosim.run.starter_channel import (
     CHANNEL,
@@ -66,6 +67,7 @@ class ProcessGroup:
     :param channel: what the processes talk to this one over; None: one of its own
     :param inherited: open files that they inherit
     :param ports: sockets that are held for them
+    :param scenario: what they run, where a crash of native code is to be told as such
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class ProcessGroup:
         channel: StarterChannel | None = None,
         inherited: Sequence[int] = (),
         ports: HeldPorts | None = None,
+        scenario: Scenario | None = None,
     ) -> None:
         self._plan = plan
         self._environment = dict(environment)
@@ -93,7 +96,12 @@ class ProcessGroup:
         self._channel.listen(self._take, self._on_line)
         self._environment[CHANNEL] = self._channel.address
         self._watch = RunWatch(
-            plan, lambda: self._channel.required, lambda name: self._channel.turn_in(name)
+            plan,
+            lambda: self._channel.required,
+            lambda name: self._channel.turn_in(name),
+            lambda name, number: (
+                "" if scenario is None else crash_in(self._channel, scenario, name, number)
+            ),
         )
         self._first_end: float | None = None
         self._server: ForkServer | None = None

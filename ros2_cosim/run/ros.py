@@ -62,6 +62,7 @@ def run_processes(
             channel=prepared.channel,
             inherited=[prepared.directory.descriptor],
             ports=prepared.ports,
+            scenario=scenario,
         ) as group:
             on_started(group.pids())
             while not group.ended():

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from ros2_cosim.interfaces.memory import forget_former_run
+from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
@@ -27,6 +28,7 @@ def start(
     on_started: Callable[[dict[str, int]], None] = lambda pids: None,
     on_poll: Callable[[], None] = lambda: None,
     on_stuck: Callable[[str], None] | None = None,
+    turns: TurnWriter | None = None,
 ) -> Summary:
     """Run what is prepared to its end.
 
@@ -37,6 +39,7 @@ def start(
     :param on_stuck: in shape ``inproc`` called with one line, in a thread of its own, when a
         participant does not return; the bag is complete, and it ends this process. None: nothing
         ends such a run. Other shapes end it by an error
+    :param turns: takes which activation is going on, in shape ``inproc``
     :raises CosimError: a participant or a process failed; it is named. The bag is readable.
     """
     if prepared.options.shape == "inproc":
@@ -45,7 +48,7 @@ def start(
             on_poll()
             progress(time_ns)
 
-        return _repeated(prepared, advanced, partial(on_line, INPROC), on_stuck)
+        return _repeated(prepared, advanced, partial(on_line, INPROC), on_stuck, turns)
     run_processes(
         prepared, progress=progress, on_line=on_line, on_started=on_started, on_poll=on_poll
     )
@@ -57,6 +60,7 @@ def _repeated(
     progress: Callable[[int], None],
     tell: Callable[[str], None],
     on_stuck: Callable[[str], None] | None,
+    turns: TurnWriter | None,
 ) -> Summary:
     """Run as often as is wanted, in this process; the summary of the first time.
 
@@ -66,6 +70,8 @@ def _repeated(
     for repetition in range(prepared.options.repeat):
         once = prepared.again(repetition) if repetition else prepared
         with noting(prepared.output), InprocRun(once, progress=progress, tell=tell) as run:
+            if turns is not None:
+                turns.follow(run.runtimes.values())
             with _watched(run, prepared.scenario.watchdog_s, on_stuck):
                 summary = run.finish()
         first = first or summary

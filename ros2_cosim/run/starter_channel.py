@@ -103,7 +103,7 @@ class Required(ChannelMessage):
 
 
 class Shares(ChannelMessage):
-    """Several participants share a thread of the process; in the memory stands whose turn it is."""
+    """In the memory stands whose turn it is in the process, and which activation is going on."""
 
     kind: Literal["shares"] = "shares"
     memory: str
@@ -245,6 +245,12 @@ class StarterChannel:
         with self._changed:
             turns = self._turns.get(process)
         return "" if turns is None else turns.present
+
+    def going_on_in(self, process: str) -> tuple[str, int] | None:
+        """(participant, time [ns]) of the activation in which a process is, or was at its end."""
+        with self._changed:
+            turns = self._turns.get(process)
+        return None if turns is None else turns.going_on
 
     def hear_out(self) -> None:
         """Wait until everything is handled that processes have sent before this call."""
@@ -424,7 +430,7 @@ class Starter:
             print(reason, file=sys.stderr, flush=True)
 
     def shares(self, turns: TurnWriter, participants: Sequence[str]) -> None:
-        """Tell where it stands whose turn it is, of the participants that share a thread."""
+        """Tell where it stands whose turn it is, and which activation is going on."""
         self._send(Shares(memory=turns.place, participants=tuple(participants)))
 
     def leave_early(self, participant: str, how: str) -> None:

@@ -30,6 +30,8 @@ class RunWatch:
     :param plan: in order; those that come first are needed by those that follow
     :param turn: tells whose turn it was in a process of several participants when it ended, empty:
         not known, or none's
+    :param crash: tells in words in which activation a process ended by a signal; empty: not
+        known, or in none
     :param named: tells which participants the system controller has named as required; None: none,
         and the plan says it
     """
@@ -39,8 +41,10 @@ class RunWatch:
         plan: Sequence[Process],
         named: Callable[[], Collection[str] | None] = lambda: None,
         turn: Callable[[str], str] = lambda process: "",
+        crash: Callable[[str, int], str] = lambda process, number: "",
     ) -> None:
         self._turn = turn
+        self._crash = crash
         self._named = named
         self._processes = {process.name: process for process in plan}
         self._codes: dict[str, int] = {}
@@ -173,6 +177,8 @@ class RunWatch:
         code, process = self._codes[name], f"process '{name}'{self._processes[name].note}"
         if turn := self._turn(name):
             turn = f" in the turn of '{turn}'"
+        if -code in _OWN_SIGNALS and (crash := self._crash(name, -code)):
+            return f"{crash} (process '{name}')"
         if -code in _OWN_SIGNALS and name in self._last_lines:
             return (
                 f"{process} was killed by {signal.Signals(-code).name}{turn}; its last line: "

@@ -176,3 +176,9 @@ def test_the_estimate_is_as_uncertain_as_the_filter_says() -> None:
     estimator.update(1, 20.0, 0.04)
     assert (estimator._ss, estimator._sa, estimator._aa) == pytest.approx(before, rel=1e-9)
     assert 0.0 < estimator._ss < 0.05**2 and 0.0 < estimator._aa < 2.82
+
+
+def test_a_driver_who_wants_to_stand_brakes_as_usual_and_stands() -> None:
+    law = IntelligentDriver(deceleration=1.5)
+    assert law.acceleration(seen(set_speed=0.0, speed=10.0, gap=None)) == pytest.approx(-1.5)
+    assert law.acceleration(seen(set_speed=0.0, speed=0.0, gap=None)) == 0.0

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentence about a process that a crash of native code has ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.run.starter_channel import StarterChannel
+from ros2_cosim.scenario.schema import Scenario
+
+
+def crash_in(channel: StarterChannel, scenario: Scenario, process: str, number: int) -> str:
+    """In words, in which activation a process of a run was ended by a signal; or empty."""
+    return crash_of(scenario, channel.going_on_in(process), number)
+
+
+def crash_of(scenario: Scenario, found: tuple[str, int] | None, number: int) -> str:
+    """A crash in words: participant, the files that its parameters name, signal, simulated time."""
+    if found is None:
+        return ""
+    name, time_ns = found
+    texts = _texts(scenario.participants[name].parameters)
+    directory = Path(scenario.base_directory)
+    files = [text.partition(":")[0] for text in texts]
+    named = ", ".join(
+        dict.fromkeys(file for file in files if file and (directory / file).is_file())
+    )
+    return (
+        f"participant '{name}'{f' ({named})' * bool(named)} crashed by "
+        f"{signal.Signals(number).name} in its activation at {format_ns(time_ns)}"
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a parameter, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
