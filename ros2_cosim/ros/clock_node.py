@@ -185,7 +185,7 @@ class ClockNode:
                 partial(self._on_completion, name),
                 numbers=partial(self._on_progress, name),
             )
-        ControlServices(
+        self._services = ControlServices(
             session,
             control,
             time=lambda: self._coordinator.time,
@@ -224,7 +224,7 @@ class ClockNode:
             self._own.enter(State.RUNNING, "all participants are ready")
             with settled_memory():
                 self._simulate()
-            self._control.over(describe_end(self._coordinator.time, self._coordinator.stop_reason))
+            self._services.over(describe_end(self._coordinator.time, self._coordinator.stop_reason))
             self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started
             limit_ns = max(self._watchdog_ns, _END_NS)

@@ -73,7 +73,9 @@ class ComposedNode:
         self._view = RunView(
             session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, warn=print
         )
-        ControlServices(session, control, time=self._time, state=self._state, timer=timer)
+        self._services = ControlServices(
+            session, control, time=self._time, state=self._state, timer=timer
+        )
         self._clock = ClockWriter(session.node)
         self._standing = StandingTime(self._clock, timer)
         self._writers = {
@@ -142,7 +144,7 @@ class ComposedNode:
                 self._wait_for(run.reached, pacer, progress)
                 self._did(WAIT)
         flush_onlookers(chain.from_iterable(self._writers.values()), self._timer)
-        control.over(describe_end(run.end, run.stop_reason or "complete"))
+        self._services.over(describe_end(run.end, run.stop_reason or "complete"))
 
     def _did(self, kind: int) -> None:
         """Between activations: this is what it was at."""

@@ -24,6 +24,9 @@ CONTROL = "/cosim/control"
 PREFIX = "/cosim"
 #: Requests that stand beside ``/cosim/control`` as services without arguments.
 SHORT = (Command.PAUSE, Command.RESUME, Command.STEP)
+#: A goal of a run that is over ends within a few calls; a thread of a busy machine gets so long.
+_FINISH_NS = 1_000_000_000
+_POLL_S = 0.01
 
 
 class ControlServices:
@@ -47,6 +50,7 @@ class ControlServices:
     ) -> None:
         from ros2_cosim.srv import ControlRun
 
+        self._session = session
         self._control = control
         self._time = time
         self._state = state
@@ -56,7 +60,17 @@ class ControlServices:
         for command in SHORT:
             name = f"{PREFIX}/{command.name.lower()}"
             deferred_service(session.node, Trigger, name, self._trigger(command))
-        SimulationServices.offer(session.node, self.ask, control)
+        self._simulation = SimulationServices.offer(session.node, self.ask, control)
+
+    def over(self, message: str) -> None:
+        """The run is over: what waits is answered, goals of actions too.
+
+        :raises Cancelled: the process was asked to end
+        """
+        self._control.over(message)
+        deadline = self._timer() + _FINISH_NS
+        while self._simulation and self._simulation.busy and self._timer() < deadline:
+            self._session.wait(_POLL_S)
 
     def ask(self, request: Request, reply: Callable[[Answer], None]) -> None:
         """Hand a request on to the run."""

@@ -3,16 +3,17 @@
 
 The middleware may hang for ever while it gives up a node, a publisher or a subscription (see
 :mod:`~ros2_cosim.ros.middleware`). So a process that goes on gives up none: what asks for a
-publisher, subscription, service or client gets the one of that name, type and quality of service
-that the run before has left.
+publisher, subscription, service, client or action server gets the one of that name, type and
+quality of service that the run before has left.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from rclpy.action import ActionServer
 from rclpy.event_handler import PublisherEventCallbacks, QoSPublisherEventType
 from rclpy.node import Node
 
@@ -24,8 +25,8 @@ _EVENTS = QoSPublisherEventType
 class LastingNode(Node):
     """A node whose endpoints can be left and taken over; else as rclpy's.
 
-    Publishers, subscriptions, services and clients are kept. Timers, actions and other things that
-    can be waited for are given up: an executor may not call what is left behind.
+    Publishers, subscriptions, services, clients and action servers are kept. Timers and other
+    things that can be waited for are given up: an executor may not call what is left behind.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -100,17 +101,40 @@ class LastingNode(Node):
             client = self._noted(asked, super().create_client(srv_type, srv_name, **options))
         return client
 
+    def create_action_server(
+        self,
+        kind: Any,
+        name: str,
+        *,
+        execute: Callable[[Any], Any],
+        accept: Callable[[Any], Any],
+        cancel: Callable[[Any], Any],
+    ) -> ActionServer:
+        """Make a server of an action, or take one over, with the goals that have come meanwhile.
+
+        :param execute: see :class:`rclpy.action.ActionServer`, as for the other two
+        """
+        asked = ("action", kind, name)
+        server = self._taken_over(asked)
+        if server is None:
+            server = self._noted(asked, ActionServer(self, kind, name, execute))
+        server.register_execute_callback(execute)
+        server.register_goal_callback(accept)
+        server.register_cancel_callback(cancel)
+        return server
+
     def leave(self) -> None:
         """Leave everything for the next run; nothing may serve the node meanwhile."""
         for timer in tuple(self.timers):
             self.destroy_timer(timer)
         told: list[Any] = [*self.publishers, *self.subscriptions]
         kept = self._own_waitables.union(*(endpoint.event_handlers for endpoint in told))
-        actions: list[Any] = [each for each in self.waitables if each not in kept]
-        for action in actions:
-            action.destroy()
+        waitables: list[Any] = [each for each in self.waitables if each not in kept]
+        for other in waitables:
+            if other not in self._asked:
+                other.destroy()
         self._left.clear()
-        for endpoint in (*told, *self.services, *self.clients):
+        for endpoint in (*told, *self.services, *self.clients, *waitables):
             if endpoint in self._asked:
                 self._left[self._asked[endpoint]].append(endpoint)
         self._asked = {e: asked for asked, group in self._left.items() for e in group}

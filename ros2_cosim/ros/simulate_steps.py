@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
 from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.realtime.run_control import Answer, Command, Request
+from ros2_cosim.ros.lasting_node import LastingNode
 
 
 class SimulateSteps:
@@ -41,28 +42,29 @@ class SimulateSteps:
         self._kind = kind
         self._ask = ask
         self._result = result
-        self._busy = False
-        self._server = ActionServer(
-            node,
+        #: Whether a goal goes on.
+        self.busy = False
+        assert isinstance(node, LastingNode)
+        node.create_action_server(
             kind,
             inside(node, name),
-            execute_callback=self._execute,
-            goal_callback=self._accept,
-            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+            execute=self._execute,
+            accept=self._accept,
+            cancel=lambda goal: CancelResponse.ACCEPT,
         )
 
     def _accept(self, goal: Any) -> Any:
         """A second goal would overtake the steps of the first one."""
-        if self._busy:
+        if self.busy:
             return GoalResponse.REJECT
-        self._busy = True
+        self.busy = True
         return GoalResponse.ACCEPT
 
     async def _execute(self, goal: Any) -> Any:
         try:
             return await self._run(goal, int(goal.request.steps))
         finally:
-            self._busy = False
+            self.busy = False
 
     async def _run(self, goal: Any, steps: int) -> Any:
         for completed in range(steps):
@@ -84,6 +86,8 @@ class SimulateSteps:
     def _step(self) -> Future:
         """One step of the clock; done when the run stands again."""
         future = Future(executor=self._node.executor)
+        # An executor that sleeps does not notice that a future is done; a callback of it wakes it.
+        future.add_done_callback(lambda done: None)
         self._ask(Request(Command.STEP, 1), future.set_result)
         return future
 

@@ -6,12 +6,13 @@ They are offered where that package is installed (version 2 of its definitions),
 
 ======================  ==================================================================
 GetSimulatorFeatures    what of the following there is
-GetSimulationState      playing or paused; stopped once the run is over
+GetSimulationState      playing, paused, stopped or quitting; stopped: it stands at its start, or is
+                        over
 SetSimulationState      playing: resume; paused: pause; stopped: begin anew, paused, where
                         the run can; quitting: end the run in order
 StepSimulation          so many steps of the clock; the run has to be paused
 SimulateSteps           the same as an action, with feedback, where the package has it
-ResetSimulation         begin anew, where the run can; scopes default, time and all
+ResetSimulation         begin anew, where the run can; scopes default and all
 ======================  ==================================================================
 """
 
@@ -71,7 +72,14 @@ class SimulationServices:
             (srv.ResetSimulation, "reset_simulation", self._reset),
         ):
             deferred_service(node, kind, f"{PREFIX}/{name}", handle)
+        #: Whether a run that stands at its start was asked to pause there.
+        self._paused = False
         self._action = self._offer_action(node)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a goal of an action goes on."""
+        return self._action is not None and self._action.busy
 
     def _offer_action(self, node: Node) -> SimulateSteps | None:
         try:
@@ -92,7 +100,7 @@ class SimulationServices:
         if self._action is not None:
             found.append(kinds.STEP_SIMULATION_ACTION)
         if self._control.can_reset:
-            found += [kinds.SIMULATION_RESET, kinds.SIMULATION_RESET_TIME]
+            found.append(kinds.SIMULATION_RESET)
         response.features.features = [int(feature) for feature in found]
         response.features.custom_info = "a step is one clock_step of the scenario"
         send()
@@ -121,23 +129,19 @@ class SimulationServices:
         else:
             # To be stopped is to be at the start, and paused.
             steps = int(command is Command.RESET)
+            self._paused = command is Command.PAUSE
             self._ask(Request(command, steps), self._finish(response, send))
 
     def _step(self, asked: Any, response: Any, send: Send) -> None:
-        if not self._control.paused:
-            code = self._result.RESULT_INCORRECT_STATE
-            answer = Answer(True, "the run is not paused; a step needs a paused run")
-            self._finish(response, send, code)(answer)
-            return
         steps = min(asked.steps, 2**32 - 1)
-        if not steps:
+        if not steps and self._control.paused:
             self._finish(response, send)(Answer(True, ""))
             return
         self._ask(Request(Command.STEP, steps), self._finish(response, send))
 
     def _reset(self, asked: Any, response: Any, send: Send) -> None:
         request = type(asked)
-        if asked.scope not in (request.SCOPE_DEFAULT, request.SCOPE_TIME, request.SCOPE_ALL):
+        if asked.scope not in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
             code = self._result.RESULT_FEATURE_UNSUPPORTED
             answer = Answer(True, f"scope {asked.scope}: a reset is of the whole run only")
             self._finish(response, send, code)(answer)
@@ -145,10 +149,19 @@ class SimulationServices:
         self._ask(Request(Command.RESET), self._finish(response, send))
 
     def _present(self) -> int:
-        if self._control.is_over:
-            return int(self._state.STATE_STOPPED)
-        paused = self._control.paused
-        return int(self._state.STATE_PAUSED if paused else self._state.STATE_PLAYING)
+        control, kinds = self._control, self._state
+        if control.reset:
+            found = kinds.STATE_STOPPED if control.reset_paused else kinds.STATE_PLAYING
+        elif control.is_over:
+            found = kinds.STATE_STOPPED
+        elif control.stop_reason is not None:
+            found = kinds.STATE_QUITTING
+        elif not control.paused:
+            found = kinds.STATE_PLAYING
+        else:
+            stopped = control.limit == 0 and not self._paused
+            found = kinds.STATE_STOPPED if stopped else kinds.STATE_PAUSED
+        return int(found)
 
     def _finish(
         self, response: Any, send: Send, code: int | None = None

@@ -18,16 +18,22 @@ from support.patience import until
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
+import rclpy
+from rclpy.action import ActionClient, CancelResponse, GoalResponse
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
+from tf2_msgs.action import LookupTransform
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.kernel.errors import Cancelled
 from ros2_cosim.ros import answers
 from ros2_cosim.ros.deferred_service import deferred_service as serve_later
+from ros2_cosim.ros.lasting_node import LastingNode
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.writers import ClockWriter, data_qos
+from ros2_cosim.sockets.switchboard import Switchboard
 
 TOPIC, KIND = "/numbers", "ros2_cosim/msg/Horizon"
 CODEC = CATALOGUE.codec(KIND)
@@ -126,6 +132,58 @@ def test_what_a_run_has_in_the_middleware_stays_for_the_next(
     finally:
         _nothing_is_given_up()
         run.session.close()
+
+
+@pytest.mark.parametrize("has_lane", [False, True])
+@pytest.mark.usefixtures("ros_domain")
+def test_an_action_stays_for_a_client_that_was_there_before(has_lane: bool) -> None:
+    """The second run did not answer, or the process died: the server had been given up."""
+    client = executor = None
+    with Switchboard("secret") as board:
+        for name in ("first", "second", "third"):
+            session = Session("keeper", [])
+            if has_lane:
+                session.join_lane(board.address)
+
+            def execute(goal: Any, name: str = name) -> Any:
+                goal.succeed()
+                result = LookupTransform.Result()
+                result.error.error_string = name
+                return result
+
+            node = session.node
+            assert isinstance(node, LastingNode)
+            server = node.create_action_server(
+                LookupTransform,
+                "/look_up",
+                execute=execute,
+                accept=lambda goal: GoalResponse.ACCEPT,
+                cancel=lambda goal: CancelResponse.ACCEPT,
+            )
+            if client is None:
+                kept = server
+                own = rclpy.create_node("client")
+                executor = SingleThreadedExecutor()
+                executor.add_node(own)
+                client = ActionClient(own, LookupTransform, "/look_up")
+
+            def meanwhile(session: Session = session, executor: Any = executor) -> None:
+                executor.spin_once(timeout_sec=0.01)
+                session.wait(0.01)
+
+            until(client.server_is_ready, meanwhile)
+            sent = client.send_goal_async(LookupTransform.Goal())
+            until(sent.done, meanwhile)
+            found = sent.result().get_result_async()
+            until(found.done, meanwhile)
+            assert found.result().result.error.error_string == name
+            assert server is kept
+            if name != "third":
+                session.begins_anew()
+                session.close()
+        executor.shutdown()
+        own.destroy_node()
+        session.close()
 
 
 @pytest.mark.usefixtures("ros_domain")

@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.patience import until
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("simulation_interfaces", reason="needs the package simulation_interfaces")
 
+import rclpy
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
 from simulation_interfaces import msg, srv
 from simulation_interfaces.action import SimulateSteps
 
 from ros2_cosim.realtime.run_control import Answer, Request, RunControl
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.simulation_services import SimulationServices
+from ros2_cosim.sockets.switchboard import Switchboard
 
 STEP_NS = 10
 
@@ -26,29 +30,55 @@ STEP_NS = 10
 class Run:
     """A run that does at once what it is granted, behind the services; and their client."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.control = RunControl(step_ns=STEP_NS, can_reset=True)
+    def __init__(self, lane: str) -> None:
+        self._lane = lane
+        self._begin(paused=False)
         self.control.granted = self.time = 100
-        SimulationServices.offer(session.node, self.ask, self.control)
+        self.client = rclpy.create_node("client")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.client)
+
+    def _begin(self, *, paused: bool) -> None:
+        self.session = Session("simulation_services_test", [])
+        if self._lane:
+            self.session.join_lane(self._lane)
+        self.control = RunControl(step_ns=STEP_NS, can_reset=True, paused=paused)
+        self.control.granted = self.time = 0
+        self.services = SimulationServices.offer(self.session.node, self.ask, self.control)
+
+    def begin_anew(self) -> None:
+        """As a process of a run does: its node stays, and all that it has."""
+        self.control.over("the run is over")
+        self.until(lambda: not self.services.busy)
+        self.session.begins_anew()
+        self.session.close()
+        self._begin(paused=True)
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        self.client.destroy_node()
+        self.session.close()
 
     def ask(self, request: Request, reply: Callable[[Answer], None]) -> None:
         self.control.handle(request, time=self.time, now=0, reply=reply)
 
     def call(self, kind: Any, name: str, **fields: Any) -> Any:
         """Call a service while the run goes on."""
-        client = self.session.node.create_client(kind, f"/cosim/{name}")
-        while not client.service_is_ready():
-            self.session.wait(0.05)
+        client = self.client.create_client(kind, f"/cosim/{name}")
+        self.until(client.service_is_ready)
         answer = client.call_async(kind.Request(**fields))
         self.until(answer.done)
         return answer.result()
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Let the run do what it is granted until something holds."""
-        while not condition():
-            self.session.wait(0.05)
+
+        def go_on() -> None:
+            self._executor.spin_once(timeout_sec=0.01)
+            self.session.wait(0.01)
             self.work()
+
+        until(condition, go_on)
 
     def work(self) -> None:
         if self.control.paused:
@@ -64,10 +94,13 @@ class Run:
         return int(self.call(srv.GetSimulationState, "get_simulation_state").state.state)
 
 
-@pytest.fixture
-def run(ros_domain: int) -> Iterator[Run]:
-    with Session("simulation_services_test") as session:
-        yield Run(session)
+@pytest.fixture(params=["dds", "lane"])
+def run(ros_domain: int, request: pytest.FixtureRequest) -> Iterator[Run]:
+    """As in shape ``composed``, and as in shape ``ros``, where a thread waits for ROS."""
+    with Switchboard("secret") as board:
+        found = Run(board.address if request.param == "lane" else "")
+        yield found
+        found.close()
 
 
 def test_states_are_set_and_seen(run: Run) -> None:
@@ -81,13 +114,31 @@ def test_states_are_set_and_seen(run: Run) -> None:
     assert run.set_state(kinds.STATE_LOADING_WORLD) == msg.Result.RESULT_FEATURE_UNSUPPORTED
     assert run.set_state(kinds.STATE_QUITTING) == done
     assert run.control.stop_reason == "stop: on request"
+    assert run.state() == kinds.STATE_QUITTING
     run.control.over("the run is over")
     assert run.state() == kinds.STATE_STOPPED
 
 
+def test_a_run_at_its_start_is_stopped(run: Run) -> None:
+    """As the definition says: the same as to pause and to reset; it can be paused there."""
+    kinds, done = msg.SimulationState, msg.Result.RESULT_OK
+    assert run.set_state(kinds.STATE_STOPPED) == done
+    assert run.control.reset and run.control.reset_paused
+    assert run.state() == kinds.STATE_STOPPED  # while it comes to that
+    run.begin_anew()
+    assert run.state() == 0
+    assert run.set_state(kinds.STATE_STOPPED) == 101
+    assert run.set_state(kinds.STATE_PAUSED) == done
+    assert run.state() == 2
+    assert run.set_state(kinds.STATE_STOPPED) == done
+    run.begin_anew()
+    run.call(srv.StepSimulation, "step_simulation", steps=1)
+    assert run.state() == 2
+
+
 def test_steps_need_a_pause_and_answer_when_they_are_done(run: Run) -> None:
     early = run.call(srv.StepSimulation, "step_simulation", steps=3).result
-    assert early.result == msg.Result.RESULT_INCORRECT_STATE
+    assert early.result == 4  # as StepSimulation.srv says
     assert early.error_message == "the run is not paused; a step needs a paused run"
     run.set_state(msg.SimulationState.STATE_PAUSED)
     done = run.call(srv.StepSimulation, "step_simulation", steps=3).result
@@ -97,8 +148,10 @@ def test_steps_need_a_pause_and_answer_when_they_are_done(run: Run) -> None:
 
 def test_a_reset_is_of_the_whole_run(run: Run) -> None:
     request = srv.ResetSimulation.Request
-    part = run.call(srv.ResetSimulation, "reset_simulation", scope=request.SCOPE_SPAWNED).result
-    assert part.result == msg.Result.RESULT_FEATURE_UNSUPPORTED
+    for scope in (request.SCOPE_TIME, request.SCOPE_STATE, request.SCOPE_SPAWNED):
+        part = run.call(srv.ResetSimulation, "reset_simulation", scope=scope).result
+        assert part.result == msg.Result.RESULT_FEATURE_UNSUPPORTED
+        assert not run.control.reset
     whole = run.call(srv.ResetSimulation, "reset_simulation", scope=request.SCOPE_ALL).result
     assert whole.result == msg.Result.RESULT_OK
     assert run.control.reset
@@ -110,6 +163,7 @@ def test_features_are_those_that_work(run: Run) -> None:
     assert kinds.STEP_SIMULATION_MULTIPLE in found
     assert kinds.STEP_SIMULATION_ACTION in found
     assert kinds.SIMULATION_RESET in found
+    assert kinds.SIMULATION_RESET_TIME not in found
     assert kinds.SPAWNING not in found
 
 
@@ -118,7 +172,7 @@ class Goal:
 
     def __init__(self, run: Run, steps: int) -> None:
         self._run = run
-        self._client = ActionClient(run.session.node, SimulateSteps, "/cosim/simulate_steps")
+        self._client = ActionClient(run.client, SimulateSteps, "/cosim/simulate_steps")
         run.until(self._client.server_is_ready)
         #: (completed, remaining) of each feedback.
         self.feedback: list[tuple[int, int]] = []
@@ -200,6 +254,19 @@ def test_a_goal_is_cancelled_at_a_whole_step(run: Run) -> None:
     assert message == f"cancelled after {completed} of 1000000000 steps"
     assert completed >= 2
     assert Goal(run, 1).result()[0] == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_goals_of_a_run_that_begins_anew(run: Run) -> None:
+    """The action stays, also for the client that was there before."""
+    run.set_state(msg.SimulationState.STATE_PAUSED)
+    first = Goal(run, 10**9)
+    for _ in range(3):
+        assert run.set_state(msg.SimulationState.STATE_STOPPED) == msg.Result.RESULT_OK
+        run.begin_anew()
+        goal = Goal(run, 2)
+        assert goal.result() == (GoalStatus.STATUS_SUCCEEDED, msg.Result.RESULT_OK, "")
+        assert run.time == 2 * STEP_NS
+    assert first.result()[0] == GoalStatus.STATUS_ABORTED
 
 
 def test_another_request_ends_the_goal(run: Run) -> None:
