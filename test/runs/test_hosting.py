@@ -115,14 +115,23 @@ def test_a_model_that_ends_its_program_fails_alone(tmp_path: Path) -> None:
         run_directed(tmp_path, failing("extra", exit_at_ns=300_000_000))
 
 
-def test_a_process_that_is_killed_is_named_with_its_participants(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (signal.SIGKILL, "process 'left' (source, leaver) was killed by SIGKILL"),
+        (signal.SIGTERM, "process 'left' was ended by SIGTERM"),
+    ],
+)
+def test_a_process_that_is_killed_is_named_with_its_participants(
+    number: int, line: str, tmp_path: Path
+) -> None:
     def kill(direction: Direction) -> None:
         if direction.said("clock", "time 1.000 s") and direction.once("kill"):
-            os.kill(direction.group.pids()["left"], signal.SIGKILL)
+            os.kill(direction.group.pids()["left"], number)
 
     with pytest.raises(RunError) as caught:
         run_directed(tmp_path, held(mixed()), ["late"], kill)
-    assert str(caught.value) == "process 'left' (source, leaver) was killed by SIGKILL"
+    assert str(caught.value) == line
 
 
 @pytest.mark.parametrize("parameters", [{"fail_at_ns": 300_000_000}, {"cannot_be_made": True}])
