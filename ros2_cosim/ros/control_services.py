@@ -16,6 +16,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.repeated_requests import RepeatedRequests
 from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.ros.deferred_service import deferred_service
+from ros2_cosim.ros.service_switch import NO_CONTROL, services_act
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.simulation_services import SimulationServices
 
@@ -73,7 +74,10 @@ class ControlServices:
             self._session.wait(_POLL_S)
 
     def ask(self, request: Request, reply: Callable[[Answer], None]) -> None:
-        """Hand a request on to the run."""
+        """Hand a request on to the run; refuse it where services must not change a run."""
+        if request.command is not Command.STATUS and not services_act():
+            reply(Answer(False, f"{NO_CONTROL} is set: no service changes this run"))
+            return
         self._control.handle(request, time=self._time(), now=self._timer(), reply=reply)
 
     def _control_run(self, asked: Any, response: Any, send: Callable[[], None]) -> None:

@@ -35,6 +35,7 @@ from ros2_cosim.ros.lifecycle_mapping import (
     edges_from,
     ros_state,
 )
+from ros2_cosim.ros.service_switch import services_act
 
 
 class Resetting(NamedTuple):
@@ -100,7 +101,7 @@ class LifecycleServices:
     def _change(self, request: Any, response: Any) -> Any:
         life = self._life
         asked = request.transition
-        allowed = allowed_of(life)
+        allowed = allowed_of(life) if services_act() else {}
         known = {edge.id: edge for edge in edges_from(life)}
         # As in rclcpp: a label, where there is one, counts before the number.
         number = asked.id

@@ -48,6 +48,25 @@ def table_of(text: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_services_of_a_run_only_tell_where_that_is_asked_for(shape: str, tmp_path: Path) -> None:
+    scenario, output = write_chain(tmp_path / "chain.json"), tmp_path / "out"
+    with user_environment(tmp_path / "log") as environment:
+        environment["COSIM_NO_CONTROL"] = "1"
+        arguments = (scenario, "--shape", shape, "--out", output, "--paused", "--no-bag")
+        with Running(environment, *arguments) as running:
+            run = Controlled(environment, running)
+            run.wait_for_run()
+            for word in ("resume", "abort"):
+                assert run.command("control", word).error() == (
+                    f"cosim: control {word}: COSIM_NO_CONTROL is set: no service changes this run"
+                )
+            assert run.control("status") == "paused at 0s"
+            running.send(signal.SIGINT)
+            running.result()
+        assert left_processes(environment) == []
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
     shape: str, reference: str, tmp_path: Path
