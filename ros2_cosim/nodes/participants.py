@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
@@ -202,4 +203,4 @@ def _close(models: dict[str, Model]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())
