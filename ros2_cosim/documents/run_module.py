@@ -13,10 +13,14 @@ def _run() -> None:
     # As ``-P`` (Python 3.11) does: then Python has not put this file's directory there.
     if sys.version_info < (3, 11) or not sys.flags.safe_path:
         del sys.path[0]
-    import runpy
-
     del sys.argv[0]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    try:
+        import runpy
+
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except KeyboardInterrupt:
+        # The module does not handle it yet: it has begun nothing that it would have to end.
+        sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ none of them, and leaves without the end functions of these libraries, which wou
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import gc
@@ -18,12 +17,11 @@ import json
 import os
 import socket
 import sys
-import threading
 import traceback
 
 from setproctitle import setproctitle
 
-from ros2_cosim.interfaces.processes import end_with_parent
+from ros2_cosim.interfaces.processes import end_with_parent, leave
 from ros2_cosim.run.fork_server import FILES_LIMIT, REQUEST_LIMIT
 from ros2_cosim.sockets.inherited import INHERITED
 
@@ -99,7 +97,7 @@ def _become(
     :param hold: at its end when the process in between has gone for good: what it asks of its
         parent before that, its parent may still be the wrong one
     """
-    code = 1
+    code: object = 1
     try:
         os.read(hold, 1)
         os.close(hold)
@@ -113,16 +111,13 @@ def _become(
         sys.argv = [f"{module}", *arguments]
         setproctitle(" ".join([sys.executable, "-m", module, *arguments]))
         _name_logs(module.rpartition(".")[2])
-        code = importlib.import_module(module).main() or 0
+        code = importlib.import_module(module).main()
     except SystemExit as left:
-        if isinstance(left.code, str):
-            print(left.code, file=sys.stderr)
-        else:
-            code = left.code or 0
+        code = left.code
     except BaseException:
         traceback.print_exc()
     finally:
-        _leave(code)
+        leave(code)
 
 
 def _name_logs(name: str) -> None:
@@ -133,17 +128,6 @@ def _name_logs(name: str) -> None:
     program = ctypes.c_char_p.in_dll(ctypes.CDLL(None), "program_invocation_name")
     program.value = name.encode()
     _KEPT.append(program)
-
-
-def _leave(code: int) -> None:
-    """End this process as the interpreter would, up to its libraries."""
-    try:
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.models.cacc import CaccController
 from ros2_cosim.models.controllers import LongitudinalLaw
@@ -42,4 +43,4 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -5,7 +5,6 @@ import itertools
 import json
 import logging
 import socket
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from ros2_cosim.carla_bridge.serve import serve_world
 from ros2_cosim.carla_bridge.world import simulator_context
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.interfaces.named_simulator import find_simulator
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.interfaces.spans import Chronicle
@@ -119,4 +119,4 @@ def _reporter(started: Started, participant: str) -> Callable[[int, int, int], N
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock: owner of /clock, of the horizon and of the system state."""
 
-import sys
 from functools import partial
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER
@@ -87,4 +87,4 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """All participants of a scenario in one process (shape ``composed``)."""
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.spans import SequenceChronicle
@@ -247,4 +247,4 @@ def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -4,6 +4,7 @@
 import sys
 from pathlib import Path
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.run.far_host import attend
 
 
@@ -14,4 +15,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

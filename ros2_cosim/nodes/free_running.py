@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any participant whose model the scenario names, without synchronisation."""
 
-import sys
 import time
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.scenario.system import build_model
@@ -36,4 +36,4 @@ def _run(started: Started) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of a run without synchronisation; leaves ``free_running.json`` behind."""
 
-import sys
 import time
 from pathlib import Path
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.study.free_running_clock import FreeRunningClock
 from ros2_cosim.study.free_running_node import wanted_factor
@@ -55,4 +55,4 @@ def _coordinate(started: Started) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any participant whose model the scenario names."""
 
-import sys
-
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.nodes._start import run_participant
 
 
@@ -12,4 +11,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

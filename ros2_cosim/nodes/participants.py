@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -195,4 +196,4 @@ def _close(models: dict[str, Model]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -2,10 +2,10 @@
 """The recorder: writes bag and summary of a run."""
 
 import json
-import sys
 from functools import partial
 
 from ros2_cosim.interfaces.memory import settled_memory
+from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node
@@ -66,4 +66,4 @@ def _record(started: Started) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

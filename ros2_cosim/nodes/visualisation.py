@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 
 from ros2_cosim.interfaces.namespaces import node_name_of
-from ros2_cosim.interfaces.processes import ignore_interrupts
+from ros2_cosim.interfaces.processes import ignore_interrupts, leave
 from ros2_cosim.kernel.errors import Cancelled, CosimError
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.ros.session import Session
@@ -35,4 +35,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

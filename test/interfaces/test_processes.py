@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from support.patience import HANG_S
 
 _CHILD = "import time; print('up', flush=True); time.sleep(3600)"
 _STARTER = f"""
@@ -46,3 +47,22 @@ def test_a_child_that_is_an_orphan_already_does_not_start() -> None:
     assert int(starter.stdout.readline()) == -signal.SIGKILL
     starter.kill()
     starter.wait()
+
+
+def test_a_process_leaves_before_its_objects_are_tidied_up() -> None:
+    """It has said everything and ended its threads; an object would keep it for ever."""
+    program = """
+import atexit, sys, threading, time
+from ros2_cosim.interfaces.processes import leave
+class Slow:
+    def __del__(self):
+        time.sleep(1000.0)
+slow = Slow()
+atexit.register(print, "at exit")
+threading.Thread(target=lambda: (time.sleep(0.1), print("thread"))).start()
+leave(3)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG_S
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (3, "thread\nat exit\n", "")

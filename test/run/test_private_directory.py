@@ -169,3 +169,18 @@ def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path) -> No
         )
         assert (found.stdout, found.stderr) == ("__main__ ['--word', 'x'] True\n", "")
     assert module_command("asked")[0] == sys.executable
+
+
+def test_an_interrupt_while_a_module_is_imported_ends_it_in_silence(tmp_path: Path) -> None:
+    from ros2_cosim.documents.installed import module_command
+
+    (tmp_path / "asked.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('went on')\n"
+    )
+    found = subprocess.run(
+        module_command("asked"),
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
