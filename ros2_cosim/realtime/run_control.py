@@ -41,7 +41,7 @@ class Request(NamedTuple):
     of the clock), the time to run to, or that from which on a change holds (0: soon); ``rate`` a
     real-time factor, 0: as fast as possible. A reset begins anew paused if the run is paused, or
     with any ``steps``. ``participants`` are those that the run is to require; ``path`` is what is
-    changed, ``value`` to what, as JSON; ``reason`` of a change says who makes it.
+    changed, ``value`` to what, as JSON; ``reason`` of a change says where it comes from.
     """
 
     command: Command
@@ -91,7 +91,7 @@ class RunControl(RunState):
         self.required: tuple[str, ...] = ()
         #: Makes them the required ones; raises a ConfigurationError that says why not.
         self.on_require: Callable[[tuple[str, ...]], None] = lambda names: None
-        #: Makes a change of a path to a value (JSON) from a time [ns] on for somebody, and tells of
+        #: Makes a change (path, value as JSON, from a time [ns] on, origin), and tells of
         #: it; raises a ConfigurationError that says why not.
         self.on_change: Callable[[str, str, int, str], str] = _change_nothing
         #: Gives the changes by hand so far, for the summary.

@@ -120,7 +120,7 @@ class BranchOrigin(Section):
 
 
 class MadeChange(Section):
-    """What was changed from outside during the run, and by whom, as far as that is known."""
+    """What was changed from outside during the run, and its origin, as far as that is known."""
 
     time_s: float = Field(ge=0.0, description="simulated time from which on it holds")
     set: str

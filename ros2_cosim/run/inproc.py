@@ -285,7 +285,7 @@ class InprocRun:
 
         :param path: ``participants.NAME.parameters.KEY``, ``faults.NAME.active``, or
             ``faults.NAME`` of a new fault
-        :param by: who makes it, for the summary
+        :param by: its origin, for the summary
         :returns: the simulated time [ns] from which on it holds
         :raises ConfigurationError: it may not be changed, or not to that
         """

@@ -50,7 +50,7 @@ class ChangesByHand:
             ``faults.NAME`` of a new fault
         :param value: the new value, as JSON
         :param at_ns: from when on it holds [ns of simulated time]; 0: as soon as it can
-        :param by: who makes it, and where it came in
+        :param by: where it came in, and what the client said of itself
         :returns: what becomes different and when, in one line
         :raises ConfigurationError: it may not be changed, not to that, or not then
         """
@@ -106,14 +106,14 @@ class ChangesByHand:
                 self._make(self._made)
 
     def told(self) -> list[dict[str, Any]]:
-        """What was changed, when, and by whom: for the summary."""
+        """What was changed, and when, with its origin: for the summary."""
         return [told_change(change, by) for change, by in zip(self._made, self._by, strict=True)]
 
 
 def told_change(change: ChangeSettings, by: str) -> dict[str, Any]:
     """A change by hand as the summary has it.
 
-    :param by: who has made it, and where it came in
+    :param by: see :meth:`ChangesByHand.take`
     """
     return {"time_s": change.at / SECOND, "set": change.set, "to": change.to, "by": by}
 

@@ -104,7 +104,7 @@ class Admission:
         return frozenset(filter(None, self._environment.get(HOSTS, "").split(",")))
 
     @contextmanager
-    def widened(self, everyone: bool, hosts: Iterable[str] = ()) -> Iterator[None]:
+    def widened(self, all_users: bool, hosts: Iterable[str] = ()) -> Iterator[None]:
         """Within the block, serve all users of this machine, or of the other hosts these only.
 
         Processes that are started within it do so, too.
@@ -113,7 +113,7 @@ class Admission:
         :raises ValueError: one is no address
         """
         listed = ",".join(sorted(str(ip_address(host)) for host in hosts))
-        wanted = {OPEN: "1" if everyone else "", HOSTS: listed}
+        wanted = {OPEN: "1" if all_users else "", HOSTS: listed}
         before = {name: self._environment.get(name, "") for name in wanted}
         self._set({name: value or before[name] for name, value in wanted.items()})
         try:

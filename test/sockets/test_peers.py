@@ -130,7 +130,7 @@ def test_options_hold_for_a_block_and_the_processes_that_it_starts():
 
 
 def test_a_client_that_has_only_ended_its_requests_is_served_one_that_has_gone_is_not(way):
-    """Nobody can tell whose a socket was; no protocol here has a client that needs no answer."""
+    """Its user cannot be told; no protocol here has a client that needs no answer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         with socket.create_connection(listener.getsockname(), HANG_S) as own:
             own.sendall(b"hello")
