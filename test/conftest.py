@@ -66,6 +66,7 @@ SLOW_PLACES = (
     "kernel/test_joining.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
+    "models/test_blind_sensor.py",
     "models/test_laws.py",
     "models/test_mpc.py",
     "models/test_peaks.py",

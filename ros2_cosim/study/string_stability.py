@@ -213,7 +213,7 @@ def string_stable(
     :param gains: the largest of each pair of vehicles; None: the one ahead moves too little
     :param intervals: of confidence, None for one seed
     """
-    answers = set()
+    answers: set[bool | None] = set()
     for gain, interval in zip(gains, intervals, strict=True):
         if gain is None:
             answers.add(None)
