@@ -451,7 +451,7 @@ class CaccController(Model):
             return carried, seen, "v2v"
         if watch.unknown_for(now) < self._coast_ns:
             return carried, seen, "coast"
-        if believed:
+        if believed and watch.clears(seen.objects):
             # The sensor works, and has not found it again: it is gone.
             watch.forget()
             return target, seen, None

@@ -12,6 +12,8 @@ from ros2_cosim.interfaces.records import DetectedObject
 _SAME: Final = 5.0
 #: Below this speed [m/s] equal lists are no sign of a frozen sensor.
 _MOVES: Final = 1.0
+#: An object with a shorter headway [s] does not vanish from a working sensor at once.
+_CLOSE: Final = 2.0
 #: What the own or a relative speed [m/s] must be for equal lists to contradict it.
 _CHANGES: Final = 0.2
 
@@ -30,9 +32,13 @@ class SensorWatch:
         #: When a list that differs from the one before came last [ns].
         self._fresh_time: int | None = None
         self._fresh_speed = 0.0
+        #: Equal lists that something contradicted stay wrong, at standstill too.
+        self._frozen = False
         self._target: DetectedObject | None = None
         self._speed = 0.0
         self._braking = 0.0
+        #: Whether an empty list is no word of what is ahead.
+        self._doubts = False
         #: When sensor or V2V told of what is ahead last [ns].
         self._known: int | None = None
 
@@ -47,9 +53,13 @@ class SensorWatch:
         """
         seen = tuple(objects)
         if stamp != self._list_time:
-            same = speed > _MOVES and seen and seen == self._list
-            if not (same and (abs(speed - self._fresh_speed) > _CHANGES or _approaches(seen))):
-                self._fresh_time, self._fresh_speed = stamp, speed
+            if not seen or seen != self._list:
+                self._frozen, self._fresh_speed = False, speed
+            elif speed > _MOVES:
+                changes = abs(speed - self._fresh_speed) > _CHANGES
+                self._frozen = self._frozen or changes or _approaches(seen)
+            if not self._frozen:
+                self._fresh_time = stamp
             self._list_time, self._list = stamp, seen
         assert self._fresh_time is not None
         return now - self._fresh_time < timeout
@@ -60,6 +70,7 @@ class SensorWatch:
         """Remember the object that the sensor shows ahead, or that it shows none."""
         self._target = target
         self._known = now
+        self._doubts = target is not None and speed > _MOVES and target.distance < _CLOSE * speed
         if target is not None:
             self._speed, self._braking = speed + target.relative_speed, braking
 
@@ -94,6 +105,10 @@ class SensorWatch:
     def braking(self) -> float:
         """Its deceleration [m/s^2], 0 or more."""
         return self._braking
+
+    def clears(self, seen: Sequence[DetectedObject]) -> bool:
+        """Whether a list without the object says that it is gone."""
+        return len(seen) > 0 or not self._doubts
 
     def unknown_for(self, now: int) -> int:
         """Time since sensor or V2V told of what is ahead [ns]."""
