@@ -228,7 +228,7 @@ class Extreme(NamedTuple):
     time: int | None = None
 
 
-class Watch:
+class Encounters:
     """The smallest gap [m] and time to collision [s] of all pairs of a run.
 
     :param road: what the ways follow

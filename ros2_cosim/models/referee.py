@@ -25,7 +25,7 @@ from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.models.encounters import Extreme, Mover, Watch
+from ros2_cosim.models.encounters import Encounters, Extreme, Mover
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, seen_ahead
 from ros2_cosim.models.message_types import (
     COLLISION,
@@ -153,7 +153,7 @@ class PlatoonReferee(Model):
         self._obstacle: LaneBox | None = None
         self._obstacle_chosen = False
         self._still_since: int | None = None
-        self._watch = Watch(self._road)
+        self._watch = Encounters(self._road)
         others = [name for name in vehicles if name not in platoon]
         self._others = [
             (name, f"odometry/{name}", vehicles[name])
@@ -385,7 +385,7 @@ class PlatoonReferee(Model):
 #: What is kept of the road makes nothing but speed.
 _NOBODY = Extreme()
 _STATE = SavedAttributes(
-    parts=(Watch,), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
+    parts=(Encounters,), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
 )
 
 

@@ -27,7 +27,7 @@ _SMALLEST: Final = 0.1  # m
 _BLUEPRINTS: Final = {entry.name: entry for entry in VEHICLES}
 
 
-class Box(NamedTuple):
+class VehicleBox(NamedTuple):
     """Size [m], and how far its centre is ahead of the point that places mean [m]."""
 
     length: float
@@ -48,7 +48,7 @@ class Box(NamedTuple):
 class Vehicle(NamedTuple):
     """A vehicle: its box, and what stands for it."""
 
-    box: Box
+    box: VehicleBox
     blueprint: str
     dynamics: str
 
@@ -56,7 +56,7 @@ class Vehicle(NamedTuple):
 class StandingKind(NamedTuple):
     """What stands still: its box, and the simulator's kind of it."""
 
-    box: Box
+    box: VehicleBox
     blueprint: str
 
 
@@ -76,11 +76,11 @@ def read_standing(element: Element) -> StandingKind:
     if element.find("BoundingBox") is None:
         extent = LIBRARY[blueprint].extent
         size = (2.0 * extent.x, 2.0 * extent.y, 2.0 * extent.z)
-        return StandingKind(Box(*size, 0.0), blueprint)
+        return StandingKind(VehicleBox(*size, 0.0), blueprint)
     return StandingKind(_box(element), blueprint)
 
 
-def _box(element: Element) -> Box:
+def _box(element: Element) -> VehicleBox:
     """The BoundingBox of an entity."""
     size = element.one("BoundingBox", "Dimensions")
     length, width = size.number("length"), size.number("width")
@@ -95,7 +95,7 @@ def _box(element: Element) -> Box:
     height = size.number("height", 0.0)
     if not 0.0 <= height <= 50.0:
         raise size.error(f"height: found {height:g}; allowed is 0 to 50 m")
-    return Box(length, width, height, centre)
+    return VehicleBox(length, width, height, centre)
 
 
 def read_vehicle(element: Element) -> Vehicle:

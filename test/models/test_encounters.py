@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from buildtools.highway import make_highway
 from ros2_cosim.models.encounters import (
+    Encounters,
     Mover,
-    Watch,
     encounter,
     least_gap,
     time_to_collision,
@@ -142,7 +142,7 @@ def test_times_to_collision_have_limits() -> None:
 
 
 def test_a_watch_keeps_the_smallest_values_with_pair_and_time() -> None:
-    watch = Watch(ROAD)
+    watch = Encounters(ROAD)
     near, far = mover("near", 130.0, speed=20.0), mover("far", 200.0)
     watch.look(1 * SECOND, [EGO], [EGO, far])
     watch.look(2 * SECOND, [EGO], [EGO, near, far])
