@@ -50,14 +50,18 @@ class VdsRecorder:
         self._dt = settings.dt
         self._last: dict[str, dict[str, Any]] = {}
         self._time = 0
-        vehicles = {n: v.model_dump(exclude_defaults=True) for n, v in settings.vehicles.items()}
+        vehicles = {
+            name: vehicle.model_dump(mode="json", exclude_defaults=True)
+            for name, vehicle in settings.vehicles.items()
+        }
         ground = {}
         if settings.road is not None:
             ground = {
                 "road": str(Path(settings.road).resolve()),
                 "road_sha256": road_digest(settings.road),
             }
-        self._write({"vds_scenario": FORMAT, "dt": settings.dt, **ground, "vehicles": vehicles})
+        dt = format_ns(settings.dt)
+        self._write({"vds_scenario": FORMAT, "dt": dt, **ground, "vehicles": vehicles})
 
     def __call__(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Write the commands that were new in this tick."""
@@ -66,11 +70,12 @@ class VdsRecorder:
             command = plain_command(output.command)
             if self._last.get(vehicle) != command:
                 self._last[vehicle] = command
-                self._write({"at": output.time - self._dt, "vehicle": vehicle} | command)
+                at = format_ns(output.time - self._dt)
+                self._write({"at": at, "vehicle": vehicle} | command)
 
     def end(self, fleet: Fleet) -> None:
         """Write the last line."""
-        self._write({"end": self._time, "trace_sha256": fleet.trace_sha256})
+        self._write({"end": format_ns(self._time), "trace_sha256": fleet.trace_sha256})
         self._stream.flush()
 
     def _write(self, line: Mapping[str, Any]) -> None:
