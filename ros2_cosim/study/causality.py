@@ -68,7 +68,7 @@ def run_study(
     """
     if find_spec("rclpy") is None:
         raise ConfigurationError("the study needs rclpy, which is not installed")
-    scenario = load_scenario(share_file(SCENARIO), [f"duration={options.duration_ns}"])
+    scenario = load_scenario(share_file(SCENARIO), [f"duration={format_ns(options.duration_ns)}"])
     build_graph(scenario)
     own_domain()
     with study_directory(options.output) as directory:

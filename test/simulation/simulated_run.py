@@ -25,6 +25,7 @@ from simulation.onlooker import Onlooker
 from simulation.systems import System
 from simulation.world import SECOND, HangError, Process, World
 
+from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
@@ -398,6 +399,7 @@ class SimulatedRun:
                         self._graph(repetition),
                         starter,  # type: ignore[arg-type]
                         Watchdog(scenario.watchdog_s, print),  # which is not started
+                        TurnWriter(list(scenario.participants)),
                     )
                     if repetition and name != CLOCK:
                         await_clock(session, started.run_id(), scenario.startup_s)

@@ -31,7 +31,7 @@ def summary_of(tutorial: Tutorial, run: str) -> dict:
 @needs_ros
 def test_own_controller_drives_in_every_shape(tmp_path, ros_domain, nothing_left):
     tutorial = Tutorial("own-controller.md", tmp_path)
-    assert tutorial.files == ["my_law.py", "my_node.py", "my_shown_node.py"]
+    assert tutorial.files == ["my_law.py", "my_tuned_law.py", "my_node.py", "my_shown_node.py"]
     for command in tutorial.commands:
         done = tutorial.run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

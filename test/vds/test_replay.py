@@ -111,7 +111,10 @@ def test_a_replay_that_differs_says_so(tmp_path: Path) -> None:
         ('{"at": 0, "vehicle": "v", "gear": 1.5}', "gear 1.5"),
         ('{"at": 0, "vehicle": "v", "handbrake": 1}', "handbrake 1"),
         ('{"at": 0, "vehicle": "v", "wings": 1}', "unknown key 'wings'"),
-        ('{"at": "2ns", "vehicle": "v"}\n{"at": "1ns", "vehicle": "v"}', "line 4: found 1ns after 2ns"),
+        (
+            '{"at": "2ns", "vehicle": "v"}\n{"at": "1ns", "vehicle": "v"}',
+            "line 4: found 1ns after 2ns",
+        ),
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, text: str) -> None:
