@@ -27,7 +27,6 @@ from ros2_cosim.interfaces.manoeuvres import highest_speed
 from ros2_cosim.interfaces.scene import DEFAULT_SIZE, DriverSettings
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import format_ns
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
 MAX_VEHICLES: Final = 200
@@ -294,7 +293,7 @@ def _participants(
         for sensor, parameters in _sensors(template.sensor).items():
             participants[_named(f"sensor{number}", sensor)] = {
                 "model": "object_sensor",
-                "period": format_ns(template.sensor.period),
+                "period": template.sensor.period,
                 "parameters": {"ego": name, **parameters},
                 "inputs": {**seen, "static_objects": "world.static_objects", **traffic},
                 "outputs": {
@@ -314,7 +313,7 @@ def _participants(
         participants[f"cacc{number}"] = _controller(template, platoon, number, links, highest)
     participants["referee"] = {
         "model": "platoon_referee",
-        "period": format_ns(template.referee.period),
+        "period": template.referee.period,
         "parameters": dict(template.referee.parameters),
         "inputs": {
             **seen,
@@ -353,7 +352,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
         outputs["red_lights"] = _output("RedLightsPassed", "/red_lights")
     return {
         "model": template.world.model,
-        "period": format_ns(template.world.period),
+        "period": template.world.period,
         "parameters": parameters,
         "inputs": {
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
@@ -389,7 +388,7 @@ def _v2v(
                 inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
     return {
         "model": own.model,
-        "period": format_ns(own.period),
+        "period": own.period,
         "parameters": {
             "links": [list(link) for link in links],
             **parameters,
@@ -505,7 +504,7 @@ def _tracker(
     }
     return {
         "model": "object_tracker",
-        "period": format_ns(template.sensor.period),
+        "period": template.sensor.period,
         "parameters": {
             "ego": name,
             "sensors": sensors,
