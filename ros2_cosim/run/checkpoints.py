@@ -13,7 +13,7 @@ import ros2_cosim
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model, Wrapper
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.participant import Host, Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import SECOND, format_ns
 from ros2_cosim.record.checkpoint import (
@@ -149,21 +149,36 @@ class Noted(Wrapper):
         self._count = 0
         self._last: int | None = None
 
+    def attach(self, host: Host) -> None:
+        """Look before each message, too: a branch that sends it again notes both in one order."""
+        send = host.send
+
+        def sent(port: str, record: Any) -> None:
+            self._look()
+            if send is not None:
+                send(port, record)
+
+        self._inner.attach(host._replace(send=None if send is None else sent))
+
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Pass on, and look."""
-        return self._look(self._inner.activate(step))
+        self._count += 1
+        outputs = self._inner.activate(step)
+        self._look()
+        return outputs
 
     def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
         """Pass on, and look."""
-        return self._look(self._inner.handle_message(port, step))
-
-    def _look(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         self._count += 1
+        outputs = self._inner.handle_message(port, step)
+        self._look()
+        return outputs
+
+    def _look(self) -> None:
         chosen = self._inner.next_time
         if chosen != self._last:
             self._last = chosen
             self._note(self._count, chosen)
-        return outputs
 
 
 def check_times(times: Sequence[int], after_ns: int, duration_ns: int) -> tuple[int, ...]:

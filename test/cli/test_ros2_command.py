@@ -41,7 +41,7 @@ sys.exit(command.main(parser=parser, args=parser.parse_args()))
         (["--version"], 0, f"cosim {__version__}, compiled: "),
         (["check", PLATOON, "--json"], 0, '"good": true'),
         (["check", "--help"], 0, "ros2 cosim check [OPTIONS]"),
-        (["check", "nowhere.yaml"], 1, "cosim: scenario nowhere.yaml: No such file"),
+        (["check", "nowhere.yaml"], 1, "cosim: scenario nowhere.yaml: there is no such file"),
     ],
 )
 def test_words_are_those_of_cosim(words: list[str], code: int, said: str) -> None:

@@ -158,7 +158,7 @@ def test_values_reach_the_scenario(values):
         ("record", "yes", "record: found 'yes'; allowed are true and false"),
         ("rviz", "1", "rviz: found '1'; allowed are true and false"),
         ("seed", "-1", "seed: found -1"),
-        ("scenario", "nowhere.yaml", "scenario nowhere.yaml: No such file"),
+        ("scenario", "nowhere.yaml", "scenario nowhere.yaml: there is no such file"),
         ("controllers", "nothing", "control law: found 'nothing'; allowed are"),
         ("controllers", "nowhere.py", "controllers: there is no file"),
     ],
@@ -227,9 +227,10 @@ def test_what_cannot_be_drawn_is_said(values):
     scenario = str(share_file("config/car_following.yaml"))
     request = prepare_launch({**values, "scenario": scenario, "visualise": "true"})
     request.release()
-    assert request.prepared.notes() == [
-        "visualise: nothing is drawn: scenario 'car_following' has no scene.vehicles"
-    ]
+    # Another one is about DDS settings that the environment of the tests may have.
+    assert "visualise: nothing is drawn: scenario 'car_following' has no scene.vehicles" in (
+        request.prepared.notes()
+    )
     assert "visualisation" not in {process.name for process in request.plan}
 
 

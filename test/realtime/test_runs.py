@@ -78,7 +78,7 @@ def test_platoon_paced_without_lateness_has_the_trace_of_the_platoon(tmp_path: P
 
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [("sensor1", []), ("cacc1", ["activation=null", "period=40ms"])],
+    [("sensor1", []), ("cacc1", ["activation=null", "period=40ms", "dynamic_step=false"])],
 )
 def test_platoon_with_a_late_controller_side(name: str, changes: list[str], tmp_path: Path) -> None:
     """The other way round: the plant keeps its deadlines, a part of the control side is late."""

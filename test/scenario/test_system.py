@@ -64,11 +64,15 @@ def test_the_platoon_has_a_graph() -> None:
     }
     assert silent == {
         ("world", "collision"),
+        # They choose their next activation: it comes early if the sensor is silent.
+        ("cacc1", "control"),
+        ("cacc2", "control"),
         ("v2v", "leader_to_follower1"),
         ("v2v", "leader_to_follower2"),
         ("v2v", "follower1_to_follower2"),
     }
-    assert lookahead.separation(graph, "cacc1", "control") == 40_000_000
+    assert lookahead.separation(graph, "sensor1", "objects") == 40_000_000
+    assert lookahead.separation(graph, "cacc1", "control") is None
 
 
 def test_a_zero_delay_loop_in_a_file_is_named_with_both_ways_out() -> None:

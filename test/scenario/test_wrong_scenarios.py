@@ -187,13 +187,15 @@ def mutated(data: dict[str, Any], rng: random.Random) -> tuple[dict[str, Any], s
                 last
             )
         elif way == "add" and isinstance(node[last], dict):
-            node[last][rng.choice(("extra", "delayed", "type", "from"))] = rng.choice(VALUES)
+            node[last][rng.choice(("extra", "delayed", "type", "from"))] = copy.deepcopy(
+                rng.choice(VALUES)
+            )
         elif way == "swap" and isinstance(node, dict):
             other = rng.choice(list(node))
             node[last], node[other] = node[other], node[last]
         else:
             way = "value"
-            node[last] = rng.choice(VALUES)
+            node[last] = copy.deepcopy(rng.choice(VALUES))
         told.append(f"{way} {'.'.join(map(str, path))}")
     return data, ", ".join(told)
 
