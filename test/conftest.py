@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 #: too, is quick.
 DURATIONS = HERE / "durations.json"
 #: From here on a test is slow, and from here on it is in the file [s].
-SLOW_S = 1.0
+SLOW_S = 0.3
 LISTED_S = 0.2
 #: Those that take longest: the first of the slow ones, so that none of them is the last alone.
 LONG_FILES = (
