@@ -19,7 +19,7 @@ import typer
 from ros2_cosim.cli.console import clear_errors, go_on_without_output
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.kernel.time import SECOND, format_ns
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.sockets.peers import ADMISSION
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
@@ -230,7 +230,7 @@ def _row(
     digits = len(str(len(places) - 1))
     row = {f"v{i:0{digits}d}": {**kind, **place} for i, place in enumerate(places)}
     ground = {} if road is None else {"road": str(road)}
-    return read_settings({"dt": SECOND // rate, **ground, "vehicles": row}, "--vehicles")
+    return read_settings({"dt": format_ns(SECOND // rate), **ground, "vehicles": row}, "--vehicles")
 
 
 def _seconds(value: float, option: str) -> int:

@@ -27,6 +27,7 @@ from ros2_cosim.interfaces.manoeuvres import highest_speed
 from ros2_cosim.interfaces.scene import DEFAULT_SIZE, DriverSettings
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
 MAX_VEHICLES: Final = 200
@@ -293,7 +294,7 @@ def _participants(
         for sensor, parameters in _sensors(template.sensor).items():
             participants[_named(f"sensor{number}", sensor)] = {
                 "model": "object_sensor",
-                "period": template.sensor.period,
+                "period": format_ns(template.sensor.period),
                 "parameters": {"ego": name, **parameters},
                 "inputs": {**seen, "static_objects": "world.static_objects", **traffic},
                 "outputs": {
@@ -313,7 +314,7 @@ def _participants(
         participants[f"cacc{number}"] = _controller(template, platoon, number, links, highest)
     participants["referee"] = {
         "model": "platoon_referee",
-        "period": template.referee.period,
+        "period": format_ns(template.referee.period),
         "parameters": dict(template.referee.parameters),
         "inputs": {
             **seen,
@@ -352,7 +353,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
         outputs["red_lights"] = _output("RedLightsPassed", "/red_lights")
     return {
         "model": template.world.model,
-        "period": template.world.period,
+        "period": format_ns(template.world.period),
         "parameters": parameters,
         "inputs": {
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
@@ -388,7 +389,7 @@ def _v2v(
                 inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
     return {
         "model": own.model,
-        "period": own.period,
+        "period": format_ns(own.period),
         "parameters": {
             "links": [list(link) for link in links],
             **parameters,
@@ -504,7 +505,7 @@ def _tracker(
     }
     return {
         "model": "object_tracker",
-        "period": template.sensor.period,
+        "period": format_ns(template.sensor.period),
         "parameters": {
             "ego": name,
             "sensors": sensors,

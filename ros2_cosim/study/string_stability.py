@@ -21,6 +21,7 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.controllers.measurement import Measurement
 from ros2_cosim.models.controllers.registry import adapted, make_law
 from ros2_cosim.models.controllers.theory import (
@@ -316,7 +317,7 @@ def _changed(
             latency = _mean_latency(participant)
         elif _declares(model, REFEREE):
             parameters["expect_standstill"] = False
-            parameters["time_limit"] = data["duration"]
+            parameters["time_limit"] = format_ns(data["duration"])
     scenario = make_scenario(data, base.name)
     first = scenario.participants[_controllers(scenario)[0]].parameters
     vehicle = VEHICLES[first.get("vehicle", "sedan")]

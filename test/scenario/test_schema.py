@@ -58,11 +58,15 @@ def test_the_platoon_loads() -> None:
         ("participants.sensor1.period=0", "participants.sensor1.period: found 0; "),
         ("participants.sensor1.offset=-1", "participants.sensor1.offset: found -1; "),
         ("duration=0s", "duration: found '0s'; allowed is 1ns or more"),
-        ("duration=ten seconds", "duration: found 'ten seconds'; allowed is an integer number"),
-        ("duration=1.5", "duration: found 1.5; allowed is an integer number of nanoseconds or"),
+        (
+            "duration=ten seconds",
+            "duration: found 'ten seconds'; allowed is 0, or a number with its unit",
+        ),
+        ("duration=1.5", "duration: found 1.5; write a unit, as in 1.5s"),
         ("stop_latency=3 parsec", "stop_latency: found '3 parsec'; allowed is"),
         ("run_ahead=1s", "run_ahead: found 1s; it must be at most stop_latency (500ms)"),
-        ("run_ahead=-1", "run_ahead: found -1; allowed is 0s or more"),
+        ("run_ahead=-1s", "run_ahead: found '-1s'; allowed is 0s or more"),
+        ("run_ahead=1", "run_ahead: found 1; write a unit, as in 1s"),
         ("clock_step=251ms", "clock_step: found 251ms; it must be at most half of run_ahead"),
         ("seed=-1", "seed: found -1; allowed is a number of at least 0"),
         ("watchdog_s=0", "watchdog_s: found 0; allowed is a number above 0"),
@@ -133,7 +137,7 @@ MINIMAL = "name: a\nduration: 1s\nparticipants:\n  p: {model: m, period: 10ms}\n
 def test_the_smallest_scenario_and_the_short_forms_of_inputs(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(
-        MINIMAL + "  q: {model: m, period: 1, inputs: {a: p.x, b: [p.x, p.y], c: {from: p.x}}}\n"
+        MINIMAL + "  q: {model: m, period: 1ns, inputs: {a: p.x, b: [p.x, p.y], c: {from: p.x}}}\n"
     )
     inputs = load_scenario(path).participants["q"].inputs
     assert {name: port.source for name, port in inputs.items()} == {
