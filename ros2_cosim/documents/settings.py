@@ -16,6 +16,7 @@ import re
 import reprlib
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -34,7 +35,7 @@ from pydantic import (
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import did_you_mean
-from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
+from ros2_cosim.kernel.time import FOREVER, NEEDS_UNIT, format_ns, parse_duration
 
 #: So many faults are listed in one error.
 MAX_FAULTS = 3
@@ -180,6 +181,25 @@ def read_section(
         return kind.model_validate(data, context=BY_HAND if by_hand else None)
     except ValidationError as fault:
         raise error(fault_text(fault, kind, data, origin=origin, place=place)) from None
+
+
+def with_units(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of data that a program wrote, its times with units as a user writes them.
+
+    :param kind: what they are data of; whatever else is wrong with them stays as it is
+    """
+    made: dict[str, Any] = deepcopy(dict(data))
+    try:
+        kind.model_validate(made, context=BY_HAND)
+    except ValidationError as fault:
+        for found in fault.errors(include_url=False):
+            if NEEDS_UNIT in found["msg"] and type(found["input"]) is int:
+                *parents, last = _path(found, made)
+                holder: Any = made
+                for part in parents:
+                    holder = holder[part]
+                holder[last] = f"{found['input']}ns"
+    return made
 
 
 def fault_text(

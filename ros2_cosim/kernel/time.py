@@ -38,6 +38,8 @@ _UNITS = {
 # The digit counts bound the work that a hostile file can cause.
 _DURATION = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,19}))? ?([a-z\u00b5\u03bc]{1,3})")
 _BARE = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{0,19})?")
+#: Of the message about a number without a unit.
+NEEDS_UNIT = "a time needs a unit: write"
 _ALLOWED = "0, or a number with its unit, as in 10ms (units ns, us, ms, s, min, h)"
 
 
@@ -65,7 +67,7 @@ def parse_duration(value: object, path: str = "duration", *, minimum: int = 0) -
         raise ConfigurationError(f"{path}: found {value!r}; allowed is {_ALLOWED}")
     bare = str(value).strip()
     if _BARE.fullmatch(bare) and float(bare):
-        raise ConfigurationError(f"{path}: found {bare}; write a unit, as in {bare.lstrip('+-')}s")
+        raise ConfigurationError(f"{path}: found {bare}; {NEEDS_UNIT} {_meant(bare)}")
     nanoseconds = _parse_text("0s" if value == 0 or bare == "0" else bare, path)
     if not minimum <= nanoseconds <= FOREVER:
         raise ConfigurationError(
@@ -73,6 +75,13 @@ def parse_duration(value: object, path: str = "duration", *, minimum: int = 0) -
             f" (and less than 2^63 nanoseconds)"
         )
     return nanoseconds
+
+
+def _meant(bare: str) -> str:
+    """What a number without a unit probably means: earlier versions read nanoseconds."""
+    digits = bare.lstrip("+-")
+    nanoseconds = int(digits) if digits.isdecimal() else 0
+    return format_ns(nanoseconds) if nanoseconds >= MILLISECOND else f"{digits}s"
 
 
 def _parse_text(text: str, path: str) -> int:

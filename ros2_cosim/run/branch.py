@@ -25,7 +25,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.checkpoint import NEXT_TIME, Checkpoint, Entry, Stop, read_checkpoint
 from ros2_cosim.record.summary import BranchChange, BranchOrigin
 from ros2_cosim.run.checkpoints import plain_scenario
-from ros2_cosim.scenario.schema import Scenario, changed_by_hand, make_scenario
+from ros2_cosim.scenario.schema import Scenario, changed_by_hand
 
 _NS = 1e9
 #: What may be changed of a participant; its ports and times belong to the run before.
@@ -63,7 +63,7 @@ class _Comparison(NamedTuple):
 
 
 def _compared(checkpoint: Checkpoint, scenario: Scenario) -> _Comparison:
-    recorded = make_scenario(checkpoint.header.scenario, f"of {checkpoint.path}")
+    recorded = changed_by_hand(checkpoint.header.scenario, (), f"of {checkpoint.path}")
     before, after = plain_scenario(recorded), plain_scenario(scenario)
     time_ns = checkpoint.header.time_ns
     if scenario.duration <= time_ns:

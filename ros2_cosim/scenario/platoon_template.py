@@ -56,7 +56,7 @@ class V2VTemplate(Section):
     hears: Literal["leader_and_predecessor", "predecessor", "nothing"] = Field(
         default="leader_and_predecessor", description="which vehicles each follower hears"
     )
-    period: PositiveDuration = Field(default=50_000_000, description="of the beacons [ns or text]")
+    period: PositiveDuration = Field(default=50_000_000, description="of the beacons")
     latency: Any = Field(
         default={"normal": {"mean": "20ms", "std": "4ms", "min": "5ms", "max": "60ms"}},
         description="of each link, as of an output",
@@ -86,7 +86,7 @@ class SensorTemplate(Section):
     """The object sensor of each follower."""
 
     period: PositiveDuration = Field(
-        default=40_000_000, description="of the sensor, and so of the controller [ns or text]"
+        default=40_000_000, description="of the sensor, and so of the controller"
     )
     parameters: _Mapping = Field(
         default_factory=dict, description="of the model object_sensor, without ego"
@@ -114,7 +114,7 @@ class WorldTemplate(Section):
     """The plant of all vehicles."""
 
     model: str = Field(default="carla_world", description="model with the ports of carla_world")
-    period: PositiveDuration = Field(default=10_000_000, description="its step [ns or text]")
+    period: PositiveDuration = Field(default=10_000_000, description="its step")
     parameters: _Mapping = Field(
         default={"control_period": "20ms", "dcp": {"transport": "tcp", "port": 0}},
         description="of the model",
@@ -124,7 +124,7 @@ class WorldTemplate(Section):
 class RefereeTemplate(Section):
     """The referee, which gives the verdicts."""
 
-    period: PositiveDuration = Field(default=100_000_000, description="[ns or text]")
+    period: PositiveDuration = Field(default=100_000_000, description="how often it looks")
     parameters: _Mapping = Field(default_factory=dict, description="of the model platoon_referee")
 
 
@@ -449,8 +449,8 @@ def _controller(
         "model": "cacc_controller",
         "activation": {"any": ["objects"]},
         # Only while objects are overdue: each activation puts the next one off.
-        "period": overdue,
-        "offset": overdue,
+        "period": format_ns(overdue),
+        "offset": format_ns(overdue),
         "dynamic_step": True,
         "parameters": merged(
             {

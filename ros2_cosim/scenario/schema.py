@@ -27,6 +27,7 @@ from ros2_cosim.documents.settings import (
     Section,
     Size,
     read_section,
+    with_units,
 )
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces.namespaces import OWN_NODES, OWN_PROCESSES
@@ -42,6 +43,7 @@ from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_ca
 from ros2_cosim.scenario.composition import compose, with_overrides
 from ros2_cosim.scenario.host_settings import HostSettings
 from ros2_cosim.scenario.messages import offer_messages
+from ros2_cosim.scenario.registry import find_model
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -471,19 +473,36 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
         data = read_mapping(path, "scenario") if path.suffix == ".json" else {}
         if "base_directory" not in data:
             raise
-    # This project wrote it, maybe with times as numbers of nanoseconds.
     return changed_by_hand(data, overrides, str(path))
 
 
 def changed_by_hand(data: Mapping[str, Any], overrides: Sequence[str], origin: str) -> Scenario:
     """A scenario that this project wrote, with changes by a user.
 
+    Earlier versions wrote times as whole nanoseconds.
+
     :param overrides: ``dotted.key=value`` texts, applied in order
     :raises ConfigurationError: a change is wrong
     """
-    written = make_scenario(data, origin).model_dump_json(by_alias=True)
-    changed = with_overrides(json.loads(written), overrides, origin)
-    return make_scenario(changed, origin, by_hand=True)
+    written = json.loads(make_scenario(data, origin).model_dump_json(by_alias=True))
+    for name, participant in written["participants"].items():
+        for output in participant["outputs"].values():
+            output["latency"] = _with_unit(output["latency"])
+        try:
+            kind = find_model(participant["model"], f"participants.{name}.model").kind.Parameters
+        except ConfigurationError:
+            continue  # what reads a recording alone needs no models
+        if kind is not None:
+            participant["parameters"] = with_units(kind, participant["parameters"])
+    return make_scenario(with_overrides(written, overrides, origin), origin, by_hand=True)
+
+
+def _with_unit(latency: Any) -> Any:
+    if isinstance(latency, dict):
+        return {key: _with_unit(part) for key, part in latency.items()}
+    if isinstance(latency, list):
+        return [_with_unit(part) for part in latency]
+    return f"{latency}ns" if type(latency) is int else latency
 
 
 def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False) -> Scenario:

@@ -55,9 +55,13 @@ def test_what_is_no_duration_is_refused_with_its_place(wrong: object) -> None:
 
 @pytest.mark.parametrize("wrong", [20, -20, "20", " +20 "])
 def test_a_number_without_a_unit_is_refused(wrong: object) -> None:
-    with pytest.raises(ConfigurationError, match=r"^d: found [+-]?20; write a unit, as in 20s$"):
+    with pytest.raises(
+        ConfigurationError, match=r"^d: found [+-]?20; a time needs a unit: write 20s$"
+    ):
         parse_duration(wrong, "d")
-    with pytest.raises(ConfigurationError, match=r"^d: found 0\.1; write a unit, as in 0\.1s$"):
+    with pytest.raises(
+        ConfigurationError, match=r"^d: found 0\.1; a time needs a unit: write 0\.1s$"
+    ):
         parse_duration(0.1, "d")
 
 

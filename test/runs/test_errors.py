@@ -38,18 +38,21 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "duration without unit": (
         ["--set", "duration=20"],
-        "duration: found 20; write a unit, as in 20s",
+        "duration: found 20; a time needs a unit: write 20s",
     ),
     "latency without unit": (
         ["--set", "participants.v2v.outputs.leader_to_follower1.latency=20"],
-        "latency: found 20; write a unit, as in 20s",
+        "latency: found 20; a time needs a unit: write 20s",
     ),
     "parameter without unit": (
         ["--set", "participants.referee.parameters.time_limit=20"],
-        "participants.referee.parameters.time_limit: found 20; write a unit, as in 20s",
+        "participants.referee.parameters.time_limit: found 20; a time needs a unit: write 20s",
     ),
-    "--duration without unit": (["--duration", "20"], "--duration: found 20; write a unit"),
-    "--checkpoint without unit": (["--checkpoint", "5"], "--checkpoint: found 5; write a unit"),
+    "--duration without unit": (["--duration", "20"], "--duration: found 20; a time needs a unit"),
+    "--checkpoint without unit": (
+        ["--checkpoint", "5"],
+        "--checkpoint: found 5; a time needs a unit",
+    ),
     "unknown controller": (
         ["--controllers", "nosuch"],
         "participants.cacc1.parameters.law: control law: found 'nosuch'; allowed are "
