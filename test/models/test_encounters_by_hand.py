@@ -13,6 +13,7 @@ from ros2_cosim.models.encounters import (
     Encounters,
     Extreme,
     Mover,
+    _leaves_lane,
     encounter,
     least_gap,
     time_to_collision,
@@ -22,7 +23,7 @@ from ros2_cosim.models.lane_frame import LaneBox, box_at
 from ros2_cosim.models.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
-ORIGIN_X, ORIGIN_Y, _, HEADING = ROAD.pose(1, 100.0, ROAD.lane_centre(1, -2, 100.0))
+ORIGIN_X, ORIGIN_Y, _, HEADING = ROAD.pose(1, 1700.0, ROAD.lane_centre(1, -2, 1700.0))
 COS, SIN = math.cos(HEADING), math.sin(HEADING)
 NONE = (math.inf, None, None)
 
@@ -207,7 +208,7 @@ def test_what_comes_into_the_strip_within_five_seconds_counts(
 
 
 def along(angle: float, radius: float, outside: float = 0.0, **motion: float) -> Mover:
-    """One on a circle to the left through ego, which heads to the left by 0.1, or so far outside."""
+    """One on a circle to the left, which begins at ego with its heading of 0.1, or outside it."""
     x = (radius + outside) * math.sin(angle)
     y = radius - (radius + outside) * math.cos(angle)
     c, s = math.cos(0.1), math.sin(0.1)
@@ -287,3 +288,61 @@ def test_a_pair_is_looked_at_as_long_as_it_can_be_the_soonest(
     watch.ttc = Extreme(ttc + 0.5, ("x", "y"), 0)
     watch.look(7, [ego._replace(name="ego")], [other])
     assert tuple(watch.ttc) == (pytest.approx(ttc), ("ego", "other"), 7)
+
+
+@pytest.mark.parametrize(
+    ("ego", "other", "closing"),
+    [
+        (mover(0.0, 0.0, 0.0, 20.0), mover(60.0, 0.0, 0.0, 15.0), 5.0),
+        (mover(0.0, 0.0, 0.0, 20.0), mover(60.0, 0.0, math.pi, 15.0), 35.0),
+        # 3 m/s and 4 m/s at right angles, by heading and by velocity across it.
+        (mover(0.0, 0.0, 0.3, 3.0), mover(60.0, 0.0, 0.3 + math.pi / 2, 4.0), 5.0),
+        (mover(0.0, 0.0, 0.3, 3.0), mover(60.0, 0.0, 0.3, 0.0, vy=4.0), 5.0),
+        (mover(0.0, 0.0, 0.3, 3.0, vy=7.0), mover(60.0, 0.0, 0.3, 0.0, vy=3.0), 5.0),
+        (mover(0.0, 0.0, 0.3, 0.0, vy=3.0), mover(60.0, 0.0, 1.3, 0.0, vy=3.0), 2.8765532316),
+        # In a bend a slower one comes nearer by the difference of speeds, whatever it does across.
+        (mover(0.0, 0.0, 0.0, -9.0), mover(60.0, 0.0, math.pi, 4.0), 5.0),
+    ],
+)
+def test_a_pair_is_left_out_if_even_its_least_gap_closes_too_late(
+    ego: Mover, other: Mover, closing: float
+) -> None:
+    watch = Encounters(ROAD)
+    watch.gap = Extreme(1.0, ("x", "y"), 0)
+    least = least_gap(ego.box, other.box)
+    for limit, looks in ((least / closing * 1.0001, True), (least / closing * 0.9999, False)):
+        watch.ttc = Extreme(limit, ("x", "y"), 0)
+        assert watch._may_be_less(ego, other) is (looks and limit < 20.0)
+    watch.gap = Extreme(least + 0.01, ("x", "y"), 0)
+    assert watch._may_be_less(ego, other)
+
+
+def test_a_pair_that_may_overlap_is_never_left_out() -> None:
+    watch = Encounters(ROAD)
+    watch.gap, watch.ttc = Extreme(-5.0, ("x", "y"), 0), Extreme(0.0, ("x", "y"), 0)
+    assert watch._may_be_less(mover(0.0), mover(4.0))
+    assert not watch._may_be_less(mover(0.0), mover(6.0))
+
+
+@pytest.mark.parametrize(
+    ("yaw", "speed", "vy", "leaves"),
+    [
+        (0.0, 20.0, 0.29, False),
+        (0.0, 20.0, -0.31, True),
+        (0.1, 3.0, 0.0, False),
+        (0.1, 3.1, 0.0, True),
+        (-0.1, 3.0, 0.0, False),
+        (-0.1, 3.1, 0.0, True),
+        # Its heading and its drift are opposite.
+        (0.1, 10.0, -0.8, False),
+        (0.1, 10.0, -1.4, True),
+        (math.pi, 20.0, 0.29, False),
+        (math.pi / 2, 0.29, 5.0, False),
+    ],
+)
+def test_a_mover_leaves_its_lane_faster_than_0_3_metres_a_second_across(
+    yaw: float, speed: float, vy: float, leaves: bool
+) -> None:
+    """One that leaves, beside the strip and to its right, is in it within five seconds or not."""
+    ego = mover(0.0, 0.0, yaw, speed, vy=vy, name="ego")
+    assert _leaves_lane(ego) is leaves
