@@ -154,7 +154,7 @@ def test_what_ports_each_function_needs() -> None:
 
 def test_a_function_says_which_ports_it_has_and_makes_an_evaluator() -> None:
     with pytest.raises(NotImplementedError, match="Activation"):
-        Activation().ports
+        _ = Activation().ports
     with pytest.raises(NotImplementedError, match="Activation"):
         Activation().evaluator()
     assert Activation().minimum_samples("a") == 0
