@@ -289,3 +289,17 @@ def test_powers_that_are_too_large(x: float, y: float) -> None:
 )
 def test_angles_of_special_points(y: float, x: float, expected: float) -> None:
     assert repr(exactmath.atan2(y, x)) == repr(expected)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 22, 355, 1001, 51819, 573204, 833719])
+def test_next_to_a_multiple_of_half_pi_the_reduction_is_that_of_whole_numbers(
+    k: int, sign: float
+) -> None:
+    """Doubles next to a zero of sine or cosine lose most of their digits to it."""
+    nearest = sign * k * (math.pi / 2.0)
+    for x in (nearest, nearest * (1.0 + 1e-13), nearest + 0.3, nearest - 0.3):
+        quarter, hi, lo = exactmath._reduce(x)
+        exact_quarter, exact_hi, exact_lo = exactmath_slow.reduce_exactly(x)
+        assert quarter == exact_quarter
+        assert (hi - exact_hi) + (lo - exact_lo) == pytest.approx(0.0, abs=abs(exact_hi) * 2e-20)
