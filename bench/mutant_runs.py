@@ -239,11 +239,9 @@ class Survey:
         for number in range(first, last + 1):
             found |= self._by_line.get((file, number), set())
         if everywhere:
-            found |= self._by_file.get(file, set())
-        batches = self._in_batches(file, found)
-        if everywhere:
-            batches += self._in_batches(file, set(self.seconds) - found)
-        return batches
+            # Of a file without any function that runs, what imports it: any test.
+            found |= self._by_file.get(file, set(self.seconds))
+        return self._in_batches(file, found)
 
     def _in_batches(self, file: str, tests: set[str]) -> list[list[str]]:
         stem = Path(file).stem
