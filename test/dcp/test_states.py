@@ -28,8 +28,8 @@ def test_a_notification_that_was_overtaken_is_known_as_such() -> None:
 def test_nineteen_states_have_the_codes_of_the_standard() -> None:
     assert [(state.value, state.name) for state in State] == list(
         enumerate(
-            "ALIVE CONFIGURATION PREPARING PREPARED CONFIGURING CONFIGURED INITIALIZING INITIALIZED "
-            "SENDING_I SYNCHRONIZING SYNCHRONIZED RUNNING COMPUTING COMPUTED SENDING_D STOPPING "
+            "ALIVE CONFIGURATION PREPARING PREPARED CONFIGURING CONFIGURED INITIALIZING "
+            "INITIALIZED SENDING_I SYNCHRONIZING SYNCHRONIZED RUNNING COMPUTING COMPUTED SENDING_D STOPPING "
             "STOPPED ERRORHANDLING ERRORRESOLVED".split()
         )
     )
