@@ -163,6 +163,9 @@ def run(
     foxglove: Foxglove = "",
     dashboard: Dashboard = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
+    no_control: Annotated[
+        bool, typer.Option("--no-control", help=OPTIONS["no_control"].help)
+    ] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
     traceback: Annotated[
         bool,
@@ -225,6 +228,7 @@ def run(
             rviz=rviz,
             foxglove=foxglove,
             paused=paused and not dashboard,
+            no_control=no_control,
             repeat=repeat,
         )
         page = _page(dashboard, request.shape, repeat)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All ports and sockets at which the processes of a run listen, and who is served there."""
+"""All ports and sockets at which processes of a run listen, and which users are served there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OWN = "this user"
 _USERS = {
     PortUse.LIVE_VIEW: "all users of the machine, to read",
     PortUse.DDS: "all users of the machine",
-    PortUse.CLAIM: "all users of the machine, who find it taken",
+    PortUse.CLAIM: "all users of the machine, which find it taken",
     PortUse.LANE: "this user, with the secret of the run",
 }
 _FROM_ELSEWHERE = {
@@ -43,7 +43,7 @@ _FROM_ELSEWHERE = {
 class ListeningPort:
     """A port, or a socket of this machine, at which a process of a run will listen.
 
-    ``users`` are those whom it serves. See :class:`~ros2_cosim.kernel.listening.Listening`.
+    ``users`` are those that it serves. See :class:`~ros2_cosim.kernel.listening.Listening`.
     """
 
     process: str
@@ -123,7 +123,7 @@ def _of_servers(scenario: Scenario, options: RunOptions) -> Iterator[tuple[str, 
     """What is declared: by servers of the run, by models, and by the option for a live view."""
     shape = options.shape
     yield from server_sockets(scenario, shape)
-    homes = {}
+    homes: dict[str, str] = {}
     if shape == "ros":
         for process, names in processes_of(scenario).items():
             homes |= dict.fromkeys(names, process)
@@ -133,8 +133,8 @@ def _of_servers(scenario: Scenario, options: RunOptions) -> Iterator[tuple[str, 
             yield homes.get(name, home), at
     if options.foxglove:
         recorder = "recorder" if shape == "ros" else home
-        at = Address.of(options.foxglove, "--foxglove")
-        yield recorder, Listening(PortUse.LIVE_VIEW, "tcp", *at)
+        place = Address.of(options.foxglove, "--foxglove")
+        yield recorder, Listening(PortUse.LIVE_VIEW, "tcp", *place)
 
 
 def _of_nodes(

@@ -22,11 +22,11 @@ def printed(*words: str) -> str:
 
 
 def test_json_says_what_the_lines_say(tmp_path: Path) -> None:
-    ports = (
+    numbers = (
         f"simulator.port={three_free_ports()}",
         f"participants.world.parameters.dcp.port={free_port()}",
     )
-    words = [str(PLATOON), *(word for setting in ports for word in ("--set", setting))]
+    words = [str(PLATOON), *(word for setting in numbers for word in ("--set", setting))]
     lines = printed(*words).splitlines()
     *found, starter = json.loads(printed(*words, "--json"))
     notes = [f" ({', '.join(p['participants'])})" * (len(p["participants"]) > 1) for p in found]

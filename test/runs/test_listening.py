@@ -39,8 +39,15 @@ from ros2_cosim.vds.vehicle_plant import PlantState
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
 _ZERO = (0.0, 0.0, 0.0, 0.0)
+_FAR = PlantState(
+    **dict.fromkeys(PlantState._fields[:14], 99.0),
+    wheel_spin=_ZERO,
+    steer=0.0,
+    wheel_radius=1.0,
+    wheel_load=_ZERO,
+)
 #: A state as a vehicle simulator sends it, far ahead of all that it has sent.
-STATE = encode_state(1_000_000, 99.0, PlantState(*[99.0] * 14, _ZERO, 0.0, 1.0, _ZERO))
+STATE = encode_state(1_000_000, 99.0, _FAR)
 
 
 #: Options of a run that stands before its first activations, or behind them.
