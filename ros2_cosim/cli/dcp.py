@@ -19,6 +19,7 @@ from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import parse_duration, to_seconds
 from ros2_cosim.sockets.peers import ADMISSION
 
 
@@ -106,8 +107,8 @@ def serve(
         typer.Option(min=0, max=1, help="Largest share of lost data PDUs that is accepted."),
     ] = None,
     input_wait: Annotated[
-        float, typer.Option(min=0, help="Longest wait of a step for its inputs [s].")
-    ] = 0.0,
+        str, typer.Option(help="Longest wait of a step for its inputs, as 20ms.")
+    ] = "0",
     newest_only: Annotated[
         bool, typer.Option(help="Drop repeated inputs and inputs older than the newest.")
     ] = False,
@@ -167,7 +168,7 @@ def serve(
                 checks=frozenset(checks or ()),
                 missing=missing,
                 acceptable_loss=acceptable_loss,
-                input_wait_s=input_wait,
+                input_wait_s=to_seconds(parse_duration(input_wait, "--input-wait")),
                 newest_only=newest_only,
             ),
         )
@@ -363,7 +364,7 @@ def test(
         bool, typer.Option(help="Also run the tests that crash some slaves.")
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
-    timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
+    timeout: Annotated[str, typer.Option(help="Longest wait for an answer.")] = "5s",
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
@@ -379,7 +380,7 @@ def test(
             transport=TRANSPORTS[transport] if transport else None,
             only=only or (),
             hostile=hostile,
-            timeout_s=timeout,
+            timeout_s=to_seconds(parse_duration(timeout, "--timeout", minimum=1)),
         )
         print(found.json() if as_json else found.text())
         if report is not None:

@@ -67,7 +67,7 @@ class VdsPlantParameters(Section):
         description="whether each command is one step, or the simulator runs by itself",
     )
     step: PositiveDuration | None = Field(
-        default=None, description="of the simulator; default: the period [ns or text]"
+        default=None, description="of the simulator; default: the period"
     )
     timeout_s: Number = Field(
         default=10.0, gt=0, le=3600, description="longest time to an answer [s]"

@@ -86,7 +86,7 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
         '    y = Output("float64", start=0.0)\n'
     )
     cosim("describe", f"{tmp_path}/small.py:Small", "--out", tmp_path / "small.dcpx")
-    losses = ("--missing", "stop", "--acceptable-loss", "0.5", "--input-wait", "0.05")
+    losses = ("--missing", "stop", "--acceptable-loss", "0.5", "--input-wait", "50ms")
     options = ("--directory", tmp_path, "--check", "limits", "--newest-only", "--keep", *losses)
     with command("serve", "small.py:Small", *options) as (_, line):
         for value, transport, fault in (
@@ -115,7 +115,7 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
         ("--check", "colour"),
         ("--missing", "guess"),
         ("--acceptable-loss", "2"),
-        ("--input-wait", "-1"),
+        ("--input-wait", "-1s"),
     ],
 )
 def test_serve_refuses_wrong_choices(option: str, value: str) -> None:

@@ -163,7 +163,7 @@ def test_a_constant_latency_takes_no_draw() -> None:
     latency = LatencyDistribution.from_spec("20ms")
     assert latency.is_constant
     assert latency.minimum_ns == latency.maximum_ns == latency.draw(stream) == 20 * MS
-    assert LatencyDistribution.from_spec(7).draw(stream) == 7
+    assert LatencyDistribution.from_spec("7ns").draw(stream) == 7
     assert stream.raw() == untouched.raw()
 
 
@@ -198,9 +198,16 @@ def test_latencies_stay_within_their_bounds(triple: list[int], std: int, seed: i
     low, mean, high = sorted(triple)
     stream = RandomStream(seed, "test", "bounds")
     for spec in (
-        {"uniform": [low, high]},
-        {"normal": {"mean": mean, "std": std, "min": low, "max": high}},
-        {"exponential": {"mean": mean, "min": low, "max": high}},
+        {"uniform": [f"{low}ns", f"{high}ns"]},
+        {
+            "normal": {
+                "mean": f"{mean}ns",
+                "std": f"{std}ns",
+                "min": f"{low}ns",
+                "max": f"{high}ns",
+            }
+        },
+        {"exponential": {"mean": f"{mean}ns", "min": f"{low}ns", "max": f"{high}ns"}},
     ):
         latency = LatencyDistribution.from_spec(spec)
         assert (latency.minimum_ns, latency.maximum_ns) == (low, high)

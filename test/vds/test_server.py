@@ -327,7 +327,7 @@ def cosim(*arguments: str) -> list[str]:
 def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) -> None:
     report, record = tmp_path / "report.json", tmp_path / "run.jsonl"
     command = cosim("serve", "--cmd-port", "0", "--state-ip", f"127.0.0.1:{peer.address[1]}")
-    command += ["--rate", "100", "--vx0", "12.5", "--cmd-timeout", "0.5", "--http-port", "0"]
+    command += ["--rate", "100", "--vx0", "12.5", "--cmd-timeout", "500ms", "--http-port", "0"]
     command += ["--report", str(report), "--record", str(record)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -363,7 +363,7 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text("dt: 10ms\nvehicles: {ego: {kind: van, speed: 3.0}}\n", encoding="utf-8")
     arguments = ["serve", "--cmd-port", "0", "--fleet", str(fleet)]
-    arguments += ["--duration", "2", "--factor", "max", "--cmd-timeout", "0"]
+    arguments += ["--duration", "2s", "--factor", "max", "--cmd-timeout", "0"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert done.output.startswith("ego: commands at")
@@ -377,7 +377,10 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
         (["serve", "--vehicles", "0"], "--vehicles: found 0"),
         (["serve", "--state-ip", "no such host"], "--state-ip: found 'no such host'"),
         (["serve", "--factor", "-1"], "rate: found '-1'"),
-        (["serve", "--cmd-timeout", "nan"], "--cmd-timeout: found nan"),
+        (
+            ["serve", "--cmd-timeout", "0.1"],
+            "--cmd-timeout: found 0.1; a time needs a unit: write 0.1s",
+        ),
         (["serve", "--cmd-port", "70000"], "--cmd-port: found 70000"),
         (["serve", "--vx0", "nan"], "--vehicles: vehicles.v0.speed"),
         (["serve", "--fleet", "none.yaml"], "--fleet none.yaml: No such file"),
