@@ -64,7 +64,22 @@ def peer_of(link: socket.socket) -> PeerProcess:
 
 def own_user() -> str:
     """Name and number of the user of this process."""
-    user = os.geteuid()
+    return _named(os.geteuid())
+
+
+def user_of(link: socket.socket) -> str:
+    """The user at the other end of a TCP connection that this end has accepted, in words."""
+    try:
+        here, there = link.getsockname(), link.getpeername()
+    except OSError:
+        return "an unknown user"
+    if not _is_of_this_machine(there[0], here[0]):
+        return f"an unknown user at {_plain(there[0])}"
+    user = tcp_user(here, there)
+    return "an unknown user" if user is None else _named(user)
+
+
+def _named(user: int) -> str:
     try:
         return f"{getpwuid(user).pw_name} (uid {user})"
     except KeyError:
