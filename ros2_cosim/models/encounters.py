@@ -117,15 +117,6 @@ def time_to_collision(gap: float, closing: float) -> float:
     return max(gap, 0.0) / closing
 
 
-def least_gap(ego: LaneBox, other: LaneBox) -> float:
-    """What the gap of two boxes is not below, unless they overlap: found without a road [m]."""
-    dx, dy = other.x - ego.x, other.y - ego.y
-    own = sqrt(ego.length * ego.length + ego.width * ego.width)
-    # Half the diagonal of the upright rectangle around the other, however it is turned.
-    around = sqrt(2.0 * (other.length * other.length + other.width * other.width))
-    return sqrt(dx * dx + dy * dy) - 0.5 * (own + around)
-
-
 def time_headway(gap: float, speed: float) -> float:
     """Gap [m] over ego's own speed [m/s], in s; infinite for one that does not drive ahead."""
     return gap / speed if speed > 0.0 else inf
@@ -195,8 +186,14 @@ class _Seen(NamedTuple):
     way: float
 
 
+#: Of one that is behind as a whole: it neither counts nor will.
+_BEHIND: Final = _Seen(0.0 - inf, 0.0, 0.0, 0.0 - inf)
+
+
 def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encounter | None:
     seen: _Seen = along(road, ego, other, other.box)
+    if seen is _BEHIND:
+        return None
     if seen.beside <= 0.0 and seen.gap < inf:
         # Of two that touch, the one behind meets the other.
         behind = seen.way + 0.5 * ego.box.length < 0.0
@@ -216,8 +213,10 @@ def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encou
 
 def _along_lane(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
     gap, speed, left, cos, sin = seen_ahead(road, ego.box, box)
-    half = 0.5 * (box.length * abs(cos) + box.width * abs(sin))
-    return _seen(ego.box.width, box, gap + half, left, (cos, sin), 0.0 - speed)
+    way = gap + 0.5 * (box.length * abs(cos) + box.width * abs(sin))
+    if way + 0.5 * (box.length + box.width + ego.box.length) < 0.0:
+        return _BEHIND
+    return _seen(ego.box.width, box, way, left, (cos, sin), 0.0 - speed)
 
 
 def _seen(
@@ -236,16 +235,17 @@ def _seen(
     """
     cos, sin = turned
     half = 0.5 * width
-    corners = [
-        (way + 0.5 * (u * box.length * cos - v * box.width * sin),
-         left + 0.5 * (u * box.length * sin + v * box.width * cos))
-        for u, v in _CORNERS
-    ]  # fmt: skip
-    beside = max(min(y for _, y in corners) - half, 0.0 - half - max(y for _, y in corners))
-    if beside > 0.0:
-        return _Seen(min(x for x, _ in corners), beside, closing, way)
+    # Half the diagonals, along the strip and to its left.
+    x, y = 0.5 * (box.length * cos - box.width * sin), 0.5 * (box.length * sin + box.width * cos)
+    u, v = 0.5 * (box.length * cos + box.width * sin), 0.5 * (box.length * sin - box.width * cos)
+    nearest = way - max(abs(x), abs(u))
+    aside = max(abs(y), abs(v))
+    beside = max(left - aside - half, 0.0 - half - (left + aside))
+    if beside > 0.0 or (left + aside <= half and -half <= left - aside):
+        return _Seen(nearest, beside, closing, way)
     # The nearest point of what is inside of the strip.
     gap = inf
+    corners = ((way + x, left + y), (way + u, left + v), (way - x, left - y), (way - u, left - v))
     for (x, y), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
         if -half <= y <= half:
             gap = min(gap, x)
@@ -291,6 +291,20 @@ class Extreme(NamedTuple):
     time: int | None = None
 
 
+def _reach(mover: Mover) -> tuple[float, float, float, float, float, float]:
+    """Centre [m] and velocity [m/s] in ``map``, and two radii around the centre [m].
+
+    No gap of two boxes is below the distance of their centres less ego's first radius and the
+    other's second one, unless they overlap: found without a road. They are half the diagonal of the
+    box, and half that of the upright rectangle around it, however it is turned.
+    """
+    box = mover.box
+    vx = mover.vx * box.cos - mover.vy * box.sin
+    vy = mover.vx * box.sin + mover.vy * box.cos
+    square = box.length * box.length + box.width * box.width
+    return box.x, box.y, vx, vy, 0.5 * sqrt(square), 0.5 * sqrt(2.0 * square)
+
+
 class Encounters:
     """The smallest gap [m] and time to collision [s] of all pairs of a run.
 
@@ -307,22 +321,21 @@ class Encounters:
 
         :param time: [ns]
         """
+        reaches = [(other, *_reach(other)) for other in others]
         for ego in egos:
-            for other in others:
-                if other.name != ego.name and self._may_be_less(ego, other):
+            x, y, vx, vy, round_ego, _ = _reach(ego)
+            for other, x2, y2, vx2, vy2, _, around in reaches:
+                # Most pairs have by far no less than what was found so far.
+                dx, dy = x2 - x, y2 - y
+                gap = sqrt(dx * dx + dy * dy) - round_ego - around
+                if gap > 0.0 and gap >= self.gap.value:
+                    dx, dy = vx - vx2, vy - vy2
+                    # Along a bend the gap closes by speeds whose directions differ.
+                    closing = max(sqrt(dx * dx + dy * dy), abs(ego.vx) - abs(other.vx))
+                    if gap >= min(self.ttc.value, LONGEST_TTC) * closing:
+                        continue
+                if other.name != ego.name:
                     self._take(time, ego, other)
-
-    def _may_be_less(self, ego: Mover, other: Mover) -> bool:
-        """Whether a pair can have less than what was found so far: most have not by far."""
-        gap = least_gap(ego.box, other.box)
-        if gap <= 0.0 or gap < self.gap.value:
-            return True
-        a, b = ego.box, other.box
-        vx = ego.vx * a.cos - ego.vy * a.sin - (other.vx * b.cos - other.vy * b.sin)
-        vy = ego.vx * a.sin + ego.vy * a.cos - (other.vx * b.sin + other.vy * b.cos)
-        # Along a bend the gap closes by speeds whose directions differ.
-        closing = max(sqrt(vx * vx + vy * vy), abs(ego.vx) - abs(other.vx))
-        return gap < min(self.ttc.value, LONGEST_TTC) * closing
 
     def _take(self, time: int, ego: Mover, other: Mover) -> None:
         found = encounter(self._road, ego, other)
