@@ -23,7 +23,7 @@ from math import inf, sqrt
 from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.exactmath import atan2, sincos
-from ros2_cosim.models.lane_frame import LaneBox, LaneGeometry, box_at, seen_ahead
+from ros2_cosim.models.lane_frame import LaneBox, LaneGeometry, box_at, gap_ahead, seen_ahead
 
 #: How far the motion of the other is followed [s], and in which steps.
 HORIZON_S: Final = 5.0
@@ -34,6 +34,8 @@ LEAVES_LANE: Final = 0.3
 LONGEST_TTC: Final = 20.0
 #: Gaps that close more slowly do not close: that is noise [m/s].
 CLOSES: Final = 0.1
+#: What two ways to compute one length differ by at most [m].
+_ROUNDING: Final = 1e-6
 #: Of a box, in halves of its length and width, one after the other.
 _CORNERS: Final = ((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
 #: Paths with a smaller curvature are straight [1/m].
@@ -324,18 +326,35 @@ class Encounters:
         reaches = [(other, *_reach(other)) for other in others]
         for ego in egos:
             x, y, vx, vy, round_ego, _ = _reach(ego)
+            box, keeps_lane = ego.box, not _leaves_lane(ego)
             for other, x2, y2, vx2, vy2, _, around in reaches:
                 # Most pairs have by far no less than what was found so far.
                 dx, dy = x2 - x, y2 - y
                 gap = sqrt(dx * dx + dy * dy) - round_ego - around
-                if gap > 0.0 and gap >= self.gap.value:
-                    dx, dy = vx - vx2, vy - vy2
-                    # Along a bend the gap closes by speeds whose directions differ.
-                    closing = max(sqrt(dx * dx + dy * dy), abs(ego.vx) - abs(other.vx))
-                    if gap >= min(self.ttc.value, LONGEST_TTC) * closing:
+                if gap > 0.0:
+                    seen = other.box
+                    one_road = keeps_lane and box.position.road_id == seen.position.road_id
+                    if one_road:
+                        closing = box.direction * (box.speed - seen.speed)
+                    else:
+                        dx, dy = vx - vx2, vy - vy2
+                        # Along a bend the gap closes by speeds whose directions differ.
+                        closing = max(sqrt(dx * dx + dy * dy), abs(ego.vx) - abs(other.vx))
+                    if not self._may_be_less(gap, closing):
                         continue
+                    if one_road:
+                        gap = gap_ahead(self._road, box, seen) - _ROUNDING
+                        whole = seen.length + seen.width + 0.5 * box.length
+                        if gap + whole < -_ROUNDING or not self._may_be_less(gap, closing):
+                            continue
                 if other.name != ego.name:
                     self._take(time, ego, other)
+
+    def _may_be_less(self, gap: float, closing: float) -> bool:
+        """Whether a pair can have less than was found, by bounds of its gap and closing speed."""
+        if gap < self.gap.value:
+            return True
+        return closing > CLOSES and gap < min(self.ttc.value, LONGEST_TTC) * closing
 
     def _take(self, time: int, ego: Mover, other: Mover) -> None:
         found = encounter(self._road, ego, other)
