@@ -27,6 +27,8 @@ CROSSES: Final = 0.8660254037844387
 STEP: Final = 20_000_000
 #: Size of the squares by which boxes that may touch are found [m].
 _SQUARE: Final = 5.0
+_COS_10: Final = 0.984807753012208
+_COS_20: Final = 0.9396926207859084
 
 
 class Footprint(NamedTuple):
@@ -38,6 +40,27 @@ class Footprint(NamedTuple):
     sin: float
     length: float
     width: float
+
+
+class _Passage:
+    """The boxes of one road user in a square, and how far their headings differ from the first."""
+
+    __slots__ = ("boxes", "first", "turned")
+
+    def __init__(self, first: Rectangle) -> None:
+        self.boxes: deque[tuple[int, Rectangle]] = deque()
+        self.first = first
+        #: Smallest cosine of the difference.
+        self.turned = 1.0
+
+    def add(self, time: int, box: Rectangle) -> None:
+        """Take a box over."""
+        self.boxes.append((time, box))
+        self.turned = min(self.turned, _cosine(self.first, box))
+
+    def may_cross(self, box: Rectangle) -> bool:
+        """Whether a box may have another heading than one of them: most do not, for a lane."""
+        return self.turned < _COS_10 or _cosine(self.first, box) < _COS_20
 
 
 class PostEncroachment:
@@ -52,7 +75,7 @@ class PostEncroachment:
         self._egos = frozenset(egos)
         self.least = Extreme()
         self._trails: dict[str, deque[tuple[int, Rectangle]]] = {}
-        self._squares: dict[tuple[int, int], dict[str, deque[tuple[int, Rectangle]]]] = {}
+        self._squares: dict[tuple[int, int], dict[str, _Passage]] = {}
         self._tidied = 0
 
     def add(self, time: int, name: str, box: Rectangle) -> None:
@@ -67,10 +90,12 @@ class PostEncroachment:
             self._tidy(time)
         for square in _squares_under(box):
             users = self._squares.setdefault(square, {})
-            for other, boxes in users.items():
-                if other != name and self._counts(name, other):
-                    self._compare(time, (other, name), box, boxes)
-            users.setdefault(name, deque()).append((time, box))
+            for other, passage in users.items():
+                if other != name and self._counts(name, other) and passage.may_cross(box):
+                    self._compare(time, (other, name), box, passage.boxes)
+            if name not in users:
+                users[name] = _Passage(box)
+            users[name].add(time, box)
         trail.append((time, box))
 
     def _counts(self, name: str, other: str) -> bool:
@@ -97,17 +122,29 @@ class PostEncroachment:
         """Forget what is too old."""
         self._tidied = time
         oldest = time - int(LONGEST_PET * 1e9)
-        for users in (self._trails, *self._squares.values()):
-            for name, boxes in list(users.items()):
-                while boxes and boxes[0][0] < oldest:
-                    boxes.popleft()
-                if not boxes:
-                    del users[name]
-        self._squares = {square: users for square, users in self._squares.items() if users}
+        for trail in self._trails.values():
+            _drop(trail, oldest)
+        for users in self._squares.values():
+            for passage in users.values():
+                _drop(passage.boxes, oldest)
+        squares = self._squares.items()
+        kept = {place: {n: p for n, p in users.items() if p.boxes} for place, users in squares}
+        self._squares = {place: users for place, users in kept.items() if users}
+        self._trails = {name: trail for name, trail in self._trails.items() if trail}
+
+
+def _drop(boxes: deque[tuple[int, Rectangle]], oldest: int) -> None:
+    while boxes and boxes[0][0] < oldest:
+        boxes.popleft()
 
 
 def _cross(first: Rectangle, second: Rectangle) -> bool:
-    return first.cos * second.cos + first.sin * second.sin < CROSSES
+    return _cosine(first, second) < CROSSES
+
+
+def _cosine(first: Rectangle, second: Rectangle) -> float:
+    """Of the difference of two headings."""
+    return first.cos * second.cos + first.sin * second.sin
 
 
 def _squares_under(box: Rectangle) -> Iterator[tuple[int, int]]:
