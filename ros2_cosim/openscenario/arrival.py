@@ -101,7 +101,10 @@ class _Way:
     def __init__(self, name: str, place: Where, traffic: Traffic) -> None:
         self._name = name
         self._x, self._y, _ = pose_of(place, traffic)
-        self._place: RoadPosition = traffic.network.project(self._x, self._y)
+        # Where roads cross, the place is on the one that the vehicle takes.
+        network = traffic.routed.get(name, traffic.network)
+        hint = traffic.seen[name].position
+        self._place: RoadPosition = network.project(self._x, self._y, hint)
         self._passed = False
 
     def left(self, traffic: Traffic) -> float:
