@@ -13,12 +13,14 @@ speed and yaw rate.
 
 The time to collision is that of J. C. Hayward (Highway Research Record 384, 1972): gap over closing
 speed. The time headway is the gap over ego's speed.
+
+What concerns two boxes alone (``touch``, ``apart``) takes any ``Rectangle``.
 """
 
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.exactmath import atan2, sincos
 from ros2_cosim.models.lane_frame import LaneBox, LaneGeometry, box_at, seen_ahead
@@ -36,6 +38,34 @@ CLOSES: Final = 0.1
 _CORNERS: Final = ((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
 #: Paths with a smaller curvature are straight [1/m].
 _STRAIGHT: Final = 1e-6
+
+
+class Rectangle(Protocol):
+    """A box seen from above: centre and size [m], cosine and sine of its heading."""
+
+    @property
+    def x(self) -> float:
+        """Centre."""
+
+    @property
+    def y(self) -> float:
+        """Centre."""
+
+    @property
+    def cos(self) -> float:
+        """Of the heading."""
+
+    @property
+    def sin(self) -> float:
+        """Of the heading."""
+
+    @property
+    def length(self) -> float:
+        """Along the heading."""
+
+    @property
+    def width(self) -> float:
+        """Across the heading."""
 
 
 class Mover(NamedTuple):
@@ -96,7 +126,40 @@ def least_gap(ego: LaneBox, other: LaneBox) -> float:
     return sqrt(dx * dx + dy * dy) - 0.5 * (own + around)
 
 
-def touch(first: LaneBox, second: LaneBox) -> bool:
+def time_headway(gap: float, speed: float) -> float:
+    """Gap [m] over ego's own speed [m/s], in s; infinite for one that does not drive ahead."""
+    return gap / speed if speed > 0.0 else inf
+
+
+def apart(first: Rectangle, second: Rectangle) -> float:
+    """Smallest distance between two boxes [m]; 0 where they touch."""
+    if touch(first, second):
+        return 0.0
+    # One of the nearest points of two convex shapes apart is a corner.
+    return min(
+        min(_to_box(x, y, second) for x, y in corners(first)),
+        min(_to_box(x, y, first) for x, y in corners(second)),
+    )
+
+
+def corners(box: Rectangle) -> list[tuple[float, float]]:
+    """The corners of a box, one after the other [m]."""
+    return [
+        (box.x + 0.5 * (u * box.length * box.cos - v * box.width * box.sin),
+         box.y + 0.5 * (u * box.length * box.sin + v * box.width * box.cos))
+        for u, v in _CORNERS
+    ]  # fmt: skip
+
+
+def _to_box(x: float, y: float, box: Rectangle) -> float:
+    """Distance of a point from a box [m]."""
+    dx, dy = x - box.x, y - box.y
+    along = max(abs(dx * box.cos + dy * box.sin) - 0.5 * box.length, 0.0)
+    across = max(abs(dy * box.cos - dx * box.sin) - 0.5 * box.width, 0.0)
+    return sqrt(along * along + across * across)
+
+
+def touch(first: Rectangle, second: Rectangle) -> bool:
     """Whether two boxes have a point in common (separating axes)."""
     dx, dy = second.x - first.x, second.y - first.y
     cos = abs(first.cos * second.cos + first.sin * second.sin)
