@@ -12,7 +12,7 @@ from support.xosc_files import at, by_entity, by_value, document, event, group, 
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.exactmath import wrap_angle
 from ros2_cosim.models.frames import quaternion_from_yaw
-from ros2_cosim.models.road import RoadError, RoadNetwork
+from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.openscenario.arrival import _Way
 from ros2_cosim.openscenario.story import Box, Where
 from ros2_cosim.openscenario.traffic import Traffic
@@ -103,20 +103,26 @@ def test_a_place_in_a_junction_is_on_the_own_way() -> None:
     straight = [road for road in TOWN.roads.values() if road.junction is not None]
     straight = [road for road in straight if abs(bend(road.id)) < 0.1]
     assert len(straight) >= 4
+    tried = 0
     for road in straight:
-        middle = 0.5 * TOWN.length(road.id)
-        for lane in TOWN.lane_ids(road.id, middle, "driving"):
-            x, y = TOWN.lane_point(road.id, lane, middle)
-            before = came_from(road.id, lane, middle)
-            if before is None:
+        length = TOWN.length(road.id)
+        for lane in TOWN.lane_ids(road.id, 0.5 * length, "driving"):
+            start = before(road.id, lane)
+            if start is None:
                 continue
-            start, way = before
             traffic = Traffic(TOWN, {"A": Box(length=4.0, width=2.0)}, {})
-            u, v, _, heading = TOWN.lane_pose(*start)
+            x, y, _, heading = TOWN.lane_pose(*start)
             q = quaternion_from_yaw(heading)
-            traffic.look(0, {"A": Odometry(u, v, 0.0, *q, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0)})
-            left = _Way("A", Where(x=x, y=y), traffic).left(traffic)
-            assert left == pytest.approx(way, abs=0.5)
+            traffic.look(0, {"A": Odometry(x, y, 0.0, *q, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0)})
+            for share in (0.2, 0.35, 0.5, 0.65, 0.8):
+                t = TOWN.lane_centre(road.id, lane, share * length)
+                for aside in (-1.0, 1.0):
+                    u, v, _, _ = TOWN.pose(road.id, share * length, t + aside)
+                    way = 10.0 + (share if lane < 0 else 1.0 - share) * length
+                    left = _Way("A", Where(x=u, y=v), traffic).left(traffic)
+                    assert left == pytest.approx(way, abs=0.5)
+                    tried += 1
+    assert tried > 20
 
 
 def bend(road: int) -> float:
@@ -125,17 +131,11 @@ def bend(road: int) -> float:
     return wrap_angle(ends[1] - ends[0])
 
 
-def came_from(road: int, lane: int, s: float) -> tuple[tuple[int, int, float], float] | None:
-    """A place 10 m before a junction whose straightest way leads to a place in it, and the way."""
+def before(road: int, lane: int) -> tuple[int, int, float] | None:
+    """A place 10 m before a junction, whose straightest way is a lane in it."""
     for other in TOWN.roads.values():
-        if other.junction is not None:
-            continue
-        for end in (10.0, TOWN.length(other.id) - 10.0):
+        for end in (10.0, TOWN.length(other.id) - 10.0) if other.junction is None else ():
             for own in TOWN.lane_ids(other.id, end, "driving"):
-                inside = s if lane < 0 else TOWN.length(road) - s
-                try:
-                    if TOWN.advance(other.id, own, end, 10.0 + inside)[:2] == (road, lane):
-                        return (other.id, own, end), 10.0 + inside
-                except RoadError:
-                    continue
+                if TOWN.advance(other.id, own, end, 11.0)[:2] == (road, lane):
+                    return other.id, own, end
     return None
