@@ -232,3 +232,15 @@ def test_latencies_stay_within_their_bounds(triple: list[int], std: int, seed: i
 def test_wrong_latency_specs_are_refused_with_their_place(spec: object, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         LatencyDistribution.from_spec(spec, "v2v.latency")
+
+
+def test_means_of_latencies() -> None:
+    """For an exponential and a normal one that of the scenario, before its bounds."""
+    specs = {
+        "20us": 20_000,
+        "0.02s": 20 * MS,
+        0: 0,
+    }
+    for spec, mean in specs.items():
+        assert LatencyDistribution.from_spec(spec).mean_ns == mean
+    assert LatencyDistribution.from_spec({"uniform": ["1ms", "3ms"]}).mean_ns == 2 * MS
