@@ -316,3 +316,15 @@ def test_draws_are_these_numbers() -> None:
         0,
         13860485907338518658,
     ]
+
+
+def test_means_of_latencies() -> None:
+    """For an exponential and a normal one that of the scenario, before its bounds."""
+    specs = {
+        "20us": 20_000,
+        "0.02s": 20 * MS,
+        0: 0,
+    }
+    for spec, mean in specs.items():
+        assert LatencyDistribution.from_spec(spec).mean_ns == mean
+    assert LatencyDistribution.from_spec({"uniform": ["1ms", "3ms"]}).mean_ns == 2 * MS
