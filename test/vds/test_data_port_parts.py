@@ -10,7 +10,7 @@ import pytest
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.vds.controllable import ControlStatus
+from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi, error_answer
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,
@@ -21,6 +21,7 @@ from ros2_cosim.vds.data_port.messages import (
     plain_status,
     read_document,
 )
+from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.data_port.view import (
     BoxView,
@@ -333,3 +334,18 @@ def test_telemetry_counts_what_leaves_and_holds_its_rate() -> None:
         assert sent == [(2, 1), (2, 1), (4, 2), (4, 2), (6, 3)]
     finally:
         telemetry.close()
+
+
+def test_the_schema_says_what_is_required() -> None:
+    schemas = openapi()["components"]["schemas"]
+    assert schemas["IoRequest"]["required"] == ["vehicle"]
+    assert schemas["TargetsRequest"]["required"] == ["vehicle", "targets"]
+    assert schemas["Vehicle"]["required"] == ["vehicle", "time_s", "step", "measured_s", "state"]
+    assert set(schemas["Run"]["required"]) == {"name", *PLAIN}
+
+
+def test_one_request_takes_at_most_a_million_steps() -> None:
+    assert MOST_STEPS == 1_000_000
+    assert ChangeRunRequest(action="step", count=1_000_000).count == 1_000_000
+    with pytest.raises(ValueError):
+        ChangeRunRequest(action="step", count=1_000_001)
