@@ -14,18 +14,30 @@ from support.dcp_session import box
 from ros2_cosim.dcp.description.check import check_description
 from ros2_cosim.dcp.description.data_report import data_figures, log_arguments, read_arguments
 from ros2_cosim.dcp.description.slave_description import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
+    Bluetooth,
     Causality,
+    DataPorts,
+    Dependency,
     Dimension,
+    DisplayUnit,
+    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
     Resolution,
+    ResolutionRange,
     SimpleType,
     SlaveDescription,
     TypeAttributes,
     Unit,
+    Usb2,
     Variable,
+    element_count,
+    start_value,
 )
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.data_path import DataCounters, Missing
 from ros2_cosim.dcp.wire.enums import DataType
@@ -284,3 +296,104 @@ def test_times_of_a_step() -> None:
 def test_the_box_of_these_tests_keeps_all_rules() -> None:
     description: SlaveDescription = box()
     check_description(description)
+
+
+def test_what_is_not_said_has_these_values() -> None:
+    plain = SlaveDescription("a", "", (), ())
+    assert (plain.can, plain.soft_real_time, plain.hard_real_time) == (False, False, False)
+    assert (plain.major_version, plain.minor_version) == (1, 0)
+    assert not any(vars(plain.capabilities).values()) and len(vars(plain.capabilities)) == 6
+    assert Resolution() == Resolution(1, 1000, True, None)
+    assert NonRealTime() == NonRealTime(1, True, None, None)
+    assert (Unit("m").factor, Unit("m").offset, Unit("m").has_base) == (1.0, 0.0, True)
+    assert DisplayUnit("km") == DisplayUnit("km", 1.0, 0.0)
+    assert Dependency(1) == Dependency(1, linear=False)
+    assert (INPUT.default_steps, INPUT.fixed_steps, INPUT.initialization) == (1, True, False)
+    assert IPv4Transport(9).has_control is True
+    assert (UDP_MAX_PDU_SIZE, TCP_MAX_PDU_SIZE) == (65507, 4294967267)
+    assert (Bluetooth("a", 1).max_pdu_size, Usb2().max_pdu_size) == (1011, 1024)
+    options = SlaveOptions()
+    assert (options.data_synchronisation, options.newest_only) == (False, False)
+    assert (options.input_wait_s, options.acceptable_loss) == (0.0, None)
+    assert options.missing is Missing.HOLD
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "fixed", "allowed"),
+    [
+        (None, None, True, [2]),
+        (1, 4, True, [2]),
+        (None, None, False, [1, 2, 3, 4, 5]),
+        (3, None, False, [3, 4, 5]),
+        (None, 3, False, [1, 2, 3]),
+        (3, 4, False, [3, 4]),
+    ],
+)
+def test_steps_that_are_allowed(
+    low: int | None, high: int | None, fixed: bool, allowed: list[int]
+) -> None:
+    steps = NonRealTime(2, fixed, low, high)
+    assert [n for n in range(6) if steps.allows(n)] == allowed
+    output = replace(OUTPUT, default_steps=2, fixed_steps=fixed, min_steps=low, max_steps=high)
+    # What an output sends by default it may be asked for, too.
+    assert [n for n in range(6) if output.allows_steps(n)] == sorted({2, *allowed})
+
+
+def test_ports_for_data_are_those_of_the_ranges() -> None:
+    ports = DataPorts(None, ((5, 5), (8, 10)))
+    assert [port for port in range(12) if ports.allows(port)] == [5, 8, 9, 10]
+    assert DataPorts().allows(1) and DataPorts().allows(65535)
+
+
+def test_arrays_have_so_many_elements() -> None:
+    assert element_count(INPUT) is None
+    assert element_count(replace(INPUT, dimensions=(Dimension(4),))) == 4
+    assert element_count(ARRAY, {7: 3}) == 6
+    assert element_count(ARRAY) == 2  # its size is not known: at least one
+    assert element_count(replace(LABEL, dimensions=(Dimension(4),))) is None
+    with_start = replace(INPUT, start=(1.0, 2.0))
+    assert start_value(with_start, 4) == (1.0, 2.0, 2.0, 2.0)
+    assert start_value(with_start, 1) == (1.0,)
+    assert start_value(INPUT, 3) == (0.5, 0.5, 0.5)
+    assert start_value(replace(INPUT, start=None), None) == 0.0
+    assert start_value(replace(LABEL, start=None), None) == ""
+
+
+@pytest.mark.parametrize(
+    ("resolutions", "holds"),
+    [
+        ((Resolution(1, 5, False), Resolution(1, 7, False)), None),
+        ((Resolution(1, 5, False), Resolution(1, 7, False, True)), Fraction(1, 7)),
+        ((Resolution(1, 5, False, True), Resolution(1, 7, True)), Fraction(1, 7)),
+        ((ResolutionRange(1, 5, 10),), None),
+    ],
+)
+def test_the_resolution_that_holds_unless_another_is_chosen(
+    resolutions: tuple[Any, ...], holds: Fraction | None
+) -> None:
+    assert replace(box(), resolutions=resolutions).fixed_resolution() == holds
+
+
+def test_resolutions_that_are_offered() -> None:
+    offers = (Resolution(2, 10, False), Resolution(1, 0), ResolutionRange(3, 5, 100))
+    description = replace(box(), resolutions=offers)
+    asked = ((1, 5), (2, 10), (1, 10), (2, 100), (3, 100), (5, 100), (6, 100), (7, 200), (1, 0))
+    assert [pair for pair in asked if description.allows_resolution(*pair)] == [
+        (1, 5), (2, 10), (3, 100), (5, 100)
+    ]  # fmt: skip
+
+
+def test_the_template_of_an_error_is_of_its_level_and_takes_one_text() -> None:
+    texts = [(2, "%string"), (1, "%uint8"), (1, "%string %string"), (1, "%string"), (0, "%string")]
+    templates = tuple(LogTemplate(n, 1, level, msg) for n, (level, msg) in enumerate(texts))
+    found = replace(box(), log_templates=templates).error_template()
+    assert found is templates[3]
+    assert replace(box(), log_templates=templates[:3]).error_template() is None
+
+
+def test_a_type_completes_what_a_variable_does_not_say() -> None:
+    typed = replace(INPUT, declared_type="T", attributes=TypeAttributes(min=0.0))
+    kind = SimpleType("T", F64, TypeAttributes(min=5.0, max=9.0, unit="m"))
+    description = replace(box(), types=(SimpleType("S", F64, TypeAttributes(unit="s")), kind))
+    assert description.attributes(typed) == TypeAttributes(min=0.0, max=9.0, unit="m")
+    assert description.attributes(INPUT) == INPUT.attributes
