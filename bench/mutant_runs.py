@@ -239,8 +239,9 @@ class Survey:
         for number in range(first, last + 1):
             found |= self._by_line.get((file, number), set())
         if everywhere:
-            # Of a file without any function that runs, what imports it: any test.
-            found |= self._by_file.get(file, set(self.seconds))
+            # Whatever stands beside a test that runs the file; of one that nothing runs, any.
+            files = {test.partition("::")[0] for test in self._by_file.get(file, self.seconds)}
+            found |= {test for test in self.seconds if test.partition("::")[0] in files}
         return self._in_batches(file, found)
 
     def _in_batches(self, file: str, tests: set[str]) -> list[list[str]]:
