@@ -259,3 +259,10 @@ def test_settings_are_checked_before_anything_runs() -> None:
         else:
             with pytest.raises(ConfigurationError, match=f"step: found {step}; allowed are whole"):
                 VdsPlant.check_settings(context({}), parameters)
+
+
+def test_no_port_is_required() -> None:
+    ports = (*VdsPlant.input_ports, *VdsPlant.output_ports)
+    assert {port.name: port.required for port in ports} == {
+        "control": False, "odometry": False, "acceleration": False
+    }  # fmt: skip
