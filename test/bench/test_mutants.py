@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from bench.mutant_runs import Survey, _reach_of
-from bench.mutants import ROOMS, all_mutants, changes_of, main, mutants_of, sample
+from bench.mutants import (
+    ROOMS,
+    Outcome,
+    all_mutants,
+    changes_of,
+    main,
+    mutants_of,
+    sample,
+    table_of,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +83,7 @@ def test_mutants_are_put_in_run_as_python_and_judged(tmp_path: Path) -> None:
     outcomes = [json.loads(line) for line in lines]
     assert len(outcomes) == 2
     assert all(o["killed"] == (o["how"] != "") for o in outcomes)
-    assert (tmp_path / "table.md").read_text().startswith("| room | mutants | killed | share |")
+    assert (tmp_path / "table.md").read_text().startswith("| room | mutants | killed | time-outs |")
     assert not (tmp_path / "copies").exists()
 
 
@@ -157,3 +166,17 @@ def test_the_survey_of_a_room_knows_which_test_runs_which_line(tmp_path: Path) -
     # What has not changed is not measured again.
     (tmp_path / "notes" / "notes" / "run.json").unlink()
     assert Survey(copy, tmp_path / "notes", ["shapes.py"], ["test_code.py"]).slow == {two}
+
+
+def test_the_table_counts_by_room_and_in_all() -> None:
+    outcomes = [
+        Outcome("a", "vds", True, "test_x", 1.0),
+        Outcome("b", "vds", True, "test_y hangs", 1.0),
+        Outcome("c", "vds", False, "", 1.0),
+        Outcome("d", "dcp", True, "test_z", 1.0),
+    ]
+    assert table_of(outcomes).splitlines()[2:] == [
+        "| dcp | 1 | 1 | 0 | 100.0% |",
+        "| vds | 3 | 2 | 1 | 66.7% |",
+        "| all | 4 | 3 | 1 | 75.0% |",
+    ]
