@@ -213,6 +213,7 @@ class Survey:
         self.libraries: set[str] = set()
         self._by_line: dict[tuple[str, int], set[str]] = {}
         self._by_file: dict[str, set[str]] = {}
+        self._texts = {file: (copy / file).read_text(encoding="utf-8") for file in tests}
         for file in tests:
             self._read(file, json.loads((directory / f"{keys[file]}.json").read_text()))
 
@@ -239,8 +240,13 @@ class Survey:
         for number in range(first, last + 1):
             found |= self._by_line.get((file, number), set())
         if everywhere:
-            # Of a file without any function that runs, what imports it: any test.
-            found |= self._by_file.get(file, set(self.seconds))
+            # The files of tests that run the file or name its module; without any, all tests.
+            module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            files = {test.partition("::")[0] for test in self._by_file.get(file, ())}
+            files |= {name for name, text in self._texts.items() if module in text}
+            found |= {
+                test for test in self.seconds if not files or test.partition("::")[0] in files
+            }
         return self._in_batches(file, found)
 
     def _in_batches(self, file: str, tests: set[str]) -> list[list[str]]:

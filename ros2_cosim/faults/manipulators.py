@@ -98,10 +98,12 @@ class Fault:
         if kind == "stuck":
             return _with_fields_of(value, self._kept, field)
         if kind == "noise":
-            std = settings.std or 0.0
+            std = settings.std
+            assert std is not None
             return with_field(value, field, lambda old: old + std * self._stream.normal())
         if kind == "bias":
-            offset = settings.offset or 0.0
+            offset = settings.offset
+            assert offset is not None
             return with_field(value, field, lambda old: old + offset)
         if kind == "replace":
             return with_field(value, field, lambda old: _alike(settings.value, old))
@@ -152,7 +154,7 @@ class FaultyPort:
         self.faults = tuple(faults)
         self._seen = None if held is None else (held.stamp, held.seq)
         self._current = held
-        #: Messages on their way: (when they arrive [ns], message).
+        #: Messages on their way: (when they may arrive [ns], message). None overtakes another.
         self._late: deque[tuple[int, Sample]] = deque()
 
     def add(self, fault: Fault) -> None:
@@ -197,11 +199,7 @@ class FaultyPort:
         self._seen = (sample.stamp, sample.seq)
         value, delay = self._pass(sample.value, moment)
         if value is not None:
-            # A message never overtakes another one of its port.
-            arrival = moment.time + delay
-            if self._late:
-                arrival = max(arrival, self._late[-1][0])
-            self._late.append((arrival, sample._replace(value=value)))
+            self._late.append((moment.time + delay, sample._replace(value=value)))
 
     def _arrive(self, time: int) -> tuple[Sample, ...]:
         arrived = []

@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from bench.mutants import ROOMS, all_mutants, changes_of, main, mutants_of, sample
+from bench.mutant_runs import Survey, _reach_of
+from bench.mutants import (
+    ROOMS,
+    Outcome,
+    all_mutants,
+    changes_of,
+    main,
+    mutants_of,
+    sample,
+    table_of,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,7 +83,7 @@ def test_mutants_are_put_in_run_as_python_and_judged(tmp_path: Path) -> None:
     outcomes = [json.loads(line) for line in lines]
     assert len(outcomes) == 2
     assert all(o["killed"] == (o["how"] != "") for o in outcomes)
-    assert (tmp_path / "table.md").read_text().startswith("| room | mutants | killed | share |")
+    assert (tmp_path / "table.md").read_text().startswith("| room | mutants | killed | time-outs |")
     assert not (tmp_path / "copies").exists()
 
 
@@ -85,3 +95,88 @@ def test_a_module_that_is_not_the_changed_one_is_noticed() -> None:
     )
     assert done.returncode == 99
     assert "is not that of" in done.stdout + done.stderr
+
+
+SOURCE = b"""LIMIT = 3
+
+
+class A:
+    WIDTH = 4
+
+    def plain(self, a=1):
+        b = (
+            a
+            + LIMIT
+        )
+        if b:
+            return b
+
+    @cache
+    def kept(self):
+        return 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "last", "everywhere"),
+    [
+        (1, 1, 1, True),
+        (5, 5, 5, True),
+        (7, 7, 7, True),  # a default is taken while the module is imported
+        (9, 8, 11, False),
+        (12, 12, 12, False),
+        (13, 13, 13, False),
+        (17, 17, 17, True),
+    ],
+)
+def test_a_change_reaches_its_statement_or_all_that_runs_its_file(
+    line: int, first: int, last: int, everywhere: bool
+) -> None:
+    assert _reach_of(SOURCE, line) == (first, last, everywhere)
+
+
+def test_the_survey_of_a_room_knows_which_test_runs_which_line(tmp_path: Path) -> None:
+    """A quick one, one that is slow by its child process, a shared fixture, and one that fails."""
+    copy = tmp_path / "copy"
+    (copy / "bench").mkdir(parents=True)
+    (copy / "bench" / "mutant_runs.py").write_bytes((ROOT / "bench/mutant_runs.py").read_bytes())
+    (copy / "shapes.py").write_text(
+        "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n"
+    )
+    (copy / "test_code.py").write_text(
+        "import subprocess, sys\n"
+        "import pytest\n"
+        "import shapes as library\n"
+        "@pytest.fixture(scope='module')\n"
+        "def shared():\n    return library.three()\n"
+        "def test_one(shared):\n    assert library.one() == 1\n"
+        "@pytest.mark.slow\n"
+        "def test_two():\n"
+        "    subprocess.run([sys.executable, '-c', 'import shapes; shapes.two()'], check=True)\n"
+        "def test_wrong():\n    assert library.one() == 2\n"
+    )
+    (copy / "pytest.ini").write_text("[pytest]\npythonpath = .\nmarkers = slow: takes long\n")
+    survey = Survey(copy, tmp_path / "notes", ["shapes.py"], ["test_code.py"])
+    source = (copy / "shapes.py").read_bytes()
+    one, two, bad = (f"test_code.py::test_{name}" for name in ("one", "two", "wrong"))
+    assert survey.batches("shapes.py", source, 2) == [[one]]
+    assert survey.batches("shapes.py", source, 6) == [[two]]
+    assert survey.batches("shapes.py", source, 10) == [[one], [two]]
+    assert survey.bad == [bad]
+    # What has not changed is not measured again.
+    (tmp_path / "notes" / "notes" / "run.json").unlink()
+    assert Survey(copy, tmp_path / "notes", ["shapes.py"], ["test_code.py"]).slow == {two}
+
+
+def test_the_table_counts_by_room_and_in_all() -> None:
+    outcomes = [
+        Outcome("a", "vds", True, "test_x", 1.0),
+        Outcome("b", "vds", True, "test_y hangs", 1.0),
+        Outcome("c", "vds", False, "", 1.0),
+        Outcome("d", "dcp", True, "test_z", 1.0),
+    ]
+    assert table_of(outcomes).splitlines()[2:] == [
+        "| dcp | 1 | 1 | 0 | 100.0% |",
+        "| vds | 3 | 2 | 1 | 66.7% |",
+        "| all | 4 | 3 | 1 | 75.0% |",
+    ]

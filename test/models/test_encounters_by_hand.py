@@ -190,6 +190,7 @@ def test_what_stands_or_keeps_its_lane_counts_in_the_strip(
         (mover(30.0, -8.1, math.pi / 2, 1.0), None),
         # A fast one has crossed the strip within one step of 0.2 s, but for its length.
         (mover(30.0, -18.0, math.pi / 2, 40.0), (math.hypot(27.0, 15.0), 20.0)),
+        (mover(30.0, -9.0, math.pi / 2, 40.0), (math.hypot(27.0, 6.0), 20.0)),
         # 0.3 m/s across is to keep the lane.
         (mover(30.0, 2.5, 0.0, 20.0, vy=-0.3), None),
         (mover(30.0, 2.5, 0.0, 20.0, vy=-0.31), (math.hypot(26.0, 0.5), 0.0)),

@@ -488,3 +488,22 @@ def test_a_restored_referee_goes_on_as_the_one_that_was_saved() -> None:
     for number in range(2, 4):
         assert drive(other, number) == drive(one, number)
     assert other.report() == one.report()
+
+
+def test_the_gaps_of_a_platoon_are_those_of_each_to_the_one_ahead() -> None:
+    model = watching(platoon=["leader", "follower1", "cutter"])
+    status = glance(
+        model, 0, leader=odometry(200.0, 20.0), follower1=odometry(150.0, 20.0),
+        cutter=odometry(120.0, 20.0),
+    )  # fmt: skip
+    # Half lengths are 2, 2.5 and 2 m.
+    assert status.gaps == pytest.approx((45.5, 25.5))
+
+
+def test_only_the_platoon_itself_is_required() -> None:
+    assert {port.name: port.required for port in PlatoonReferee.input_ports} == {
+        "odometry/{member}": True, "odometry/{other}": False, "static_objects": False,
+        "traffic": False, "collision": False, "red_lights": False,
+    }  # fmt: skip
+    assert PlatoonReferee.traits.saves and PlatoonReferee.traits.cost_ns == 200_000
+    assert PlatoonReferee.other_ports is False

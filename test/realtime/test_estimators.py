@@ -184,3 +184,67 @@ def test_files_that_hold_no_values_are_refused(tmp_path: Path, content: str) -> 
     path.write_text(json.dumps(series), encoding="utf-8")
     with pytest.raises(ConfigurationError, match="at least 1"):
         read_values(path, "slow")
+
+
+APART = [Point(5 * SECOND, 7.0), Point(2 * SECOND, 4.0), Point(0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [
+        (Extrapolation(0), 7.0),
+        (Extrapolation(1), 9.0),
+        # Slopes 1 and 1/2; their difference over 5 s; (7 - 5) (7 - 2) times that.
+        (Extrapolation(2), 10.0),
+        (Rate("fast.x", 2.0), 13.0),
+        (Rate("fast.z", 2.0), 7.0),
+        (EarlierRun([0, 10 * SECOND], [1.0, 21.0]), 11.0),
+        (EarlierRun([6 * SECOND, 8 * SECOND], [1.0, 21.0]), 17.0),
+    ],
+)
+def test_methods_count_time_in_seconds(method: Method, value: float) -> None:
+    assert method.estimate(APART, 7 * SECOND, STATE) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("time", "value"),
+    [(-1, 4.0), (0, 4.0), (1, 4.0), (2, 6.0), (3, 8.0), (4, 8.0), (5, 5.0), (7, 5.0)],
+)
+def test_an_earlier_run_is_read_between_its_times_and_held_beyond_them(
+    time: int, value: float
+) -> None:
+    earlier = EarlierRun([1, 3, 5], [4.0, 8.0, 5.0])
+    expected = 6.5 if time == 4 else value
+    assert earlier.estimate([], time, {}) == expected
+    assert earlier.estimate([Point(3, 9.0)], time, {}) == expected + 1.0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "value"),
+    [
+        (1.0, 0.0, 0.0),
+        (1.0, 20.0, 2.0),
+        (2.0, 0.0, 4.0),
+        (2.0, 20.0, 6.0),
+        (1.25, 5.0, 1.5),
+        (0.0, -5.0, 0.0),
+        (9.0, 99.0, 6.0),
+    ],
+)
+def test_a_map_is_linear_in_both_directions(x: float, y: float, value: float) -> None:
+    assert MAP.estimate([], 0, {"fast.x": x, "fast.y": y}) == value
+    assert MAP.estimate([], 0, {"fast.x": x}) is None
+    assert MAP.estimate([], 0, {"fast.y": y}) is None
+
+
+def test_methods_refuse_what_they_cannot_use() -> None:
+    assert Rate("fast.x", 2.0).estimate([], 0, STATE) is None
+    for order in (-1, 3):
+        with pytest.raises(ConfigurationError, match=f"order: found {order}; allowed are 0, 1 and"):
+            Extrapolation(order)
+    for times, values in (([], []), ([1], []), ([1], [1.0, 2.0])):
+        with pytest.raises(ConfigurationError, match="as many times as values are needed"):
+            EarlierRun(times, values)
+    for rows in ([[0, 2]], [[0, 2], [4]], [[0, 2], [4, 6], [7, 8]]):
+        with pytest.raises(ConfigurationError, match=f"values: found {len(rows)} rows; allowed ar"):
+            CharacteristicMap(["fast.x", "fast.y"], [1, 2], [0, 20], rows)

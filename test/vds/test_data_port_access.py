@@ -186,3 +186,19 @@ def test_closing_ends_all_threads() -> None:
     idle.close()
     client.close()
     until(lambda: not any("process_request" in t.name for t in threading.enumerate()))
+
+
+def test_a_body_that_ends_early_is_refused_in_words(server: VdsServer) -> None:
+    head = "Host: localhost\r\nContent-Length: 20\r\nContent-Type: application/json\r\n\r\n"
+    # What has come is a complete request: it must not be taken for what was announced.
+    body = '{"action": "pause"}'
+    found = raw(server, f"POST /api/run HTTP/1.1\r\n{head}{body}".encode())
+    assert b'"body: shorter than announced"' in found
+
+
+def test_with_a_token_a_name_of_the_network_is_taken_on_the_loopback_too() -> None:
+    with data_port(token="secret") as made:
+        assert made.data_port is not None
+        known = Client(made.data_port, Authorization="Bearer secret")
+        assert known.ask("GET", "/api/health", Host="somewhere.example")[0] == 200
+        known.close()

@@ -17,6 +17,7 @@ from support.vds_models import OUTPUTS, loop
 from ros2_cosim.documents.settings import read_section
 from ros2_cosim.interfaces.records import ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.run.inproc import run_inproc
@@ -193,3 +194,75 @@ def test_a_scenario_is_driven_in_process_and_repeats(tmp_path: Path) -> None:
         traces.add(done.trace_sha256)
         assert {p.name: p.activations for p in done.participants} == {"plant": 200, "driver": 200}
     assert len(traces) == 1
+
+
+def parameters_of(**given: Any) -> Any:
+    return read_section(VdsPlant.Parameters, given, place="here")
+
+
+def test_parameters_have_these_defaults_and_limits() -> None:
+    plain = parameters_of(host="h")
+    assert plain.model_dump() == {
+        "host": "h", "port": 7001, "state_host": "127.0.0.1", "state_port": 7002,
+        "mode": "lockstep", "step": None, "timeout_s": 10.0, "max_steer": None, "own": None,
+        "ground": "plane",
+    }  # fmt: skip
+    for good in ({"port": 1}, {"port": 65535}, {"state_port": 0}, {"timeout_s": 3600}):
+        parameters_of(host="h", **good)
+    parameters_of(host="h", max_steer=1.5)
+    for wrong in (
+        {"port": 0},
+        {"port": 65536},
+        {"state_port": -1},
+        {"state_port": 65536},
+        {"timeout_s": 0},
+        {"timeout_s": 3601},
+        {"max_steer": 0},
+        {"max_steer": 1.6},
+        {"step": 0},
+    ):
+        with pytest.raises(ConfigurationError, match=f"here.{next(iter(wrong))}"):
+            parameters_of(host="h", **wrong)
+    for both in ({}, {"host": "h", **OWN}):
+        with pytest.raises(ConfigurationError, match="give either host or own"):
+            parameters_of(**both)
+
+
+@pytest.mark.parametrize(
+    ("given", "wall", "repeatable"),
+    [
+        (OWN, False, Repeatability.EVERYWHERE),
+        ({**OWN, "mode": "free"}, False, Repeatability.EVERYWHERE),
+        ({"host": "h"}, False, Repeatability.SAME_MACHINE),
+        ({"host": "h", "mode": "free"}, True, Repeatability.NO),
+    ],
+)
+def test_how_far_runs_agree(given: dict[str, Any], wall: bool, repeatable: Repeatability) -> None:
+    parameters = parameters_of(**given)
+    assert parameters.depends_on_wall_clock is wall
+    assert VdsPlant.declared_repeatability(context({}), parameters) is repeatable
+
+
+def test_settings_are_checked_before_anything_runs() -> None:
+    own, remote = parameters_of(**OWN), parameters_of(host="h")
+    for shape in ("inproc", "composed"):
+        VdsPlant.check_settings(context({}, shape=shape), own)
+    VdsPlant.check_settings(context({}, shape="composed"), remote)
+    with pytest.raises(ConfigurationError, match="host: shape inproc reaches no other process"):
+        VdsPlant.check_settings(context({}, shape="inproc"), remote)
+    with pytest.raises(ConfigurationError, match=r"\.period: missing; a plant has one"):
+        VdsPlant.check_settings(context({}, period_ns=None), own)
+    for step, good in (("5ms", True), ("10ms", True), ("3ms", False), ("20ms", False)):
+        parameters = parameters_of(**OWN, step=step)
+        if good:
+            VdsPlant.check_settings(context({}), parameters)
+        else:
+            with pytest.raises(ConfigurationError, match=f"step: found {step}; allowed are whole"):
+                VdsPlant.check_settings(context({}), parameters)
+
+
+def test_no_port_is_required() -> None:
+    ports = (*VdsPlant.input_ports, *VdsPlant.output_ports)
+    assert {port.name: port.required for port in ports} == {
+        "control": False, "odometry": False, "acceleration": False
+    }  # fmt: skip
