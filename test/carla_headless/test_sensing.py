@@ -7,6 +7,7 @@ import math
 from functools import cache
 from hashlib import sha256
 from statistics import fmean, pstdev
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Rotation,
     Transform,
     Vector,
+    VehicleControl,
 )
 from ros2_cosim.carla_headless.world import CallError
 
@@ -50,7 +52,7 @@ def test_sensor_tick_over_a_long_time(step: float, period: float, count: int) ->
 
 def test_noise_has_bias_deviation_and_seed() -> None:
     bench = Bench()
-    noise = {"noise_alt_bias": 2.0, "noise_alt_stddev": 0.5, "noise_lat_bias": 1.0}
+    noise: dict[str, Any] = {"noise_alt_bias": 2.0, "noise_alt_stddev": 0.5, "noise_lat_bias": 1.0}
     first = bench.sensor("sensor.other.gnss", Transform(), noise_seed=7, **noise)
     same = bench.sensor("sensor.other.gnss", Transform(), noise_seed=7, **noise)
     other = bench.sensor("sensor.other.gnss", Transform(), noise_seed=8, **noise)
@@ -76,6 +78,53 @@ def test_imu_noise_belongs_to_its_axes() -> None:
     assert pstdev(p[0][1] for p in payloads) == pytest.approx(0.2, abs=0.03)
     assert pstdev(p[1][0] for p in payloads) == pytest.approx(0.01, abs=0.002)
     assert {p[1][2] for p in payloads} == {0.03}
+
+
+def test_a_gnss_is_as_far_from_the_origin_as_it_stands() -> None:
+    """Sphere and scale of the client's projection; a kilometre is as good as flat."""
+    bench = Bench()
+    sensor = bench.sensor("sensor.other.gnss", Transform(Vector(1000.0, 500.0, 3.0)))
+    bench.run(1)
+    latitude, longitude, altitude = bench.payloads(sensor)[0]
+    metres = 0.9996 * 6_378_137.0 * math.pi / 180.0  # per degree of latitude
+    # As in the client, latitude grows with y, which points to the right.
+    north = (latitude - 49.0) * metres
+    east = (longitude - 8.0) * metres * math.cos(math.radians(49.0))
+    found = f"gnss: 1000 m along x and 500 m along y are {east:.1f} m and {north:.1f} m"
+    assert (east, north) == (pytest.approx(1000.0, abs=0.2), pytest.approx(500.0, abs=0.2)), found
+    assert altitude == 3.0
+
+
+@pytest.mark.parametrize("turn", [(10.0, 0.0, 0.0), (0.0, 0.0, 15.0), (-8.0, 70.0, 5.0)])
+def test_an_imu_at_rest_feels_its_weight_along_its_axes(turn: tuple[float, float, float]) -> None:
+    bench = Bench()
+    sensor = bench.sensor("sensor.other.imu", Transform(Vector(0.0, 0.0, 1.0), Rotation(*turn)))
+    bench.run(2)
+    felt, rates, _ = bench.payloads(sensor)[-1]
+    expected = _turned(*turn).T @ (0.0, 0.0, 9.81)
+    assert felt == pytest.approx(expected, abs=1e-5), f"imu: at rest, turned by {turn}, it feels"
+    assert rates == [0.0, 0.0, 0.0]
+
+
+def test_an_imu_in_a_bend_feels_speed_times_yaw_rate() -> None:
+    """The oracle is the motion of the vehicle, by differences of its poses."""
+    bench = Bench(0.01)
+    car, world = bench.car(100.0), bench.simulation.world
+    sensor = bench.sensor("sensor.other.imu", Transform(), car)
+    world.set_target_velocity(car, Vector(12.0, 0.0, 0.0))
+    world.apply_control(car, VehicleControl(throttle=0.35, steer=0.15))
+    poses = []
+    for _ in range(300):
+        bench.run(1)
+        poses.append(world.pose(world.require(car)))
+    before, now = poses[-2:]
+    way = math.dist(before.location[:2], now.location[:2])
+    yaw_rate = math.radians(now.rotation.yaw - before.rotation.yaw) / 0.01
+    felt, rates, _ = bench.payloads(sensor)[-1]
+    assert rates[2] == pytest.approx(yaw_rate, rel=0.002), "imu: turn rate [rad/s]"
+    assert felt[1] == pytest.approx(way / 0.01 * yaw_rate, rel=0.01), "imu: to the right [m/s^2]"
+    assert felt[0] == pytest.approx(0.0, abs=0.5), "imu: ahead [m/s^2]"
+    assert felt[1] > 5.0
 
 
 def test_an_imu_off_the_turning_centre_feels_its_own_place() -> None:
