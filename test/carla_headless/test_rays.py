@@ -206,6 +206,34 @@ def test_a_radar_sees_the_speed_of_what_it_meets() -> None:
     assert np.abs(found[:, 1]).max() <= math.radians(10.0) + 1e-6
 
 
+def test_the_rays_of_a_radar_fill_its_elliptic_cone() -> None:
+    """Looking down, each ray meets the road: the share of the radius is uniform, all sides equal.
+
+    The bounds are five standard deviations of a count or a mean.
+    """
+    bench = Bench(1.0)
+    sensor = bench.sensor(
+        "sensor.other.radar", Transform(Vector(300.0, 5.25, 12.0), Rotation(pitch=-90.0)),
+        horizontal_fov=30, vertical_fov=20, points_per_second=4000, range=50,
+    )  # fmt: skip
+    bench.run(1)
+    _, azimuth, altitude, way = (
+        np.frombuffer(bench.messages[sensor][0], "<f4", offset=HEADER).reshape(-1, 4).T
+    )
+    count = len(way)
+    assert count == 4000
+    wide = np.tan(azimuth) / math.tan(math.radians(15.0))
+    high = np.tan(altitude) / np.cos(azimuth) / math.tan(math.radians(10.0))
+    radius = np.hypot(wide, high)
+    assert radius.max() <= 1.0 + 1e-5, "radar: a ray is outside of its cone"
+    assert abs(radius.mean() - 0.5) < 5.0 * math.sqrt(1.0 / 12.0 / count), "radar: mean radius"
+    assert abs((radius**2).mean() - 1.0 / 3.0) < 5.0 * math.sqrt(4.0 / 45.0 / count)
+    for side in (wide > 0.0, high > 0.0, np.abs(wide) > np.abs(high)):
+        assert abs(side.sum() - count / 2) < 2.5 * math.sqrt(count), "radar: a side has more rays"
+    depth = way * np.cos(altitude) * np.cos(azimuth)
+    assert depth == pytest.approx(12.0, abs=2e-3), "radar: the road is 12 m below"
+
+
 def test_rays_of_clients_meet_everything_in_any_direction() -> None:
     world, scene = _town()
     network = world.network

@@ -29,8 +29,8 @@ def test_nineteen_states_have_the_codes_of_the_standard() -> None:
     assert [(state.value, state.name) for state in State] == list(
         enumerate(
             "ALIVE CONFIGURATION PREPARING PREPARED CONFIGURING CONFIGURED INITIALIZING "
-            "INITIALIZED SENDING_I SYNCHRONIZING SYNCHRONIZED RUNNING COMPUTING COMPUTED SENDING_D STOPPING "
-            "STOPPED ERRORHANDLING ERRORRESOLVED".split()
+            "INITIALIZED SENDING_I SYNCHRONIZING SYNCHRONIZED RUNNING COMPUTING COMPUTED "
+            "SENDING_D STOPPING STOPPED ERRORHANDLING ERRORRESOLVED".split()
         )
     )
     assert len(State) == 19
