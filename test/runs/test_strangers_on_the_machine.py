@@ -17,7 +17,7 @@ import pytest
 from runs.cosim_process import MARK, PLATOON, ROOT, Running, left_processes, user_environment
 from support.patience import HANG_S
 from support.processes import marked_processes
-from support.stranger import BECOME, Port, Program, descendants, http, ports_of, program
+from support.stranger import BECOME, USER, Port, Program, descendants, http, ports_of, program
 from support.vds_peer import pack_command
 
 from ros2_cosim.dcp.wire.enums import PduType, State
@@ -117,6 +117,16 @@ def test_a_run_its_simulator_and_its_dashboard(options: tuple[str, ...], tmp_pat
     assert recorded_changes(output) == ()
     summary = json.loads((output / "summary.json").read_text(encoding="utf-8"))
     assert (summary["trace_sha256"] == reference) == (not options)
+    if options:
+        (change,) = summary["changes"]
+        assert (change["set"], change["to"]) == ("simulator.add_actor_impulse", "calls: 39")
+        assert change["by"].startswith("RPC of the simulator: ")
+        assert f"uid {USER}" in change["by"] and change["time_s"] >= 1.0
+        assert "simulator: add_actor_impulse by " in summary["not_repeatable_reason"]
+        bag = b"".join(path.read_bytes() for path in (output / "bag").glob("*.mcap"))
+        assert b"add_actor_impulse" not in bag
+    else:
+        assert "changes" not in summary and summary["repeatable"]
 
 
 #: What a program that may use a port of Dask does with it.
