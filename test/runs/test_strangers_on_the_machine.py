@@ -219,10 +219,14 @@ def test_a_vds_server_obeys_its_own_user(options: tuple[str, ...]) -> None:
 
 
 def test_a_simulator_serves_others_when_it_is_open() -> None:
+    """Over IPv6, too; and over IPv4 at a port of both."""
     version = msgpack.packb([0, 1, "version", [[False]]])
     for options in ((), ("--open",)):
-        words = ("carla-headless", "--port", "0", *options)
-        with command(*words) as (_, lines), program() as stranger:
-            said = stranger.tcp(int(lines[0].rpartition(":")[2]), version, enough=8)
-            assert (b"0.9.16" in said.answer) == bool(options)
-            assert said.closed != bool(options)
+        words = ("carla-headless", "--port", "0", "--host", "::", *options)
+        with command(*words) as (_, lines), program() as stranger, program(False) as own:
+            port = int(lines[0].rpartition(":")[2])
+            for host in ("127.0.0.1", "::1"):
+                said = stranger.tcp(port, version, enough=8, host=host)
+                assert (b"0.9.16" in said.answer) == bool(options)
+                assert said.closed != bool(options)
+                assert b"0.9.16" in own.tcp(port, version, enough=8, host=host).answer
