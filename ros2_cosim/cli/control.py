@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ros2_cosim.cli.console import visiting
+from ros2_cosim.cli.console import refuse_beside, visiting
 from ros2_cosim.documents.plain_data import parse_value
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import parse_duration, to_seconds
@@ -131,6 +131,7 @@ def add_control_commands(app: typer.Typer) -> None:
 
     @app.command()
     def control(
+        context: typer.Context,
         word: Annotated[Word, typer.Argument(help="The request.")],
         value: Annotated[
             list[str] | None,
@@ -165,6 +166,7 @@ def add_control_commands(app: typer.Typer) -> None:
 
             which = WhichRun(domain, namespace, out)
             if word == "changes":
+                refuse_beside(context, "control changes", "value by at reason timeout")
                 _tell_changes(which, as_json=as_json)
                 return
             request = make_request(word, value or (), by, reason, at)

@@ -12,7 +12,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors, go_on_without_output
+from ros2_cosim.cli.console import (
+    EXIT_ERROR,
+    EXIT_VERDICT,
+    clear_errors,
+    go_on_without_output,
+    refuse_beside,
+)
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
@@ -74,6 +80,11 @@ def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typ
     app.command()(test)
     app.command()(sniff)
     return app
+
+
+#: Parameters of ``serve`` about a model or an FMU, and about how a slave takes its data.
+_OF_MODEL = "description step modes directory"
+_OF_SLAVE = "data_synchronisation checks missing acceptable_loss input_wait newest_only"
 
 
 def serve(
@@ -144,6 +155,12 @@ def serve(
         except ValueError as error:
             raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
         _check_choice(model, fmu, scenario, world, settings)
+        if world is not None:
+            refuse_beside(context, "--world", f"{_OF_MODEL} {_OF_SLAVE} out record")
+        elif scenario is not None:
+            refuse_beside(context, "--scenario", _OF_MODEL)
+        else:
+            refuse_beside(context, "a model", "out record")
         if world is not None:
             from ros2_cosim.run.dcp_world import serve_scenario_world
 
@@ -244,6 +261,7 @@ def _describe_command(
     describe_scenario: Callable[[Path], SlaveDescription],
 ) -> Callable[..., None]:
     def describe(
+        context: typer.Context,
         model: ModelText = None,
         fmu: Fmu = None,
         scenario: Annotated[
@@ -280,6 +298,8 @@ def _describe_command(
             chosen = (model, fmu, scenario, external)
             if (scenario or external) and sum(one is not None for one in chosen) > 1:
                 raise DescriptionError("give one of a model, --fmu, --scenario and --external")
+            if scenario or external:
+                refuse_beside(context, "--scenario" if scenario else "--external", "step modes")
             if scenario is not None:
                 found = describe_scenario(scenario)
             elif external is not None:

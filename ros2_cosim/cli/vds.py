@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import clear_errors, go_on_without_output
+from ros2_cosim.cli.console import clear_errors, go_on_without_output, refuse_beside
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND, format_ns, parse_duration
@@ -33,6 +33,13 @@ app = typer.Typer(
     help="Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+)
+
+
+#: Parameters of the vehicles that the options describe.
+_OF_ROW = (
+    "vehicle_file tyre_file level rate vx0 vehicle vehicles spacing road start solver_step "
+    "actuator_delay sensor_delay"
 )
 
 
@@ -115,10 +122,12 @@ def serve(
     go_on_without_output()
     context.with_resource(ADMISSION.widened(open_to_all))
     with clear_errors():
-        if fleet is not None and vehicle_file is not None:
-            raise ConfigurationError(
-                f"--fleet: found with the vehicle file {vehicle_file}; allowed is one of them"
-            )
+        if fleet is not None:
+            refuse_beside(context, "--fleet", _OF_ROW)
+        if lockstep:
+            refuse_beside(context, "--lockstep", "factor cmd_timeout")
+        if http_port is None:
+            refuse_beside(context, "no --http-port", "http_host token")
         settings = ServerSettings(
             fleet=(
                 _read_fleet(fleet)

@@ -502,7 +502,7 @@ def _with_unit(latency: Any) -> Any:
         return {key: _with_unit(part) for key, part in latency.items()}
     if isinstance(latency, list):
         return [_with_unit(part) for part in latency]
-    return f"{latency}ns" if type(latency) is int else latency
+    return f"{latency}ns" if type(latency) is int and latency else latency
 
 
 def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False) -> Scenario:

@@ -115,12 +115,17 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
         ("--check", "colour"),
         ("--missing", "guess"),
         ("--acceptable-loss", "2"),
-        ("--input-wait", "-1s"),
     ],
 )
 def test_serve_refuses_wrong_choices(option: str, value: str) -> None:
     result = CliRunner().invoke(app, ["dcp", "serve", f"{MODELS}:Sine", option, value])
     assert result.exit_code == 2
+
+
+def test_serve_refuses_a_wait_without_a_unit() -> None:
+    result = CliRunner().invoke(app, ["dcp", "serve", f"{MODELS}:Sine", "--input-wait", "20"])
+    assert result.exit_code == 1
+    assert "--input-wait: found 20; a time needs a unit: write 20s" in result.stderr
 
 
 # -- describe and validate -----------------------------------------------------------------------
