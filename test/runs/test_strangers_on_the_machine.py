@@ -8,8 +8,10 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 import msgpack
@@ -151,12 +153,23 @@ asyncio.run(attack())
 """
 
 
-def test_a_sweep_runs_no_code_of_others(tmp_path: Path) -> None:
+def test_a_sweep_runs_no_code_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="the extra sweep is not installed")
     if os.getuid() != 0:
         pytest.skip("a second user: only root can become one")
     before = ports_of(descendants(os.getpid()))
+    get_temp_dir()  # of its fork server, which outlasts this test
+    with tempfile.TemporaryDirectory() as places, monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", places)
+        check_sweep(Path(places), before, tmp_path / "mark")
+
+
+def check_sweep(places: Path, before: Sequence[Port], marked: Path) -> None:
+    """The ports of a sweep whose temporary files are in a directory."""
     with workers_for(2, None, 0, print):
+        # None has a name that another user could have taken before, and none lets others in.
+        modes = {path.name: path.stat().st_mode & 0o777 for path in places.iterdir()}
+        assert set(modes.values()) == {0o700} and "dask-scratch-space" not in modes, modes
         ports = [port for port in ports_of(descendants(os.getpid())) if port not in before]
         numbers = sorted({port.number for port in ports if port.kind == "tcp"})
         assert len(numbers) == 5  # a scheduler, two workers and what watches each; no pages
@@ -164,16 +177,16 @@ def test_a_sweep_runs_no_code_of_others(tmp_path: Path) -> None:
         def attack(become: str) -> list[str]:
             """How each port answers."""
             script = _RUN_THERE.replace("become", become)
-            words = [sys.executable, "-c", script, str(tmp_path / "mark"), *map(str, numbers)]
+            words = [sys.executable, "-c", script, str(marked), *map(str, numbers)]
             done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=HANG_S)
             return [line.split()[1] for line in done.stdout.splitlines()]
 
         answers = attack(BECOME)
         assert len(answers) == 5 and "obeys" not in answers, answers
-        assert not (tmp_path / "mark").exists()
+        assert not marked.exists()
         # The same attack by a program of this user: what it would have done.
         assert "obeys" in attack("")
-        assert (tmp_path / "mark").read_text() == "0"
+        assert marked.read_text() == "0"
 
 
 def test_a_dcp_slave_does_not_hear_others() -> None:
