@@ -19,12 +19,13 @@ server sends it every snapshot, too.
 from __future__ import annotations
 
 import logging
+import os
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -43,6 +44,7 @@ from ros2_cosim.carla_bridge.server_wire import (
     velocity_command,
 )
 from ros2_cosim.carla_bridge.weather import WEATHER
+from ros2_cosim.carla_headless.outsiders import RUN_CLIENT
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.sensors import (
     Fix,
@@ -125,6 +127,8 @@ class ClientWorld:
         #: Actors of traffic lights; None: not asked for yet.
         self._lights: list[int] | None = None
         self._first_frame = 0
+        #: Whether the server knows which process this is.
+        self._is_known = False
         self._ticks = 0
         self._reported = 0
         self._arrived: list[tuple[int, Contact]] = []  # (frame, contact without tick)
@@ -224,6 +228,8 @@ class ClientWorld:
             wire.post("apply_batch", commands, not first)
             if first:
                 self._first_frame = wire.call("tick_cue")
+                if self._is_known:
+                    wire.call(RUN_CLIENT, os.getpid())
             expected = self._first_frame + self._ticks
             self._snapshot = snapshot = self._await_snapshot(snapshots, expected)
             self._feel()
@@ -428,6 +434,7 @@ class ClientWorld:
             self._witness.setblocking(False)
         except OSError as error:
             raise ConnectionFailedError(f"no {self._where}: {cause_of(error)}") from None
+        self._say_run()
         client = self._new_client()
         try:
             version = client.get_server_version()
@@ -443,6 +450,18 @@ class ClientWorld:
             )
         client.set_timeout(CALL_TIMEOUT_S)
         self._client = client
+
+    def _say_run(self) -> None:
+        """Let a headless server know which process drives the run; CARLA itself has no use for it.
+
+        What other programs change is kept there from then on.
+        """
+        try:
+            with closing(ServerWire(self._host, self._port, CALL_TIMEOUT_S)) as wire:
+                wire.call(RUN_CLIENT, os.getpid())
+        except (CallRefused, WireError):
+            return
+        self._is_known = True
 
     def _new_client(self) -> Any:
         client = self._carla.Client(self._host, self._port, 1)  # one network thread

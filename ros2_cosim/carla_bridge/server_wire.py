@@ -18,11 +18,12 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 import msgpack
 
+from ros2_cosim.carla_headless.outsiders import OUTSIDE_CHANGES, OutsideChange
 from ros2_cosim.carla_headless.snapshot import RECORD_BYTES
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
@@ -33,6 +34,8 @@ LOOK_PERIOD_S = 0.2
 """A wait for a message returns after this time without one, so that its reader can look around."""
 #: Answers to calls that nothing waits for are read after so many calls: some kilobytes.
 _CALLS_PER_LOOK = 64
+#: A server that is still there answers at the end of a run within this time [s].
+_ANSWER_S = 10.0
 _READ_SIZE = 256 * 1024
 #: A longer message of a stream is none: a snapshot of 500,000 actors is shorter [bytes].
 _LONGEST_MESSAGE = 64 * 1024 * 1024
@@ -298,6 +301,19 @@ class ServerWire:
     def close(self) -> None:
         """Close the connection; streams stay open."""
         self._calls.close()
+
+
+def outside_changes(host: str, port: int) -> list[OutsideChange]:
+    """What other programs have changed in the headless server of a run; none, if it has gone."""
+    try:
+        with closing(ServerWire(host, port, _ANSWER_S)) as wire:
+            found = wire.call(OUTSIDE_CHANGES)
+    except (CallRefused, WireError):
+        return []
+    return [
+        OutsideChange(frame, method.decode(), calls, by.decode())
+        for frame, method, calls, by in found
+    ]
 
 
 def _result(method: str, answer: list[Any]) -> Any:

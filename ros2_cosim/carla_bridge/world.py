@@ -34,6 +34,7 @@ from ros2_cosim.carla_bridge.sensor_messages import (
     SensorMessages,
     messages_of,
 )
+from ros2_cosim.carla_bridge.server_wire import outside_changes
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, data_ports
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
@@ -53,6 +54,7 @@ from ros2_cosim.kernel.model import (
     Traits,
 )
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.message_types import (
     ACCELERATION,
     COLLISION,
@@ -249,7 +251,7 @@ class CarlaWorld(Model):
                     f"scene.traffic_lights: found true; simulator {context.simulator['kind']} does "
                     "not tell of the map's traffic lights, allowed are headless and carla"
                 )
-        elif context.shape == "inproc" or context.simulator.get("kind") == "headless":
+        elif context.shape == "inproc" or _is_headless(context):
             check_blueprints(scene)
         if context.shape != "inproc":
             check_slave(context, parameters, scene)
@@ -267,6 +269,11 @@ class CarlaWorld(Model):
         if elsewhere:
             # A simulator elsewhere cannot be put back.
             self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
+        self._step_ns = scene.step_ns
+        #: Where the headless server of the run is; None: it has none.
+        self._server: tuple[str, int] | None = None
+        if self.needs_beside(context, parameters).simulator and _is_headless(context):
+            self._server = context.simulator["host"], context.simulator["port"]
         self._coupled: CoupledSlaves | None = None
         self._make_scene = partial(_plant_here, context, scene)
         if context.shape == "inproc":
@@ -315,8 +322,27 @@ class CarlaWorld(Model):
         self._plant.finish()
 
     def report(self) -> Report:
-        """What the network did to the data, on UDP."""
-        return self._plant.report()
+        """What the network did to the data, on UDP; and what others changed in the simulator."""
+        report = self._plant.report()
+        changes = [] if self._server is None else outside_changes(*self._server)
+        if not changes:
+            return report
+        first = changes[0]
+        return report._replace(
+            not_repeatable=(
+                first.frame * self._step_ns,
+                f"another program changed the simulator: {first.method} by {first.by}",
+            ),
+            changes=[
+                {
+                    "time_s": change.frame * self._step_ns / SECOND,
+                    "set": f"simulator.{change.method}",
+                    "to": f"calls: {change.calls}",
+                    "by": f"RPC of the simulator: {change.by}",
+                }
+                for change in changes
+            ],
+        )
 
     def reset(self) -> None:
         """Build the scene again, for another run; the slave stays connected.
@@ -333,6 +359,10 @@ class CarlaWorld(Model):
     def close(self) -> None:
         """Release the simulator, or the slave as far as it still answers."""
         self._plant.close()
+
+
+def _is_headless(context: ModelContext) -> bool:
+    return context.simulator.get("kind") == "headless"
 
 
 _SENSOR_PORTS = frozenset(("fix", "imu", "points", "scan", "image", "camera_info"))

@@ -56,6 +56,7 @@ class _RpcClient:
         self._held: deque[RpcRequest] | None = None
         self._decoder = RpcDecoder()
         self._pending: deque[RpcRequest] = deque()
+        self._sock = sock
         self.connection = TcpConnection(reactor, sock, self._data, self._closed)
 
     def _data(self, data: bytes) -> None:
@@ -108,8 +109,10 @@ class _RpcClient:
         self._pending.extendleft(reversed(held))
 
     def _call(self, request: RpcRequest) -> None:
+        simulation = self._server.simulation
+        simulation.outsiders.note(self._sock, request.method, simulation.world.frame)
         try:
-            result = ALL.call(self._server.simulation, request.method, request.arguments)
+            result = ALL.call(simulation, request.method, request.arguments)
             answer = encode_response(request.id, result)
         except UnknownMethodError as error:
             _logger.warning("%s", error)
@@ -126,6 +129,7 @@ class _RpcClient:
             _logger.warning("RPC client dropped: it does not read its answers")
         self._pending.clear()
         self._held = None
+        self._server.simulation.outsiders.forget(self._sock)
         self._server.forget(self)
 
 

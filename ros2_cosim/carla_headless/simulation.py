@@ -12,6 +12,7 @@ from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.onlooker import Glances
+from ros2_cosim.carla_headless.outsiders import Outsiders
 from ros2_cosim.carla_headless.recording import Recorder, Recording
 from ros2_cosim.carla_headless.replayer import Replayer
 from ros2_cosim.carla_headless.sensing.gbuffers import Buffer
@@ -104,6 +105,8 @@ class Simulation:
         self.sensors = SensorHub()
         #: What pages of other processes show.
         self.glances = Glances(lambda: self.world, lambda: self.sensors, lambda: self.weather)
+        #: What other programs than the client of a run change.
+        self.outsiders = Outsiders()
         #: Sensors that are published to ROS 2.
         self.ros = RosSensors()
         #: Cameras whose G-buffers a client has switched on.

@@ -15,7 +15,7 @@ from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 
 #: The parts of a model's report that go to the recorder as they are.
-_SAID = ("figures", "verdicts", "realtime", "not_repeatable")
+_SAID = ("figures", "verdicts", "realtime", "not_repeatable", "changes")
 
 #: How the clock begins to say that it has waited for too long.
 NO_PROGRESS = "no progress"

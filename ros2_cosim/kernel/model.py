@@ -191,6 +191,8 @@ class Report(NamedTuple):
 
     ``figures`` go to the summary, ``verdicts`` are its oracles, ``realtime`` tells of deadlines
     and estimates, ``not_repeatable`` since when [ns] and why another run may differ.
+    ``changes`` are those from outside that it knows of, each with ``time_s``, ``set``, ``to`` and
+    ``by`` as in the summary.
     ``transport_ns`` is the wall time of activations that was spent on another process.
     """
 
@@ -198,6 +200,7 @@ class Report(NamedTuple):
     verdicts: Sequence[Any] | None = None
     realtime: Mapping[str, Any] | None = None
     not_repeatable: tuple[int, str] | None = None
+    changes: Sequence[Mapping[str, Any]] | None = None
     transport_ns: int = 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -217,7 +217,7 @@ def _write_results(
         checkpoints=None if facts.checkpoints is None else tuple(facts.checkpoints),
         branch=facts.branch,
         required=None if facts.required is None else tuple(facts.required),
-        changes=tuple(MadeChange(**each) for each in facts.changes) or None,
+        changes=tuple(MadeChange(**each) for each in _changes(facts, details)) or None,
         dcp_data=data or None,
         unheard_inputs=tuple(facts.unheard) or None,
         realtime=realtime_summary(parts, facts.realtime),
@@ -248,6 +248,15 @@ def _entries(facts: RunFacts) -> list[RepeatabilityCause]:
         return []
     since, why = facts.not_repeatable
     return [RepeatabilityCause(None if since is None else since / _NS, why)]
+
+
+def _changes(
+    facts: RunFacts, details: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """What was changed from outside: by hand, and what models know of."""
+    yield from facts.changes
+    for name in sorted(details):
+        yield from details[name].get("changes", ())
 
 
 def _declared(details: Mapping[str, Mapping[str, Any]]) -> list[RepeatabilityCause]:

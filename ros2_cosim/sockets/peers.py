@@ -53,6 +53,13 @@ class PeerProcess(NamedTuple):
     group: int
 
 
+class PeerSocket(NamedTuple):
+    """A socket of this machine: the user that it belongs to, and its number in the system."""
+
+    user: int
+    inode: int
+
+
 def peer_of(link: socket.socket) -> PeerProcess:
     """The process that has connected, or listens, at the other end of a Unix socket.
 
@@ -223,13 +230,26 @@ def tcp_user(here: tuple[Any, ...], there: tuple[Any, ...]) -> int | None:
     :param here, there: addresses and ports of both ends
     :return: None if there is no such socket any more, or it cannot be told
     """
+    found = _other_end(here, there)
+    return None if found is None else found.user
+
+
+def peer_socket(link: socket.socket) -> PeerSocket | None:
+    """The socket at the other end of a connection within this machine; None: it has gone."""
+    try:
+        found = _other_end(link.getsockname(), link.getpeername())
+    except OSError:
+        return None
+    return None if found is None else PeerSocket(found.user, found.inode)
+
+
+def _other_end(here: tuple[Any, ...], there: tuple[Any, ...]) -> _Socket | None:
     mine, other = _packed(here[0]), _packed(there[0])
-    found = _found(socket.IPPROTO_TCP, (other, there[1]), (mine, here[1]))
-    for each in found:
+    for each in _found(socket.IPPROTO_TCP, (other, there[1]), (mine, here[1])):
         ends = (each.here, each.port, each.there, each.port_there)
         # A closed one has no inode, and seems to be root's.
         if ends == (other, there[1], mine, here[1]) and each.inode and not each.listens:
-            return each.user
+            return each
     return None
 
 

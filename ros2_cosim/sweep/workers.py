@@ -231,6 +231,9 @@ def workers_for(
         count = workers or len(os.sched_getaffinity(0))
         with (
             TemporaryDirectory(prefix="cosim-sweep-") as place,
+            # Where the scheduler and workers have theirs, from which they import modules: else it
+            # is a directory of a known name, which another user can make first and then fill.
+            dask.config.set({"temporary-directory": place}),
             _started(
                 lambda: LocalCluster(
                     n_workers=count,

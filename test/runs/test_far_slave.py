@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,12 +14,13 @@ from pathlib import Path
 
 import pytest
 from support.dcp_models import Sine, running, sine_description
-from support.far_host import FAR, joined_namespace
+from support.far_host import FAR, NEAR, joined_namespace
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.wire.pdu import make
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
 
@@ -113,3 +116,39 @@ def test_a_master_has_slaves_here_and_on_another_host_over_udp(
     finally:
         far.kill()
         far.communicate()
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_slave_serves_the_hosts_that_are_listed_alone(far_host: list[str]) -> None:
+    """``--allow``: another host gets no answer, neither over TCP nor over UDP."""
+    model = str(ROOT / "test" / "support" / "dcp_models.py") + ":Sine"
+    question = make(PduType.INF_state, pdu_seq_id=0, receiver=1)
+    for allowed in (NEAR, "192.0.2.1"):
+        serve = ["dcp", "serve", model, "--host", FAR, "--port", "0", "--allow", allowed]
+        slave = subprocess.Popen(
+            [*far_host, *COSIM, *serve],
+            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert slave.stdout is not None
+            port = int(slave.stdout.readline().rpartition(":")[2])
+            with socket.create_connection((FAR, port), HANG_S) as link:
+                link.sendall(struct.pack("<I", len(question)) + question)
+                try:
+                    answer = link.recv(5)
+                except ConnectionResetError:
+                    answer = b""
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+                sock.connect((FAR, port))
+                sock.settimeout(HANG_S if allowed == NEAR else 0.2)
+                sock.send(question)
+                try:
+                    datagram = sock.recv(100)
+                except TimeoutError:
+                    datagram = b""
+            assert bool(answer) == bool(datagram) == (allowed == NEAR)
+        finally:
+            slave.kill()
+            slave.communicate()

@@ -8,8 +8,10 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 import msgpack
@@ -17,7 +19,7 @@ import pytest
 from runs.cosim_process import MARK, PLATOON, ROOT, Running, left_processes, user_environment
 from support.patience import HANG_S
 from support.processes import marked_processes
-from support.stranger import BECOME, Port, Program, descendants, http, ports_of, program
+from support.stranger import BECOME, USER, Port, Program, descendants, http, ports_of, program
 from support.vds_peer import pack_command
 
 from ros2_cosim.dcp.wire.enums import PduType, State
@@ -117,6 +119,16 @@ def test_a_run_its_simulator_and_its_dashboard(options: tuple[str, ...], tmp_pat
     assert recorded_changes(output) == ()
     summary = json.loads((output / "summary.json").read_text(encoding="utf-8"))
     assert (summary["trace_sha256"] == reference) == (not options)
+    if options:
+        (change,) = summary["changes"]
+        assert (change["set"], change["to"]) == ("simulator.add_actor_impulse", "calls: 39")
+        assert change["by"].startswith("RPC of the simulator: ")
+        assert f"uid {USER}" in change["by"] and change["time_s"] >= 1.0
+        assert "simulator: add_actor_impulse by " in summary["not_repeatable_reason"]
+        bag = b"".join(path.read_bytes() for path in (output / "bag").glob("*.mcap"))
+        assert b"add_actor_impulse" not in bag
+    else:
+        assert "changes" not in summary and summary["repeatable"]
 
 
 #: What a program that may use a port of Dask does with it.
@@ -141,12 +153,23 @@ asyncio.run(attack())
 """
 
 
-def test_a_sweep_runs_no_code_of_others(tmp_path: Path) -> None:
+def test_a_sweep_runs_no_code_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="the extra sweep is not installed")
     if os.getuid() != 0:
         pytest.skip("a second user: only root can become one")
     before = ports_of(descendants(os.getpid()))
+    get_temp_dir()  # of its fork server, which outlasts this test
+    with tempfile.TemporaryDirectory() as places, monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", places)
+        check_sweep(Path(places), before, tmp_path / "mark")
+
+
+def check_sweep(places: Path, before: Sequence[Port], marked: Path) -> None:
+    """The ports of a sweep whose temporary files are in a directory."""
     with workers_for(2, None, 0, print):
+        # None has a name that another user could have taken before, and none lets others in.
+        modes = {path.name: path.stat().st_mode & 0o777 for path in places.iterdir()}
+        assert set(modes.values()) == {0o700} and "dask-scratch-space" not in modes, modes
         ports = [port for port in ports_of(descendants(os.getpid())) if port not in before]
         numbers = sorted({port.number for port in ports if port.kind == "tcp"})
         assert len(numbers) == 5  # a scheduler, two workers and what watches each; no pages
@@ -154,16 +177,16 @@ def test_a_sweep_runs_no_code_of_others(tmp_path: Path) -> None:
         def attack(become: str) -> list[str]:
             """How each port answers."""
             script = _RUN_THERE.replace("become", become)
-            words = [sys.executable, "-c", script, str(tmp_path / "mark"), *map(str, numbers)]
+            words = [sys.executable, "-c", script, str(marked), *map(str, numbers)]
             done = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=HANG_S)
             return [line.split()[1] for line in done.stdout.splitlines()]
 
         answers = attack(BECOME)
         assert len(answers) == 5 and "obeys" not in answers, answers
-        assert not (tmp_path / "mark").exists()
+        assert not marked.exists()
         # The same attack by a program of this user: what it would have done.
         assert "obeys" in attack("")
-        assert (tmp_path / "mark").read_text() == "0"
+        assert marked.read_text() == "0"
 
 
 def test_a_dcp_slave_does_not_hear_others() -> None:
@@ -209,10 +232,14 @@ def test_a_vds_server_obeys_its_own_user(options: tuple[str, ...]) -> None:
 
 
 def test_a_simulator_serves_others_when_it_is_open() -> None:
+    """Over IPv6, too; and over IPv4 at a port of both."""
     version = msgpack.packb([0, 1, "version", [[False]]])
     for options in ((), ("--open",)):
-        words = ("carla-headless", "--port", "0", *options)
-        with command(*words) as (_, lines), program() as stranger:
-            said = stranger.tcp(int(lines[0].rpartition(":")[2]), version, enough=8)
-            assert (b"0.9.16" in said.answer) == bool(options)
-            assert said.closed != bool(options)
+        words = ("carla-headless", "--port", "0", "--host", "::", *options)
+        with command(*words) as (_, lines), program() as stranger, program(False) as own:
+            port = int(lines[0].rpartition(":")[2])
+            for host in ("127.0.0.1", "::1"):
+                said = stranger.tcp(port, version, enough=8, host=host)
+                assert (b"0.9.16" in said.answer) == bool(options)
+                assert said.closed != bool(options)
+                assert b"0.9.16" in own.tcp(port, version, enough=8, host=host).answer

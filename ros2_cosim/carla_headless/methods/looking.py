@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remote methods of the project's own pages, which show a world of another process.
+"""Remote methods of the project's own: for pages that show a world, and for runs.
 
-They are no calls of CARLA's client. They read, and nothing waits for what reads them: no frame is
-held back for it.
+They are no calls of CARLA's client. They change nothing in the world, and nothing waits for what
+reads them: no frame is held back for it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from ros2_cosim.carla_headless.decoding import u32
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.onlooker import LOOK_AT_CAMERA, LOOK_AT_WORLD
+from ros2_cosim.carla_headless.outsiders import OUTSIDE_CHANGES, RUN_CLIENT
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.onlooker import CameraPicture, WorldPicture
+    from ros2_cosim.carla_headless.outsiders import OutsideChange
     from ros2_cosim.carla_headless.simulation import Simulation
 
 TABLE = MethodTable()
@@ -30,3 +32,14 @@ def _look(simulation: Simulation) -> WorldPicture:
 @_method(LOOK_AT_CAMERA, VALUE, u32)
 def _camera(simulation: Simulation, number: int) -> CameraPicture | None:
     return simulation.glances.camera(number)
+
+
+@_method(RUN_CLIENT, AnswerForm.VALUE, u32)
+def _run_client(simulation: Simulation, process: int) -> bool:
+    simulation.outsiders.begin(process, simulation.world.frame)
+    return True
+
+
+@_method(OUTSIDE_CHANGES, VALUE)
+def _outside_changes(simulation: Simulation) -> list[OutsideChange]:
+    return simulation.outsiders.changes()
