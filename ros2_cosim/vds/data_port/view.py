@@ -171,7 +171,8 @@ def picture_of(
     """
     views, boxes = list(vehicles), list(objects)
     if movers is None:
-        movers = [*map(mover_of, views), *map(mover_of, boxes)]
+        seen: list[VehicleView | BoxView] = [*views, *boxes]
+        movers = [mover_of(each, road=road) for each in seen]
     named = {mover.name: mover for mover in movers}
     return {
         "vehicles": [
@@ -183,15 +184,17 @@ def picture_of(
     }
 
 
-def mover_of(seen: VehicleView | BoxView, yaw_rate: float = 0.0) -> Mover:
-    """A vehicle or object on open ground.
+def mover_of(
+    seen: VehicleView | BoxView, yaw_rate: float = 0.0, road: LaneGeometry = OPEN_GROUND
+) -> Mover:
+    """A vehicle or object as the measure needs it.
 
     :param yaw_rate: [rad/s]
     """
     speed = seen.speed if isinstance(seen, VehicleView) else 0.0
     sine, cosine = sincos(seen.yaw)
     size = seen.length, seen.width
-    box = box_at(OPEN_GROUND, seen.x, seen.y, cosine, sine, *size, None, speed, 0.0)
+    box = box_at(road, seen.x, seen.y, cosine, sine, *size, None, speed, 0.0)
     return Mover(seen.name, box, speed, 0.0, yaw_rate)
 
 
