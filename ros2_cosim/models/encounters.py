@@ -37,8 +37,6 @@ LONGEST_TTC: Final = 20.0
 CLOSES: Final = 0.1
 #: What two ways to compute one length differ by at most [m].
 _ROUNDING: Final = 1e-6
-#: Of a box, in halves of its length and width, one after the other.
-_CORNERS: Final = ((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
 #: Paths with a smaller curvature are straight [1/m].
 _STRAIGHT: Final = 1e-6
 
@@ -138,11 +136,15 @@ def apart(first: Rectangle, second: Rectangle) -> float:
 
 def corners(box: Rectangle) -> list[tuple[float, float]]:
     """The corners of a box, one after the other [m]."""
+    x, y, length, width = box.x, box.y, 0.5 * box.length, 0.5 * box.width
+    along, up = length * box.cos, length * box.sin
+    left, ahead = 0.0 - width * box.sin, width * box.cos
     return [
-        (box.x + 0.5 * (u * box.length * box.cos - v * box.width * box.sin),
-         box.y + 0.5 * (u * box.length * box.sin + v * box.width * box.cos))
-        for u, v in _CORNERS
-    ]  # fmt: skip
+        (x + along + left, y + up + ahead),
+        (x + along - left, y + up - ahead),
+        (x - along - left, y - up - ahead),
+        (x - along + left, y - up + ahead),
+    ]
 
 
 def _to_box(x: float, y: float, box: Rectangle) -> float:

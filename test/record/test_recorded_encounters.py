@@ -47,7 +47,9 @@ def test_the_report_has_the_values_of_the_verdicts(
     assert found.least_gap.pair is not None and found.least_gap.time is not None
     one, two = found.least_gap.pair
     text = f"smallest gap: {one} to {two} at {found.least_gap.time / 1e9:.2f} s"
-    assert text in render_report(tmp_path).read_text()
+    page = render_report(tmp_path).read_text()
+    assert text in page
+    assert f"<td>{verdicts['min_gap_m'].of}</td>" in page
 
 
 def odometry(x: float, y: float, speed: float, *, north: bool = False) -> Odometry:
