@@ -2,9 +2,10 @@
 """Mutants: whether the tests of a room notice a changed line of its code.
 
 Each mutant is one small change of one expression or statement. A sample of them, drawn by a seed,
-is put one at a time into a copy of the checkout, where the tests of the mutant's own room run:
-first those that are quick, then the others. A mutant is killed if a test fails or does not return,
-and alive if all pass. Mutants that change nothing that can be observed count as alive, too.
+is put one at a time into a copy of the checkout, where those tests of the mutant's own room run
+that run the changed line (:mod:`bench.mutant_runs`): first those that are quick, then the others. A
+mutant is killed if a test fails or does not return, and alive if all pass. Mutants that change
+nothing that can be observed count as alive, too.
 
     make mutants MUTANTS=500 SEED=20260901
     python -m bench.mutants --rooms kernel vds --mutants 40 --out out/mutants
@@ -22,7 +23,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -36,13 +36,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
-import pytest
+from bench.mutant_runs import MODULE_VARIABLE, NOT_TRIED, Server, Survey
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Tells the plug-in below which module has to run as Python: its name, and its file.
-MODULE_VARIABLE: Final = "COSIM_MUTANT_MODULE"
-#: Exit code of a run of tests that did not have the changed module.
-_NOT_TRIED: Final = 99
+#: A test that takes longer, and fails, is run once more without the change, and has to pass [s].
+_CERTAIN_S: Final = 0.3
 
 
 @dataclass(frozen=True)
@@ -260,21 +258,6 @@ def sample(by_room: dict[str, list[Mutant]], count: int, least: int, seed: str) 
     return chosen + draw.sample(rest, min(count - len(chosen), len(rest)))
 
 
-def pytest_configure() -> None:
-    """As a plug-in of pytest, in the copy: the changed module runs, and runs as Python."""
-    from importlib import import_module
-    from importlib.machinery import SourceFileLoader
-
-    named = os.environ.get(MODULE_VARIABLE)
-    if named is not None:
-        name, _, file = named.partition("=")
-        module = import_module(name)
-        assert module.__spec__ is not None
-        if not isinstance(module.__spec__.loader, SourceFileLoader) or module.__file__ != file:
-            text = f"{name} is not that of {file}, run as Python: {module.__spec__}"
-            pytest.exit(text, returncode=_NOT_TRIED)
-
-
 def make_copy(place: Path) -> None:
     """Copy the checkout's files, as they are in the working tree; share its environment."""
     listed = subprocess.run(
@@ -302,101 +285,83 @@ class Outcome:
 class Workplace:
     """One copy of the checkout, with one mutant at a time in it."""
 
-    def __init__(self, place: Path, limits: dict[str, float]) -> None:
+    def __init__(self, place: Path, surveys: dict[str, Survey]) -> None:
         self._place = place
-        #: For each room and tier, how long its tests may take; past it they hang [s].
-        self._limits = limits
+        self._surveys = surveys
         make_copy(place)
+        libraries = {name for survey in surveys.values() for name in survey.libraries}
+        self._server = Server(place, libraries)
 
     def try_out(self, mutant: Mutant) -> Outcome:
-        """Run the tests of its room with a mutant in place."""
+        """Run the tests of its room that run its line, with a mutant in place."""
         path = self._place / mutant.file
         source = path.read_bytes()
+        times = path.stat()
+        survey = self._surveys[mutant.room]
+        module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         begun = time.monotonic()
-        path.write_bytes(mutant.applied(source))
-        try:
-            module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-            how = self.run(mutant.room, {MODULE_VARIABLE: f"{module}={path}"}, mutant.file)
-        finally:
-            path.write_bytes(source)
+        how = ""
+        for batch in survey.batches(mutant.file, source, mutant.line):
+            left = batch
+            while left and not how:
+                path.write_bytes(mutant.applied(source))
+                try:
+                    how = self._run(survey, left, {MODULE_VARIABLE: f"{module}={path}"})
+                finally:
+                    path.write_bytes(source)
+                    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+                test = how.removesuffix(" hangs")
+                if survey.seconds.get(test, 0.0) > _CERTAIN_S and self._run(survey, [test], {}):
+                    # It fails without the change, too, so it says nothing.
+                    left = left[left.index(test) + 1 :]
+                    how = ""
+                else:
+                    break
+            if how:
+                break
         seconds = round(time.monotonic() - begun, 1)
         return Outcome(mutant.name, mutant.room, how != "", how, seconds)
 
-    def run(self, room: str, variables: dict[str, str], changed: str | None) -> str:
-        """Run the tests of a room: what failed, or nothing."""
-        for tier in ("not slow", "slow"):
-            how = self._run_tier(room, tier, variables, changed)
-            if how:
-                return how
-        return ""
-
-    def _run_tier(
-        self, room: str, tier: str, variables: dict[str, str], changed: str | None
-    ) -> str:
-        files = sorted(
-            path.relative_to(self._place).as_posix()
-            for pattern in ROOMS[room].tests
-            for found in self._place.glob(pattern)
-            for path in (found.rglob("test_*.py") if found.is_dir() else (found,))
-        )
-        if changed is not None:
-            # Those that name the changed module are the most likely to notice.
-            stem = changed.removesuffix(".py").replace("/", ".")
-            texts = {file: (self._place / file).read_text(encoding="utf-8") for file in files}
-            files.sort(key=lambda file: (stem not in texts[file], Path(changed).stem not in file))
-        command = [
-            sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line", "-p",
-            "no:cacheprovider", "-p", "bench.mutants", "-m", tier, *files,
-        ]  # fmt: skip
-        environment = os.environ | {"PYTHONPATH": str(self._place)} | variables
-        process = subprocess.Popen(
-            command, cwd=self._place, env=environment, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace",
-        )  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=self._limits.get(f"{room} {tier}", 1200.0))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return f"{tier}: hangs"
-        if process.returncode == _NOT_TRIED:
+    def _run(self, survey: Survey, tests: Sequence[str], variables: dict[str, str]) -> str:
+        """Run tests: which failed, or nothing."""
+        limits = {test: 10.0 + 10.0 * survey.seconds[test] for test in tests}
+        code, failed, output = self._server.run(limits, variables)
+        if code == NOT_TRIED:
             raise RuntimeError(output)
-        if process.returncode in (0, 5):
+        if code == 0:
             return ""
-        return f"{tier}: {_reason(output) or f'exit code {process.returncode}'}"
+        return failed or f"exit code {code}: {output.strip().splitlines()[-1][:200]}"
+
+    def close(self) -> None:
+        """End its process."""
+        self._server.close()
 
 
-def _reason(output: str) -> str:
-    """The first failed test, or the last line."""
-    lines = output.splitlines()
-    for line in lines:
-        if line.startswith(("FAILED ", "ERROR ")):
-            return line[:200]
-    return lines[-1][:200] if lines else ""
-
-
-def measure_limits(place: Path, rooms: Sequence[str]) -> dict[str, float]:
-    """Run each room's tests unchanged: they have to pass, and give the limits for hanging.
-
-    :raises RuntimeError: tests fail without any change
-    """
-    workplace = Workplace(place, {})
-    limits = {}
-    for room in rooms:
-        for tier in ("not slow", "slow"):
-            begun = time.monotonic()
-            how = workplace._run_tier(room, tier, {"COSIM_PURE": "1"}, None)
-            if how:
-                raise RuntimeError(f"{room}: the tests fail without any change: {how}")
-            limits[f"{room} {tier}"] = 60.0 + 4.0 * (time.monotonic() - begun)
-    return limits
+def survey_of(place: Path, notes: Path, room: str) -> Survey:
+    """Run a room's tests unchanged, or read the notes on an earlier run."""
+    if not place.exists():
+        make_copy(place)
+    tests = {
+        test
+        for pattern in ROOMS[room].tests
+        for found in place.glob(pattern)
+        for test in (found.rglob("test_*.py") if found.is_dir() else (found,))
+    }
+    code = {path for pattern in ROOMS[room].code for path in place.glob(pattern)}
+    return Survey(
+        place,
+        notes / room,
+        [path.relative_to(place).as_posix() for path in sorted(code)],
+        [path.relative_to(place).as_posix() for path in sorted(tests)],
+    )
 
 
 def table_of(outcomes: Sequence[Outcome]) -> str:
     """Killed of all, for each room, as Markdown."""
-    everything, killed = Counter(o.room for o in outcomes), Counter()
-    killed.update(o.room for o in outcomes if o.killed)
+    everything, killed = (
+        Counter(o.room for o in outcomes),
+        Counter(o.room for o in outcomes if o.killed),
+    )
     rows = ["| room | mutants | killed | share |", "|---|---|---|---|"]
     for room in [*sorted(everything), "all"]:
         of = len(outcomes) if room == "all" else everything[room]
@@ -440,8 +405,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     waiting = [mutant for mutant in chosen if mutant.name not in known]
     place = out / "copies"
     shutil.rmtree(place, ignore_errors=True)
-    limits = measure_limits(place / "unchanged", sorted({m.room for m in waiting}))
-    _run_all(waiting, place, limits, options.jobs, out / "results.jsonl", known)
+    surveys = {}
+    for room in sorted({mutant.room for mutant in waiting}):
+        surveys[room] = survey_of(place / "unchanged", out / "notes", room)
+        for test in surveys[room].bad:
+            print(f"{room}: fails without any change, so it is left out: {test}")
+    _run_all(waiting, place, surveys, options.jobs, out / "results.jsonl", known)
     shutil.rmtree(place)
     outcomes = [known[mutant.name] for mutant in chosen]
     for outcome in outcomes:
@@ -472,7 +441,7 @@ def _known(path: Path, chosen: Sequence[Mutant], *, again: bool) -> dict[str, Ou
 def _run_all(
     waiting: Sequence[Mutant],
     place: Path,
-    limits: dict[str, float],
+    surveys: dict[str, Survey],
     jobs: int,
     results: Path,
     known: dict[str, Outcome],
@@ -480,7 +449,7 @@ def _run_all(
     """Try mutants out, several at a time; each outcome is written at once."""
     free: SimpleQueue[Workplace] = SimpleQueue()
     for number in range(min(jobs, len(waiting))):
-        free.put(Workplace(place / str(number), limits))
+        free.put(Workplace(place / str(number), surveys))
     lock = threading.Lock()
 
     def try_out(mutant: Mutant) -> None:
@@ -498,6 +467,8 @@ def _run_all(
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         for _ in pool.map(try_out, waiting):
             pass
+    while not free.empty():
+        free.get().close()
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def measure(rate: int, seconds: float, further: list[str]) -> dict[str, Any]:
         report = Path(directory) / "report.json"
         command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve"]
         command += ["--cmd-port", "0", "--state-ip", f"127.0.0.1:{peer.getsockname()[1]}"]
-        command += ["--rate", str(rate), "--vx0", "20", "--duration", str(seconds)]
+        command += ["--rate", str(rate), "--vx0", "20", "--duration", f"{seconds}s"]
         command += ["--report", str(report), *further]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert server.stdout is not None

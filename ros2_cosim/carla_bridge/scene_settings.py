@@ -61,7 +61,7 @@ class DcpSettings(Section):
     )
     heartbeat: Duration = Field(
         default=HEARTBEAT_NS,
-        description="longest time without a sign of life of the master, 0: any [ns or text]",
+        description="longest time without a sign of life of the master, 0: any",
     )
     description: str | None = Field(
         default=None, description=".dcpx file; default: made from the scene"
@@ -93,10 +93,10 @@ class WorldParameters(Section):
     """Parameters of the world participant."""
 
     step: PositiveDuration | None = Field(
-        default=None, description="of the simulator, the same as the period [ns or text]"
+        default=None, description="of the simulator, the same as the period"
     )
     control_period: PositiveDuration | None = Field(
-        default=None, description="of lane keeping and drivers; default: every step [ns or text]"
+        default=None, description="of lane keeping and drivers; default: every step"
     )
     vehicles: Whole | None = Field(
         default=None, ge=1, description="how many vehicles, the first ones, are there; default: all"

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 import typer
 
 from ros2_cosim.documents.files import in_words
-from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning, WithoutEffectWarning
+from ros2_cosim.kernel.errors import (
+    Cancelled,
+    ConfigurationError,
+    CosimError,
+    OutdatedWarning,
+    WithoutEffectWarning,
+)
 
 if TYPE_CHECKING:
     from ros2_cosim.run.control import Visit
@@ -49,6 +55,23 @@ def clear_errors() -> Iterator[None]:
         number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
+    """See that nothing was given that would be dropped.
+
+    :param choice: the option that leaves no room for the others, as the user knows it
+    :param parameters: names of their parameters in the command, with spaces between
+    :raises ConfigurationError: one of them was given
+    """
+    options = {parameter.name: parameter for parameter in context.command.params}
+    for name in parameters.split():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            option = options[name].opts[0]
+            raise ConfigurationError(
+                f"{option}: found with {choice}, which leaves no use for it; allowed is one of them"
+            )
 
 
 def leave_stuck(line: str) -> None:

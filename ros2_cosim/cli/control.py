@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ros2_cosim.cli.console import visiting
+from ros2_cosim.cli.console import refuse_beside, visiting
 from ros2_cosim.documents.plain_data import parse_value
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.time import parse_duration, to_seconds
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.options import read_time
@@ -130,6 +131,7 @@ def add_control_commands(app: typer.Typer) -> None:
 
     @app.command()
     def control(
+        context: typer.Context,
         word: Annotated[Word, typer.Argument(help="The request.")],
         value: Annotated[
             list[str] | None,
@@ -155,8 +157,8 @@ def add_control_commands(app: typer.Typer) -> None:
         namespace: Namespace = None,
         out: Out = None,
         timeout: Annotated[
-            float, typer.Option(help="Wall seconds to wait until the run answers; 0: no limit.")
-        ] = 0.0,
+            str, typer.Option(help="Wall time to wait until the run answers; 0: no limit.")
+        ] = "0",
     ) -> None:
         """Pause, step, pace, change or end a run under way; returns when that is done."""
         with visiting() as visit:
@@ -164,10 +166,12 @@ def add_control_commands(app: typer.Typer) -> None:
 
             which = WhichRun(domain, namespace, out)
             if word == "changes":
+                refuse_beside(context, "control changes", "value by at reason timeout")
                 _tell_changes(which, as_json=as_json)
                 return
             request = make_request(word, value or (), by, reason, at)
-            answer = ask(visit, request, which, timeout, _tell)
+            limit_s = to_seconds(parse_duration(timeout, "--timeout"))
+            answer = ask(visit, request, which, limit_s, _tell)
             if not answer.success:
                 raise RunError(f"control {word}: {answer.message}")
             print(json.dumps(answer._asdict()) if as_json else answer.message)

@@ -12,13 +12,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors, go_on_without_output
+from ros2_cosim.cli.console import (
+    EXIT_ERROR,
+    EXIT_VERDICT,
+    clear_errors,
+    go_on_without_output,
+    refuse_beside,
+)
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import parse_duration, to_seconds
 from ros2_cosim.sockets.peers import ADMISSION
 
 
@@ -75,6 +82,11 @@ def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typ
     return app
 
 
+#: Parameters of ``serve`` about a model or an FMU, and about how a slave takes its data.
+_OF_MODEL = "description step modes directory"
+_OF_SLAVE = "data_synchronisation checks missing acceptable_loss input_wait newest_only"
+
+
 def serve(
     context: typer.Context,
     model: ModelText = None,
@@ -106,8 +118,8 @@ def serve(
         typer.Option(min=0, max=1, help="Largest share of lost data PDUs that is accepted."),
     ] = None,
     input_wait: Annotated[
-        float, typer.Option(min=0, help="Longest wait of a step for its inputs [s].")
-    ] = 0.0,
+        str, typer.Option(help="Longest wait of a step for its inputs, as 20ms.")
+    ] = "0",
     newest_only: Annotated[
         bool, typer.Option(help="Drop repeated inputs and inputs older than the newest.")
     ] = False,
@@ -144,6 +156,12 @@ def serve(
             raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
         _check_choice(model, fmu, scenario, world, settings)
         if world is not None:
+            refuse_beside(context, "--world", f"{_OF_MODEL} {_OF_SLAVE} out record")
+        elif scenario is not None:
+            refuse_beside(context, "--scenario", _OF_MODEL)
+        else:
+            refuse_beside(context, "a model", "out record")
+        if world is not None:
             from ros2_cosim.run.dcp_world import serve_scenario_world
 
             serve_scenario_world(
@@ -167,7 +185,7 @@ def serve(
                 checks=frozenset(checks or ()),
                 missing=missing,
                 acceptable_loss=acceptable_loss,
-                input_wait_s=input_wait,
+                input_wait_s=to_seconds(parse_duration(input_wait, "--input-wait")),
                 newest_only=newest_only,
             ),
         )
@@ -243,6 +261,7 @@ def _describe_command(
     describe_scenario: Callable[[Path], SlaveDescription],
 ) -> Callable[..., None]:
     def describe(
+        context: typer.Context,
         model: ModelText = None,
         fmu: Fmu = None,
         scenario: Annotated[
@@ -279,6 +298,8 @@ def _describe_command(
             chosen = (model, fmu, scenario, external)
             if (scenario or external) and sum(one is not None for one in chosen) > 1:
                 raise DescriptionError("give one of a model, --fmu, --scenario and --external")
+            if scenario or external:
+                refuse_beside(context, "--scenario" if scenario else "--external", "step modes")
             if scenario is not None:
                 found = describe_scenario(scenario)
             elif external is not None:
@@ -363,7 +384,7 @@ def test(
         bool, typer.Option(help="Also run the tests that crash some slaves.")
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
-    timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
+    timeout: Annotated[str, typer.Option(help="Longest wait for an answer.")] = "5s",
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
@@ -379,7 +400,7 @@ def test(
             transport=TRANSPORTS[transport] if transport else None,
             only=only or (),
             hostile=hostile,
-            timeout_s=timeout,
+            timeout_s=to_seconds(parse_duration(timeout, "--timeout", minimum=1)),
         )
         print(found.json() if as_json else found.text())
         if report is not None:

@@ -28,8 +28,8 @@ def join(
         str, typer.Option("--as", help="Name of this host in the scenario of the run.")
     ] = "",
     patience: Annotated[
-        float, typer.Option("--wait", min=0.0, help="How long to try to reach the run [s].")
-    ] = 120.0,
+        str, typer.Option("--wait", help="Wall time for which to try to reach the run.")
+    ] = "2min",
 ) -> None:
     """Take part in a run of another host, with the processes that its scenario has on this one.
 
@@ -37,6 +37,7 @@ def join(
     """
     from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
     from ros2_cosim.kernel.errors import ConfigurationError
+    from ros2_cosim.kernel.time import parse_duration, to_seconds
     from ros2_cosim.live.address import Address
     from ros2_cosim.run import far_part
 
@@ -58,7 +59,8 @@ def join(
             if not host:
                 raise ConfigurationError("--as: missing; allowed is the name of this host")
             address = Address.of(run, "ADDRESS:PORT")
-            link = far_part.connect((address.host, address.port), secret, host, patience)
+            limit_s = to_seconds(parse_duration(patience, "--wait"))
+            link = far_part.connect((address.host, address.port), secret, host, limit_s)
             code = far_part.join(link, _say)
     if code:
         raise typer.Exit(EXIT_ERROR)

@@ -10,16 +10,15 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import clear_errors, go_on_without_output
+from ros2_cosim.cli.console import clear_errors, go_on_without_output, refuse_beside
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.kernel.time import SECOND, format_ns, parse_duration
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.sockets.peers import ADMISSION
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
@@ -34,6 +33,13 @@ app = typer.Typer(
     help="Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+)
+
+
+#: Parameters of the vehicles that the options describe.
+_OF_ROW = (
+    "vehicle_file tyre_file level rate vx0 vehicle vehicles spacing road start solver_step "
+    "actuator_delay sensor_delay"
 )
 
 
@@ -59,8 +65,8 @@ def serve(
     rate: Annotated[int, typer.Option(help="Steps per simulated second.")] = 200,
     vx0: Annotated[float, typer.Option(help="Speed at the start [m/s].")] = 0.0,
     cmd_timeout: Annotated[
-        float, typer.Option(help="Fail-safe after this time without command [s]; 0: never.")
-    ] = 0.1,
+        str, typer.Option(help="Fail-safe after this wall time without command; 0: never.")
+    ] = "100ms",
     http_port: Annotated[
         int | None, typer.Option(help="Port of the JSON data port and dashboard; 0: any free one.")
     ] = None,
@@ -98,7 +104,7 @@ def serve(
         Path | None, typer.Option(help="Write the commands to a file for cosim vds replay.")
     ] = None,
     duration: Annotated[
-        float | None, typer.Option(help="End after this simulated time [s].")
+        str | None, typer.Option(help="End after this simulated time, as 20s.")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the figures of the run as JSON.")
@@ -116,10 +122,12 @@ def serve(
     go_on_without_output()
     context.with_resource(ADMISSION.widened(open_to_all))
     with clear_errors():
-        if fleet is not None and vehicle_file is not None:
-            raise ConfigurationError(
-                f"--fleet: found with the vehicle file {vehicle_file}; allowed is one of them"
-            )
+        if fleet is not None:
+            refuse_beside(context, "--fleet", _OF_ROW)
+        if lockstep:
+            refuse_beside(context, "--lockstep", "factor cmd_timeout")
+        if http_port is None:
+            refuse_beside(context, "no --http-port", "http_host token")
         settings = ServerSettings(
             fleet=(
                 _read_fleet(fleet)
@@ -145,7 +153,8 @@ def serve(
             ),
             lockstep=lockstep,
             free_run=FreeRunSettings(
-                rate=parse_rate(factor), command_timeout_ns=_seconds(cmd_timeout, "--cmd-timeout")
+                rate=parse_rate(factor),
+                command_timeout_ns=parse_duration(cmd_timeout, "--cmd-timeout"),
             ),
             http_host=http_host,
             http_port=None if http_port is None else _port(http_port, "--http-port"),
@@ -153,7 +162,7 @@ def serve(
             record=record,
         )
         dt = settings.fleet.dt
-        steps = None if duration is None else -(-_seconds(duration, "--duration") // dt)
+        steps = None if duration is None else -(-parse_duration(duration, "--duration") // dt)
         # A computing thread may delay the pacing thread by this time: 5 ms by default.
         sys.setswitchinterval(0.0005)
         server = VdsServer(settings)
@@ -230,13 +239,7 @@ def _row(
     digits = len(str(len(places) - 1))
     row = {f"v{i:0{digits}d}": {**kind, **place} for i, place in enumerate(places)}
     ground = {} if road is None else {"road": str(road)}
-    return read_settings({"dt": SECOND // rate, **ground, "vehicles": row}, "--vehicles")
-
-
-def _seconds(value: float, option: str) -> int:
-    if not (isfinite(value) and 0.0 <= value <= 1e9):
-        raise ConfigurationError(f"{option}: found {value!r}; allowed is 0 to 1e9 s")
-    return round(value * SECOND)
+    return read_settings({"dt": format_ns(SECOND // rate), **ground, "vehicles": row}, "--vehicles")
 
 
 def _port(value: int, option: str) -> int:

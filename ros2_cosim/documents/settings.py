@@ -16,6 +16,7 @@ import re
 import reprlib
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -25,14 +26,16 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
 )
 
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import did_you_mean
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.kernel.time import FOREVER, NEEDS_UNIT, format_ns, parse_duration
 
 #: So many faults are listed in one error.
 MAX_FAULTS = 3
@@ -52,7 +55,13 @@ class Section(BaseModel):
 _Section = TypeVar("_Section", bound=BaseModel)
 
 
-def _duration(value: object, *, minimum: int = 0) -> int:
+#: Context of a validation: the data was written by a user, so that a number needs its unit.
+BY_HAND = "by hand"
+
+
+def _read_duration(value: object, context: object, minimum: int) -> int:
+    if type(value) is int and value >= minimum and context != BY_HAND:
+        return value  # computed here, or written by this project [ns]
     try:
         return parse_duration(value, minimum=minimum)
     except ConfigurationError as error:
@@ -60,22 +69,31 @@ def _duration(value: object, *, minimum: int = 0) -> int:
         raise ValueError(str(error).removeprefix("duration: ")) from None
 
 
-def _positive(value: object) -> int:
-    return _duration(value, minimum=1)
+def _duration(value: object, info: ValidationInfo) -> int:
+    return _read_duration(value, info.context, 0)
 
 
-#: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
+def _positive(value: object, info: ValidationInfo) -> int:
+    return _read_duration(value, info.context, 1)
+
+
+def _in_text(time: int) -> str:
+    return format_ns(time) if time < FOREVER else f"{time}ns"
+
+
 _DURATION_SCHEMA = WithJsonSchema(
     {
         "anyOf": [
-            {"type": "integer", "minimum": 0},
-            {"type": "string", "pattern": r"^\s*[0-9.]+\s*(ns|us|ms|s|min|h)?\s*$"},
+            {"const": 0},
+            {"type": "string", "pattern": r"^\s*([0-9.]+\s*(ns|us|ms|s|min|h)|0)\s*$"},
         ],
-        "description": "Time: 40ms, 1.5 s, or a whole number of nanoseconds",
+        "description": "Time: 40ms, 1.5 s, or 0",
     }
 )
-Duration = Annotated[int, BeforeValidator(lambda value: _duration(value)), _DURATION_SCHEMA]
-PositiveDuration = Annotated[int, BeforeValidator(_positive), _DURATION_SCHEMA]
+_WRITTEN = PlainSerializer(_in_text, when_used="json")
+#: Integer nanoseconds, written as "40ms" or "1.5 s"; only 0 needs no unit.
+Duration = Annotated[int, BeforeValidator(_duration), _WRITTEN, _DURATION_SCHEMA]
+PositiveDuration = Annotated[int, BeforeValidator(_positive), _WRITTEN, _DURATION_SCHEMA]
 
 
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))? ?(k|[KMGT]i|[MGT])?B")
@@ -145,6 +163,7 @@ def read_section(
     origin: str = "",
     place: str = "",
     error: type[ConfigurationError] = ConfigurationError,
+    by_hand: bool = True,
 ) -> _Section:
     """Check plain data against a model.
 
@@ -153,13 +172,34 @@ def read_section(
     :param origin: the file or document of the data, for messages
     :param place: dotted keys of the data within it, for messages
     :param error: class of the error to raise
+    :param by_hand: whether a user wrote the data: a time needs a unit then, and is a whole number
+        of nanoseconds otherwise
     :raises ConfigurationError: (or ``error``) naming origin and place of each fault, what was
         found there and what is allowed
     """
     try:
-        return kind.model_validate(data)
+        return kind.model_validate(data, context=BY_HAND if by_hand else None)
     except ValidationError as fault:
         raise error(fault_text(fault, kind, data, origin=origin, place=place)) from None
+
+
+def with_units(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of data that a program wrote, its times with units as a user writes them.
+
+    :param kind: what they are data of; whatever else is wrong with them stays as it is
+    """
+    made: dict[str, Any] = deepcopy(dict(data))
+    try:
+        kind.model_validate(made, context=BY_HAND)
+    except ValidationError as fault:
+        for found in fault.errors(include_url=False):
+            if NEEDS_UNIT in found["msg"] and type(found["input"]) is int:
+                *parents, last = _path(found, made)
+                holder: Any = made
+                for part in parents:
+                    holder = holder[part]
+                holder[last] = f"{found['input']}ns"
+    return made
 
 
 def fault_text(

@@ -38,7 +38,7 @@ class Condition(Section):
     """When an action begins; the one before may still be under way."""
 
     time: PositiveDuration | None = Field(
-        default=None, description="so long after the start of the run [ns or text]"
+        default=None, description="so long after the start of the run"
     )
     distance: _Positive | None = Field(
         default=None, description="so far from where the vehicle started [m]"
@@ -89,7 +89,7 @@ class Sine(Section):
     """Sinusoidal speed about the present one."""
 
     amplitude: _Positive = Field(description="of the speed [m/s]")
-    period: PositiveDuration = Field(description="of the oscillation [ns or text]")
+    period: PositiveDuration = Field(description="of the oscillation")
     cycles: Annotated[Whole, Field(ge=1, le=10_000)] = Field(default=1, description="how many")
 
 
@@ -99,14 +99,14 @@ class SineSweep(Section):
     amplitude: _Positive = Field(description="of the speed [m/s]")
     start: _Positive = Field(description="frequency at the start [Hz]")
     end: _Positive = Field(description="frequency at the end [Hz]")
-    duration: PositiveDuration = Field(description="of the sweep [ns or text]")
+    duration: PositiveDuration = Field(description="of the sweep")
 
 
 class Multisine(Section):
     """Several sines at once, harmonics of one period; the usual excitation to measure gains."""
 
     amplitude: _Positive = Field(description="of the acceleration of each harmonic [m/s^2]")
-    period: PositiveDuration = Field(description="of the first harmonic [ns or text]")
+    period: PositiveDuration = Field(description="of the first harmonic")
     harmonics: tuple[Annotated[Whole, Field(ge=1, le=1000)], ...] = Field(
         min_length=1, max_length=100, description="multiples of the frequency of that period"
     )
@@ -119,8 +119,8 @@ class StopAndGo(Section):
     speed: _Speed = Field(description="between the stops [m/s]")
     acceleration: _Positive = Field(default=1.0, description="to the speed [m/s^2]")
     deceleration: _Positive = Field(default=1.5, description="to the stop, its size [m/s^2]")
-    stop: PositiveDuration = Field(default=4_000_000_000, description="at rest [ns or text]")
-    go: PositiveDuration = Field(default=4_000_000_000, description="at speed [ns or text]")
+    stop: PositiveDuration = Field(default=4_000_000_000, description="at rest")
+    go: PositiveDuration = Field(default=4_000_000_000, description="at speed")
     cycles: Annotated[Whole, Field(ge=1, le=10_000)] = Field(default=1, description="stops")
 
 
@@ -147,7 +147,7 @@ class LaneChange(Section):
         "with one lane for each",
     )
     duration: PositiveDuration = Field(
-        default=4_000_000_000, description="from one centre to the other [ns or text]"
+        default=4_000_000_000, description="from one centre to the other"
     )
 
 
@@ -156,7 +156,7 @@ class Action(Section):
 
     when: Condition | None = Field(default=None, description="when it begins")
     constant: PositiveDuration | None = Field(
-        default=None, description="hold the speed for so long [ns or text]"
+        default=None, description="hold the speed for so long"
     )
     ramp: Ramp | None = Field(default=None, description="to another speed")
     brake: Brake | None = Field(default=None, description="down to a speed")

@@ -69,7 +69,7 @@ class SensorSettings(MountSettings):
 
     vehicle: str = Field(description="vehicle of the scene that carries it")
     blueprint: SensorBlueprint = Field(description="kind in CARLA")
-    period: PositiveDuration = Field(description="from one measurement to the next [ns or text]")
+    period: PositiveDuration = Field(description="from one measurement to the next")
     attributes: dict[str, StrictBool | Whole | Number | str] = Field(
         default_factory=dict, description="attributes of the blueprint; default: CARLA's"
     )

@@ -187,7 +187,7 @@ class LatencyDistribution:
         """Read a distribution from a scenario value.
 
         ============================================= =====================================
-        ``20ms`` (or int nanoseconds)                 constant
+        ``20ms``                                      constant
         ``{uniform: [min, max]}``                     every nanosecond in min..max
         ``{normal: {mean, std, min, max}}``           normal, held within min..max
         ``{exponential: {mean, min, max}}``           min + an exponential part, held below
@@ -199,7 +199,7 @@ class LatencyDistribution:
         """
         if not isinstance(spec, Mapping):
             constant = parse_duration(spec, path)
-            return cls("constant", constant, constant)
+            return cls("constant", constant, constant, constant)
         if len(spec) != 1:
             raise ConfigurationError(f"{path}: found keys {sorted(map(str, spec))}; {_KINDS}")
         ((kind, body),) = spec.items()
@@ -208,7 +208,8 @@ class LatencyDistribution:
             if not isinstance(body, (list, tuple)) or len(body) != 2:
                 raise ConfigurationError(f"{where}: found {body!r}; allowed is [min, max]")
             low = parse_duration(body[0], f"{where}[0]")
-            return cls("uniform", low, parse_duration(body[1], f"{where}[1]", minimum=low))
+            high = parse_duration(body[1], f"{where}[1]", minimum=low)
+            return cls("uniform", low, high, (low + high) // 2)
         if kind == "normal":
             part = _durations(body, ("mean", "std", "min", "max"), where)
             return cls._bounded("normal", part, where)

@@ -37,7 +37,10 @@ _UNITS = {
 }
 # The digit counts bound the work that a hostile file can cause.
 _DURATION = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,19}))? ?([a-z\u00b5\u03bc]{1,3})")
-_ALLOWED = "an integer number of nanoseconds or a text like '10ms' (units ns, us, ms, s, min, h)"
+_BARE = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{0,19})?")
+#: Of the message about a number without a unit.
+NEEDS_UNIT = "a time needs a unit: write"
+_ALLOWED = "0, or a number with its unit, as in 10ms (units ns, us, ms, s, min, h)"
 
 
 def saturating_add(time: int, duration: int) -> int:
@@ -53,22 +56,32 @@ def saturating_add(time: int, duration: int) -> int:
 def parse_duration(value: object, path: str = "duration", *, minimum: int = 0) -> int:
     """Read a duration from a scenario value, exactly.
 
-    :param value: int nanoseconds, or text of a decimal number and a unit, as ``"40 ms"``
+    :param value: text of a decimal number and a unit, as ``"40 ms"``, or 0
     :param path: where the value stands, for the error message
     :param minimum: smallest duration allowed [ns]
     :returns: the duration [ns]
-    :raises ConfigurationError: for any other type (a bare float has no unit), a number without
-        unit, a fraction of a nanosecond, or a value outside ``minimum``..FOREVER
+    :raises ConfigurationError: for any other type, a number other than 0 without unit, a fraction
+        of a nanosecond, or a value outside ``minimum``..FOREVER
     """
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise ConfigurationError(f"{path}: found {value!r}; allowed is {_ALLOWED}")
-    nanoseconds = value if isinstance(value, int) else _parse_text(value, path)
+    bare = str(value).strip()
+    if _BARE.fullmatch(bare) and float(bare):
+        raise ConfigurationError(f"{path}: found {bare}; {NEEDS_UNIT} {_meant(bare)}")
+    nanoseconds = _parse_text("0s" if value == 0 or bare == "0" else bare, path)
     if not minimum <= nanoseconds <= FOREVER:
         raise ConfigurationError(
             f"{path}: found {_quote(value)}; allowed is {format_ns(minimum)} or more"
             f" (and less than 2^63 nanoseconds)"
         )
     return nanoseconds
+
+
+def _meant(bare: str) -> str:
+    """What a number without a unit probably means: earlier versions read nanoseconds."""
+    digits = bare.lstrip("+-")
+    nanoseconds = int(digits) if digits.isdecimal() else 0
+    return format_ns(nanoseconds) if nanoseconds >= MILLISECOND else f"{digits}s"
 
 
 def _parse_text(text: str, path: str) -> int:

@@ -111,9 +111,13 @@ class Encounter(NamedTuple):
         return time_to_collision(self.gap, self.closing)
 
 
-def time_to_collision(gap: float, closing: float) -> float:
-    """Gap [m] over closing speed [m/s]; infinite beyond ``LONGEST_TTC``."""
-    if not closing > CLOSES or gap > LONGEST_TTC * closing:
+def time_to_collision(
+    gap: float, closing: float, *, closes: float = CLOSES, longest: float = LONGEST_TTC
+) -> float:
+    """Gap [m] over closing speed [m/s], in s; infinite if it does not close faster than ``closes``,
+    or takes longer than ``longest`` [s].
+    """
+    if not closing > closes or gap > longest * closing:
         return inf
     return max(gap, 0.0) / closing
 

@@ -48,13 +48,13 @@ class RefereeParameters(Section):
     )
     time_limit: PositiveDuration = Field(
         default=120_000_000_000,
-        description="simulated time by which all must stand still [ns or text]",
+        description="simulated time by which all must stand still",
     )
     standstill_speed: Number = Field(
         default=0.02, gt=0, description="below this a vehicle stands still [m/s]"
     )
     standstill_time: Duration = Field(
-        default=1_000_000_000, description="for how long all must stand still [ns or text]"
+        default=1_000_000_000, description="for how long all must stand still"
     )
     expect_standstill: Annotated[bool, Field(strict=True)] = Field(
         default=True,

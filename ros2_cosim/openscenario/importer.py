@@ -14,6 +14,7 @@ from ros2_cosim.interfaces.importing import Imported, ImportRequest
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
@@ -327,7 +328,7 @@ class _Import:
         return {
             "name": "openscenario",
             "description": header.text("description", "")[:200],
-            "duration": self._settings.duration,
+            "duration": format_ns(self._settings.duration),
             "scene": scene,
             "participants": {
                 "world": self._world(list(vehicles), driven, placed),
@@ -353,7 +354,7 @@ class _Import:
             outputs["traffic"] = {"type": "ros2_cosim/msg/RoadUsers", "topic": "/traffic"}
         return {
             "model": world["model"],
-            "period": world["period"],
+            "period": format_ns(world["period"]),
             "parameters": dict(world["parameters"]),
             "inputs": {
                 port: {"from": f"storyboard.{port}", "delayed": True}
@@ -380,7 +381,7 @@ class _Import:
         }
         return {
             "model": "storyboard",
-            "period": self._settings.period,
+            "period": format_ns(self._settings.period),
             "parameters": story,
             "inputs": {**inputs, "collision": {"from": "world.collision", "handled": True}},
             "outputs": {

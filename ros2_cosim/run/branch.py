@@ -25,8 +25,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.checkpoint import NEXT_TIME, Checkpoint, Entry, Stop, read_checkpoint
 from ros2_cosim.record.summary import BranchChange, BranchOrigin
 from ros2_cosim.run.checkpoints import plain_scenario
-from ros2_cosim.scenario.composition import with_overrides
-from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.scenario.schema import Scenario, changed_by_hand
 
 _NS = 1e9
 #: What may be changed of a participant; its ports and times belong to the run before.
@@ -42,10 +41,7 @@ def scenario_of(path: Path, overrides: Sequence[str]) -> Scenario:
     :param overrides: ``dotted.key=value`` texts
     :raises ConfigurationError: it is no checkpoint, or a change is wrong
     """
-    origin = f"of {path}"
-    return make_scenario(
-        with_overrides(read_checkpoint(path).header.scenario, overrides, origin), origin
-    )
+    return changed_by_hand(read_checkpoint(path).header.scenario, overrides, f"of {path}")
 
 
 def check_branch(path: Path, scenario: Scenario) -> int:
@@ -67,7 +63,8 @@ class _Comparison(NamedTuple):
 
 
 def _compared(checkpoint: Checkpoint, scenario: Scenario) -> _Comparison:
-    before, after = checkpoint.header.scenario, plain_scenario(scenario)
+    recorded = changed_by_hand(checkpoint.header.scenario, (), f"of {checkpoint.path}")
+    before, after = plain_scenario(recorded), plain_scenario(scenario)
     time_ns = checkpoint.header.time_ns
     if scenario.duration <= time_ns:
         raise ConfigurationError(

@@ -47,12 +47,11 @@ def _path(name: str, text: str) -> Path:
 
 
 def read_time(name: str, text: str, *, minimum: int = 1) -> int:
-    """A time of an option [ns]: a number of seconds, or a number with a unit.
+    """A time of an option [ns]: a number with a unit.
 
-    :raises ConfigurationError: it is neither
+    :raises ConfigurationError: it is none
     """
-    bare = text.strip()
-    return parse_duration(f"{bare}s" if bare[-1:].isdigit() else bare, name, minimum=minimum)
+    return parse_duration(text, name, minimum=minimum)
 
 
 def _times(name: str, text: str) -> tuple[int, ...]:
@@ -127,7 +126,7 @@ OPTIONS = {
             "--duration",
             read_time,
             "",
-            "Simulated time at which the run ends, in seconds or with a unit.",
+            "Simulated time at which the run ends, as 20s.",
         ),
         RunOption(
             "controllers",
@@ -192,7 +191,7 @@ OPTIONS = {
             "--checkpoint",
             _times,
             "",
-            "Write a checkpoint at this simulated time, in seconds (several are allowed; shape "
+            "Write a checkpoint at this simulated time, as 20s (several are allowed; shape "
             "inproc).",
         ),
         RunOption(
@@ -222,6 +221,13 @@ OPTIONS = {
         ),
         RunOption(
             "paused", "--paused", _truth, "false", "Begin paused; cosim control lets the run go on."
+        ),
+        RunOption(
+            "no_control",
+            "--no-control",
+            _truth,
+            "false",
+            "No service changes the run: whatever can reach its ROS domain can call them.",
         ),
         RunOption(
             "repeat",

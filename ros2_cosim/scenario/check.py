@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ros2_cosim.documents.settings import fault_texts
+from ros2_cosim.documents.settings import BY_HAND, fault_texts
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
@@ -114,17 +114,11 @@ def doubts(scenario: Scenario) -> list[str]:
     return [
         f"participants.{name}.period: found {format_ns(settings.period)}, which is "
         f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}"
-        f"{_unit_hint(settings.period)}"
         for name, settings in scenario.participants.items()
         if settings.period is not None
         and settings.period < SHORT_PERIOD_NS
         and scenario.duration // settings.period > MANY_PERIODS
     ]
-
-
-def _unit_hint(period: int) -> str:
-    """What to say behind a period [ns] that is hardly meant."""
-    return "; a number without a unit is in nanoseconds" if period < SHORT_PERIOD_NS else ""
 
 
 def _check_history(scenario: Scenario) -> None:
@@ -138,7 +132,7 @@ def _check_history(scenario: Scenario) -> None:
             raise ConfigurationError(
                 f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
                 f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
-                f"could be under way; lower run_ahead{_unit_hint(period)}"
+                f"could be under way; lower run_ahead"
             )
 
 
@@ -163,7 +157,7 @@ def _check_parameters(declaration: ParticipantDeclaration) -> None:
         return
     given = dict(declaration.context.parameters)
     try:
-        kind.model_validate(given)
+        kind.model_validate(given, context=BY_HAND)
     except ValidationError as error:
         raise ScenarioError(fault_texts(error, kind, given, declaration.context.where)) from None
 

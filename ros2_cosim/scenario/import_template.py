@@ -38,10 +38,10 @@ class ImportTemplate(Section):
         default=(), description="entities that participants of this file drive, not the storyboard"
     )
     duration: PositiveDuration = Field(
-        default=120_000_000_000, description="of a run whose end no trigger brings [ns or text]"
+        default=120_000_000_000, description="of a run whose end no trigger brings"
     )
     period: PositiveDuration = Field(
-        default=20_000_000, description="in which the storyboard looks and drives [ns or text]"
+        default=20_000_000, description="in which the storyboard looks and drives"
     )
     world: WorldTemplate = Field(
         default_factory=WorldTemplate, description="the plant of all vehicles; as of `platoon`"

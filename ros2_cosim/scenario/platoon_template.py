@@ -27,6 +27,7 @@ from ros2_cosim.interfaces.manoeuvres import highest_speed
 from ros2_cosim.interfaces.scene import DEFAULT_SIZE, DriverSettings
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
 MAX_VEHICLES: Final = 200
@@ -55,7 +56,7 @@ class V2VTemplate(Section):
     hears: Literal["leader_and_predecessor", "predecessor", "nothing"] = Field(
         default="leader_and_predecessor", description="which vehicles each follower hears"
     )
-    period: PositiveDuration = Field(default=50_000_000, description="of the beacons [ns or text]")
+    period: PositiveDuration = Field(default=50_000_000, description="of the beacons")
     latency: Any = Field(
         default={"normal": {"mean": "20ms", "std": "4ms", "min": "5ms", "max": "60ms"}},
         description="of each link, as of an output",
@@ -85,7 +86,7 @@ class SensorTemplate(Section):
     """The object sensor of each follower."""
 
     period: PositiveDuration = Field(
-        default=40_000_000, description="of the sensor, and so of the controller [ns or text]"
+        default=40_000_000, description="of the sensor, and so of the controller"
     )
     parameters: _Mapping = Field(
         default_factory=dict, description="of the model object_sensor, without ego"
@@ -113,7 +114,7 @@ class WorldTemplate(Section):
     """The plant of all vehicles."""
 
     model: str = Field(default="carla_world", description="model with the ports of carla_world")
-    period: PositiveDuration = Field(default=10_000_000, description="its step [ns or text]")
+    period: PositiveDuration = Field(default=10_000_000, description="its step")
     parameters: _Mapping = Field(
         default={"control_period": "20ms", "dcp": {"transport": "tcp", "port": 0}},
         description="of the model",
@@ -123,7 +124,7 @@ class WorldTemplate(Section):
 class RefereeTemplate(Section):
     """The referee, which gives the verdicts."""
 
-    period: PositiveDuration = Field(default=100_000_000, description="[ns or text]")
+    period: PositiveDuration = Field(default=100_000_000, description="how often it looks")
     parameters: _Mapping = Field(default_factory=dict, description="of the model platoon_referee")
 
 
@@ -293,7 +294,7 @@ def _participants(
         for sensor, parameters in _sensors(template.sensor).items():
             participants[_named(f"sensor{number}", sensor)] = {
                 "model": "object_sensor",
-                "period": template.sensor.period,
+                "period": format_ns(template.sensor.period),
                 "parameters": {"ego": name, **parameters},
                 "inputs": {**seen, "static_objects": "world.static_objects", **traffic},
                 "outputs": {
@@ -313,7 +314,7 @@ def _participants(
         participants[f"cacc{number}"] = _controller(template, platoon, number, links, highest)
     participants["referee"] = {
         "model": "platoon_referee",
-        "period": template.referee.period,
+        "period": format_ns(template.referee.period),
         "parameters": dict(template.referee.parameters),
         "inputs": {
             **seen,
@@ -352,7 +353,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
         outputs["red_lights"] = _output("RedLightsPassed", "/red_lights")
     return {
         "model": template.world.model,
-        "period": template.world.period,
+        "period": format_ns(template.world.period),
         "parameters": parameters,
         "inputs": {
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
@@ -388,7 +389,7 @@ def _v2v(
                 inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
     return {
         "model": own.model,
-        "period": own.period,
+        "period": format_ns(own.period),
         "parameters": {
             "links": [list(link) for link in links],
             **parameters,
@@ -448,8 +449,8 @@ def _controller(
         "model": "cacc_controller",
         "activation": {"any": ["objects"]},
         # Only while objects are overdue: each activation puts the next one off.
-        "period": overdue,
-        "offset": overdue,
+        "period": format_ns(overdue),
+        "offset": format_ns(overdue),
         "dynamic_step": True,
         "parameters": merged(
             {
@@ -504,7 +505,7 @@ def _tracker(
     }
     return {
         "model": "object_tracker",
-        "period": template.sensor.period,
+        "period": format_ns(template.sensor.period),
         "parameters": {
             "ego": name,
             "sensors": sensors,

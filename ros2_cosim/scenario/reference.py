@@ -13,10 +13,13 @@ from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import WithDefaultSchema
 
 from ros2_cosim.interfaces.scene import SceneSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.import_template import ImportTemplate
 from ros2_cosim.scenario.platoon_template import PlatoonTemplate
 from ros2_cosim.scenario.registry import available_models, find_model
@@ -35,6 +38,20 @@ _LIMITS = {
     "minItems": "at least {}",
     "maxItems": "at most {}",
 }
+
+
+class _Schema(GenerateJsonSchema):
+    """Default times are written as a file writes them."""
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        found = super().default_schema(schema)
+        if _is_time(found) and found["default"]:
+            found["default"] = format_ns(found["default"])
+        return found
+
+
+def _is_time(entry: Mapping[str, Any]) -> bool:
+    return "anyOf" in entry and str({"const": 0}) in str(entry)  # only times have it
 
 
 class ParameterRow(NamedTuple):
@@ -107,7 +124,7 @@ def _page_or_reason(name: str) -> ModelPage:
 
 def parameter_rows(kind: Any) -> Iterator[ParameterRow]:
     """The fields of a class of parameters, sections flattened to dotted names."""
-    schema = kind.model_json_schema(by_alias=True)
+    schema = kind.model_json_schema(schema_generator=_Schema)
     yield from _rows(schema, schema.get("$defs", {}), "")
 
 
@@ -168,8 +185,8 @@ def _type(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
         else:
             names.append({"null": "none"}.get(str(part.get("type")), str(part.get("type", "any"))))
     unique = list(dict.fromkeys(names))
-    if {"integer", "string"} <= set(unique) and "Time:" in str(entry):
-        unique = ["duration" if n == "string" else n for n in unique if n != "integer"]
+    if _is_time(entry):
+        unique = ["duration" if n == "string" else n for n in unique if n != "0"]
     return " or ".join(name for name in unique if name != "none") or "any"
 
 
@@ -177,7 +194,7 @@ def _limits(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     found = []
     for part in _parts(entry, defs):
         found += [text.format(_plain(part[key])) for key, text in _LIMITS.items() if key in part]
-    if "anyOf" in entry and "Time:" in str(entry):
+    if _is_time(entry):
         return ""
     return ", ".join(dict.fromkeys(found))
 
@@ -212,7 +229,7 @@ def scenario_schema() -> dict[str, Any]:
     (``include``) or to a template (``platoon``, ``openscenario``, ``ros_bridge``) is not required
     here, and any value may be a parameter, ``${name}``.
     """
-    schema = Scenario.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    schema = Scenario.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
     defs = schema["$defs"]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Scenario of ros2_cosim"
@@ -226,7 +243,7 @@ def scenario_schema() -> dict[str, Any]:
         ("ros_bridge", RosBridgeTemplate),
         ("scene", SceneSettings),
     ):
-        own = section.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        own = section.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
         defs |= own.pop("$defs", {})
         defs[section.__name__] = own
         schema["properties"][key] = {"$ref": f"#/$defs/{section.__name__}"}
@@ -255,7 +272,7 @@ def scenario_schema() -> dict[str, Any]:
         if kind.Parameters is None:
             continue
         own = kind.Parameters.model_json_schema(
-            by_alias=True, ref_template=f"#/$defs/{name}.{{model}}"
+            ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Schema
         )
         for inner, definition in own.pop("$defs", {}).items():
             defs[f"{name}.{inner}"] = definition

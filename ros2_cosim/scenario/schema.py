@@ -7,6 +7,7 @@ file, the place, what was found and what is allowed.
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.documents.plain_data import plain_copy
+from ros2_cosim.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.documents.settings import (
     Duration,
     Host,
@@ -26,6 +27,7 @@ from ros2_cosim.documents.settings import (
     Section,
     Size,
     read_section,
+    with_units,
 )
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces.namespaces import OWN_NODES, OWN_PROCESSES
@@ -38,9 +40,10 @@ from ros2_cosim.realtime.settings import (
     OverrunSettings,
 )
 from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
-from ros2_cosim.scenario.composition import compose
+from ros2_cosim.scenario.composition import compose, with_overrides
 from ros2_cosim.scenario.host_settings import HostSettings
 from ros2_cosim.scenario.messages import offer_messages
+from ros2_cosim.scenario.registry import find_model
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -464,13 +467,49 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
         message names file and place
     """
-    return make_scenario(compose(path, overrides), str(path))
+    try:
+        return make_scenario(compose(path, overrides), str(path), by_hand=True)
+    except ConfigurationError:
+        data = read_mapping(path, "scenario") if path.suffix == ".json" else {}
+        if "base_directory" not in data:
+            raise
+    return changed_by_hand(data, overrides, str(path))
 
 
-def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
+def changed_by_hand(data: Mapping[str, Any], overrides: Sequence[str], origin: str) -> Scenario:
+    """A scenario that this project wrote, with changes by a user.
+
+    Earlier versions wrote times as whole nanoseconds.
+
+    :param overrides: ``dotted.key=value`` texts, applied in order
+    :raises ConfigurationError: a change is wrong
+    """
+    written = json.loads(make_scenario(data, origin).model_dump_json(by_alias=True))
+    for name, participant in written["participants"].items():
+        for output in participant["outputs"].values():
+            output["latency"] = _with_unit(output["latency"])
+        try:
+            kind = find_model(participant["model"], f"participants.{name}.model").kind.Parameters
+        except ConfigurationError:
+            continue  # what reads a recording alone needs no models
+        if kind is not None:
+            participant["parameters"] = with_units(kind, participant["parameters"])
+    return make_scenario(with_overrides(written, overrides, origin), origin, by_hand=True)
+
+
+def _with_unit(latency: Any) -> Any:
+    if isinstance(latency, dict):
+        return {key: _with_unit(part) for key, part in latency.items()}
+    if isinstance(latency, list):
+        return [_with_unit(part) for part in latency]
+    return f"{latency}ns" if type(latency) is int and latency else latency
+
+
+def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False) -> Scenario:
     """Check a scenario given as plain data.
 
     :param origin: what messages call it
+    :param by_hand: whether a user wrote it: a time needs a unit then
     :raises ConfigurationError: something in it is wrong
     """
     data = plain_copy(data, f"scenario {origin}")
@@ -480,7 +519,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
             name: _expand(_without_outdated(settings, f"scenario {origin}: participants.{name}"))
             for name, settings in participants.items()
         }
-    scenario = read_section(Scenario, data, origin=f"scenario {origin}")
+    scenario = read_section(Scenario, data, origin=f"scenario {origin}", by_hand=by_hand)
     try:
         offer_messages(scenario.messages, Path(scenario.base_directory))
         scenario = _with_call_ports(scenario)
@@ -544,7 +583,7 @@ def _begin(change: ChangeSettings) -> Any:
     """When an added fault begins: not before it is there."""
     wanted = change.to.get("from", 0)
     try:
-        return max(change.at, parse_duration(wanted))
+        return format_ns(max(change.at, parse_duration(wanted)))
     except ConfigurationError:
         return wanted  # what is wrong with it is said with its place
 

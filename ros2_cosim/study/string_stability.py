@@ -21,6 +21,8 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.random_streams import LatencyDistribution
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.controllers.measurement import Measurement
 from ros2_cosim.models.controllers.registry import adapted, make_law
 from ros2_cosim.models.controllers.theory import (
@@ -316,7 +318,7 @@ def _changed(
             latency = _mean_latency(participant)
         elif _declares(model, REFEREE):
             parameters["expect_standstill"] = False
-            parameters["time_limit"] = data["duration"]
+            parameters["time_limit"] = format_ns(data["duration"])
     scenario = make_scenario(data, base.name)
     first = scenario.participants[_controllers(scenario)[0]].parameters
     vehicle = VEHICLES[first.get("vehicle", "sedan")]
@@ -368,19 +370,15 @@ def _control_period(scenario: Scenario) -> float:
 
 def _mean_latency(channel: Mapping[str, Any]) -> float:
     """Mean age of what is heard [s]: that of the radio, and half a period of the beacons."""
-    latency: Any = next(iter(channel["outputs"].values()))["latency"]
-    if isinstance(latency, Mapping) and "normal" in latency:
-        latency = latency["normal"]["mean"]
-    text = str(latency).removesuffix("ms")
-    fixed = float(text) / 1e3 if text != str(latency) else 0.0
-    return fixed + 0.5 * (channel["period"] or 0) / 1e9
+    latency = LatencyDistribution.from_spec(next(iter(channel["outputs"].values()))["latency"])
+    return (latency.mean_ns + 0.5 * (channel["period"] or 0)) / 1e9
 
 
 def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
     """Both runs of one seed."""
     gain, noise, l2 = _sines(base, setting, seed)
     brake = [
-        {"constant": round(BRAKE_AT_S * 1e9)},
+        {"constant": f"{BRAKE_AT_S:f}s"},
         {"brake": {"deceleration": BRAKE, "speed": _speed(base) - BRAKE_BY}},
     ]
     scenario, _ = _changed(base, setting, seed, brake, BRAKE_RUN_S)
@@ -400,7 +398,7 @@ def _sines(
     cycles = 1 + math.ceil(SETTLE_S / PERIOD_S)
     multisine = {
         "amplitude": AMPLITUDE,
-        "period": round(PERIOD_S * 1e9),
+        "period": f"{PERIOD_S:f}s",
         "harmonics": list(HARMONICS),
         "cycles": cycles,
     }

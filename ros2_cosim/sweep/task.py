@@ -50,7 +50,7 @@ def scenario_of(job: SweepJob) -> Scenario:
     values = [ValueChange(key, value, f"parameters: {key}") for key, value in job.values]
     data = resolved(data, [*job.changes, *values], f"scenario {job.origin}")
     data["seed"] = job.seed
-    return make_scenario(data, job.origin)
+    return make_scenario(data, job.origin, by_hand=True)
 
 
 def perform(job: SweepJob, place: str | None = None) -> RunOutcome:

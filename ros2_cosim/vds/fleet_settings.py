@@ -309,9 +309,10 @@ def road_digest(path: str) -> str:
         raise ConfigurationError(f"road: {path}: {cause_of(error)}") from None
 
 
-def read_settings(data: Mapping[str, Any], where: str) -> FleetSettings:
+def read_settings(data: Mapping[str, Any], where: str, *, by_hand: bool = True) -> FleetSettings:
     """Check plain data.
 
+    :param by_hand: whether a user wrote it: a time needs a unit then
     :raises ConfigurationError: naming the place and what is wrong there
     """
-    return read_section(FleetSettings, data, origin=where)
+    return read_section(FleetSettings, data, origin=where, by_hand=by_hand)

@@ -26,6 +26,8 @@ from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings, road_dig
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 FORMAT = 1
+#: Of recordings: a simulator takes at most 10000 steps per second.
+_SHORTEST_DT_NS = 100_000
 _MAX_LINE = 1_000_000
 _NUMBERS = ("steer", "throttle", "brake", "acceleration", "speed")
 
@@ -99,12 +101,17 @@ def replay(
     """
     lines = _lines(path)
     number, header = next(lines, (1, {}))
-    fleet = _settings(header, f"{path}, line {number}").fleet()
+    # Earlier versions recorded whole nanoseconds; no step that a user means is such a number.
+    earlier = type(header.get("dt")) is int and header["dt"] >= _SHORTEST_DT_NS
+    fleet = _settings(header, f"{path}, line {number}", by_hand=not earlier).fleet()
     steps = reached = 0
     for number, line in lines:
         where = f"{path}, line {number}"
         last = "end" in line
-        at = _time(line, "end" if last else "at", where)
+        key = "end" if last else "at"
+        if earlier and type(line.get(key)) is int:
+            line = {**line, key: f"{line[key]}ns"}
+        at = _time(line, key, where)
         if at < reached:
             raise ConfigurationError(
                 f"{where}: found {format_ns(at)} after {format_ns(reached)}; allowed are times "
@@ -126,13 +133,13 @@ def replay(
     raise ConfigurationError(f"{path}: the last line must give the end, as {{'end': '10s'}}")
 
 
-def _settings(header: Mapping[str, Any], where: str) -> FleetSettings:
+def _settings(header: Mapping[str, Any], where: str, *, by_hand: bool) -> FleetSettings:
     if header.get("vds_scenario") != FORMAT:
         raise ConfigurationError(
             f"{where}: vds_scenario: found {header.get('vds_scenario')!r}; allowed is {FORMAT}"
         )
     data = {key: value for key, value in header.items() if key != "vds_scenario"}
-    return read_settings(data, where)
+    return read_settings(data, where, by_hand=by_hand)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -86,7 +86,7 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
         '    y = Output("float64", start=0.0)\n'
     )
     cosim("describe", f"{tmp_path}/small.py:Small", "--out", tmp_path / "small.dcpx")
-    losses = ("--missing", "stop", "--acceptable-loss", "0.5", "--input-wait", "0.05")
+    losses = ("--missing", "stop", "--acceptable-loss", "0.5", "--input-wait", "50ms")
     options = ("--directory", tmp_path, "--check", "limits", "--newest-only", "--keep", *losses)
     with command("serve", "small.py:Small", *options) as (_, line):
         for value, transport, fault in (
@@ -115,12 +115,17 @@ def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: 
         ("--check", "colour"),
         ("--missing", "guess"),
         ("--acceptable-loss", "2"),
-        ("--input-wait", "-1"),
     ],
 )
 def test_serve_refuses_wrong_choices(option: str, value: str) -> None:
     result = CliRunner().invoke(app, ["dcp", "serve", f"{MODELS}:Sine", option, value])
     assert result.exit_code == 2
+
+
+def test_serve_refuses_a_wait_without_a_unit() -> None:
+    result = CliRunner().invoke(app, ["dcp", "serve", f"{MODELS}:Sine", "--input-wait", "20"])
+    assert result.exit_code == 1
+    assert "--input-wait: found 20; a time needs a unit: write 20s" in result.stderr
 
 
 # -- describe and validate -----------------------------------------------------------------------

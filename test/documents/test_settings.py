@@ -76,7 +76,7 @@ class Car(Section):
         ({"parts": {"A": {}}}, "a.yaml: parts.A: found 'A'; allowed is a text of the form"),
         ({"engine": {}}, "a.yaml: engine.power: missing"),
         ({"engine": {"power": "x", "pover": 1}}, "engine.pover: unknown key; did you mean 'power'"),
-        ({"delay": 1.5}, "a.yaml: delay: found 1.5; allowed is an integer number of nanoseconds"),
+        ({"delay": 1.5}, "a.yaml: delay: found 1.5; a time needs a unit: write 1.5s"),
         ({"period": 0}, "a.yaml: period: found 0; allowed is 1ns or more"),
         ({"delay": "1s"}, "a.yaml: delay must not be above period"),
         ({"name": "x" * 90 + "!"}, "xxx...xxx"),

@@ -210,7 +210,10 @@ def test_a_speed_file_that_is_not_there(tmp_path: Path) -> None:
         ({"brakes": {}}, "manoeuvre.0.brakes: unknown key; did you mean 'brake'?"),
         ({"cycle": "wltc"}, "manoeuvre.0.cycle: found 'wltc'; allowed is 'nedc'"),
         ({"when": {"gap": 1, "ttc": 1}, "constant": "1s"}, "allowed is one of time, distance"),
-        ({"when": {"time": 1, "of": "x"}, "constant": "1s"}, "'of' belongs to gap, ttc and past"),
+        (
+            {"when": {"time": "1s", "of": "x"}, "constant": "1s"},
+            "'of' belongs to gap, ttc and past",
+        ),
         ({"ramp": {"speed": 200, "acceleration": 1}}, "ramp.speed: found 200; allowed is"),
     ],
 )

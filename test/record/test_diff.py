@@ -401,8 +401,8 @@ def test_settings_are_compared_by_their_paths(runs: list[DrivenRun]) -> None:
     other = load_scenario(runs[0].directory / "scenario.json", overrides)
     assert settings_that_differ(one, other) == {
         "seed": (1, 5),
-        "participants.cacc1.period": (100 * MS, None),
-        "participants.sensor1.period": (40 * MS, 50 * MS),
+        "participants.cacc1.period": ("100ms", None),
+        "participants.sensor1.period": ("40ms", "50ms"),
     }
 
 

@@ -90,7 +90,7 @@ def test_the_command_takes_the_shape_that_has_checkpoints(tmp_path):
         return json.loads(done.stdout)
 
     out = tmp_path / "whole"
-    whole = run(PLATOON, "--set", "duration=2s", "--checkpoint", "1", "--out", out)
+    whole = run(PLATOON, "--set", "duration=2s", "--checkpoint", "1s", "--out", out)
     assert (whole["shape"], whole["output"], whole["repetitions"]) == ("inproc", str(out), [])
     branch = run("--branch", out / "checkpoint-1s.ckpt", "--out", tmp_path / "branch")
     assert branch["trace_sha256"] == whole["trace_sha256"]
@@ -322,7 +322,7 @@ def test_what_cannot_save_its_state_is_named_before_the_run(tmp_path):
 )
 def test_what_does_not_go_with_a_checkpoint(tmp_path, options, said):
     out = tmp_path / "out"
-    arguments = ["run", PLATOON, "--checkpoint", "1", "--out", out, *options]
+    arguments = ["run", PLATOON, "--checkpoint", "1s", "--out", out, *options]
     done = CliRunner().invoke(app, list(map(str, arguments)))
     assert done.exit_code == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1
     assert not out.exists()

@@ -37,7 +37,7 @@ def cosim(*arguments: object):
 )
 def test_the_unchanged_participant_gives_the_recorded_trace(platoon, tmp_path, substitute):
     out = tmp_path / "out"
-    done = cosim(platoon, "--substitute", substitute, "--from", "1", "--out", out, "--json")
+    done = cosim(platoon, "--substitute", substitute, "--from", "1s", "--out", out, "--json")
     assert done.exit_code == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["equal"]
     assert read_summary(out).trace_sha256 == read_summary(platoon).trace_sha256

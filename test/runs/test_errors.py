@@ -34,7 +34,24 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "period without unit": (
         ["--set", "participants.sensor1.period=soon"],
-        "participants.sensor1.period: found 'soon'; allowed is an integer number of nanoseconds",
+        "participants.sensor1.period: found 'soon'; allowed is 0, or a number with",
+    ),
+    "duration without unit": (
+        ["--set", "duration=20"],
+        "duration: found 20; a time needs a unit: write 20s",
+    ),
+    "latency without unit": (
+        ["--set", "participants.v2v.outputs.leader_to_follower1.latency=20"],
+        "latency: found 20; a time needs a unit: write 20s",
+    ),
+    "parameter without unit": (
+        ["--set", "participants.referee.parameters.time_limit=20"],
+        "participants.referee.parameters.time_limit: found 20; a time needs a unit: write 20s",
+    ),
+    "--duration without unit": (["--duration", "20"], "--duration: found 20; a time needs a unit"),
+    "--checkpoint without unit": (
+        ["--checkpoint", "5"],
+        "--checkpoint: found 5; a time needs a unit",
     ),
     "unknown controller": (
         ["--controllers", "nosuch"],

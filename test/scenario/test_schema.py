@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import load_scenario, make_scenario, save_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
@@ -58,11 +59,15 @@ def test_the_platoon_loads() -> None:
         ("participants.sensor1.period=0", "participants.sensor1.period: found 0; "),
         ("participants.sensor1.offset=-1", "participants.sensor1.offset: found -1; "),
         ("duration=0s", "duration: found '0s'; allowed is 1ns or more"),
-        ("duration=ten seconds", "duration: found 'ten seconds'; allowed is an integer number"),
-        ("duration=1.5", "duration: found 1.5; allowed is an integer number of nanoseconds or"),
+        (
+            "duration=ten seconds",
+            "duration: found 'ten seconds'; allowed is 0, or a number with its unit",
+        ),
+        ("duration=1.5", "duration: found 1.5; a time needs a unit: write 1.5s"),
         ("stop_latency=3 parsec", "stop_latency: found '3 parsec'; allowed is"),
         ("run_ahead=1s", "run_ahead: found 1s; it must be at most stop_latency (500ms)"),
-        ("run_ahead=-1", "run_ahead: found -1; allowed is 0s or more"),
+        ("run_ahead=-1s", "run_ahead: found '-1s'; allowed is 0s or more"),
+        ("run_ahead=1", "run_ahead: found 1; a time needs a unit: write 1s"),
         ("clock_step=251ms", "clock_step: found 251ms; it must be at most half of run_ahead"),
         ("seed=-1", "seed: found -1; allowed is a number of at least 0"),
         ("watchdog_s=0", "watchdog_s: found 0; allowed is a number above 0"),
@@ -133,7 +138,7 @@ MINIMAL = "name: a\nduration: 1s\nparticipants:\n  p: {model: m, period: 10ms}\n
 def test_the_smallest_scenario_and_the_short_forms_of_inputs(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(
-        MINIMAL + "  q: {model: m, period: 1, inputs: {a: p.x, b: [p.x, p.y], c: {from: p.x}}}\n"
+        MINIMAL + "  q: {model: m, period: 1ns, inputs: {a: p.x, b: [p.x, p.y], c: {from: p.x}}}\n"
     )
     inputs = load_scenario(path).participants["q"].inputs
     assert {name: port.source for name, port in inputs.items()} == {
@@ -198,6 +203,28 @@ def test_the_resolved_scenario_is_read_back_as_the_same(tmp_path: Path) -> None:
     scenario = load_scenario(PLATOON, ["seed=42"])
     save_scenario(scenario, tmp_path / "scenario.json")
     assert load_scenario(tmp_path / "scenario.json") == scenario
+
+
+def test_a_recorded_scenario_of_an_earlier_version_holds_nanoseconds(tmp_path: Path) -> None:
+    overrides = ["participants.sensor1.outputs.objects.latency=20ms"]
+    overrides += ["participants.v2v.outputs.leader_to_follower1.latency={uniform: [1ms, 2ms]}"]
+    scenario = load_scenario(PLATOON, [*overrides, "participants.referee.parameters.time_limit=9s"])
+    data = scenario.model_dump(by_alias=True)  # times are numbers in it
+    participants = data["participants"]
+    participants["sensor1"]["outputs"]["objects"]["latency"] = 20_000_000
+    heard = participants["v2v"]["outputs"]["leader_to_follower1"]
+    heard["latency"] = {"uniform": [1_000_000, 2_000_000]}
+    participants["referee"]["parameters"]["time_limit"] = 9_000_000_000
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps(data))
+    read = load_scenario(path)
+    assert read.duration == scenario.duration
+    check_scenario(read)
+    outputs = read.participants["v2v"].outputs
+    assert outputs["leader_to_follower1"].latency == {"uniform": ["1000000ns", "2000000ns"]}
+    assert load_scenario(path, ["duration=2s"]).duration == 2_000_000_000
+    with pytest.raises(ConfigurationError, match="duration: found 20; a time needs a unit: write"):
+        load_scenario(path, ["duration=20"])
 
 
 _PLAIN: st.SearchStrategy[Any] = st.recursive(

@@ -119,8 +119,8 @@ def test_a_zero_delay_loop_in_a_file_is_named_with_both_ways_out() -> None:
             "participants.a.outputs.x.latency: found '5 parsec'; allowed is",
         ),
         (
-            {"a": {"outputs": {"x": pedal(latency={"uniform": [3, 1]})}}},
-            "participants.a.outputs.x.latency.uniform[1]: found 1; allowed is 3ns or more",
+            {"a": {"outputs": {"x": pedal(latency={"uniform": ["3ns", "1ns"]})}}},
+            "participants.a.outputs.x.latency.uniform[1]: found '1ns'; allowed is 3ns or more",
         ),
         ({"a": {"activation": None}}, "participant 'a' has neither a period nor an activation"),
         ({"a": {"activation": {"any": ["in"]}, "offset": 5}}, "offset is 5 ns, but there is no"),
@@ -238,7 +238,7 @@ def test_topic_and_type_of_a_port() -> None:
     assert (settings.topic, settings.type) == ("/follower1/control", PEDAL)
 
 
-RADIO = {"latency": {"normal": {"mean": 20, "std": 4, "min": 5, "max": 60}}}
+RADIO = {"latency": {"normal": {"mean": "20ns", "std": "4ns", "min": "5ns", "max": "60ns"}}}
 STATUS = {"type": "ros2_cosim/msg/StaticObjects", **RADIO}
 
 

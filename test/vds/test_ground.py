@@ -214,7 +214,7 @@ def test_a_row_of_vehicles_on_a_road_and_its_record(tmp_path: Path) -> None:
     file.write_text(road_text(rise, tilt))
     report = tmp_path / "report.json"
     words = ["vds", "serve", "--level", "two_track", "--vx0", "15", "--cmd-port", "0",
-             "--duration", "0.5", "--factor", "max", "--vehicles", "2", "--road", str(file),
+             "--duration", "500ms", "--factor", "max", "--vehicles", "2", "--road", str(file),
              "--start", "1,-1,100", "--solver-step", "2ms", "--actuator-delay", "10ms",
              "--sensor-delay", "5ms", "--record", str(record), "--report", str(report)]  # fmt: skip
     served = CliRunner().invoke(app, words)

@@ -53,6 +53,17 @@ def test_a_replay_is_the_same_every_time(tmp_path: Path) -> None:
     assert replay(path) == replay(path)
 
 
+def test_recordings_of_earlier_versions_hold_nanoseconds(tmp_path: Path) -> None:
+    new = replay(written(tmp_path, SCENARIO))
+    times = {'"10ms"': "10000000", '"0s"': "0", '"25ms"': "25000000", '"100ms"': "100000000"}
+    text = SCENARIO
+    for now, before in times.items():
+        text = text.replace(now, before)
+    assert replay(written(tmp_path, text)) == new
+    with pytest.raises(ConfigurationError, match="line 1: dt: found 20; a time needs a unit"):
+        replay(written(tmp_path, SCENARIO.replace('"10ms"', "20")))
+
+
 def test_all_run_modes_give_the_same_states(tmp_path: Path) -> None:
     settings = read_settings({"vehicles": {"a": {"speed": 15.0}, "b": {"kind": "van"}}}, "f")
     stream = StringIO()

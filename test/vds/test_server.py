@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from support.patience import HANG_S, until
 from support.vds_peer import pack_command, unpack_state
 from support.vds_serving import served
 from typer.testing import CliRunner
 
+from ros2_cosim.cli import vds
 from ros2_cosim.cli.vds import app
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.wall_clock import MonotonicClock
@@ -327,7 +329,7 @@ def cosim(*arguments: str) -> list[str]:
 def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) -> None:
     report, record = tmp_path / "report.json", tmp_path / "run.jsonl"
     command = cosim("serve", "--cmd-port", "0", "--state-ip", f"127.0.0.1:{peer.address[1]}")
-    command += ["--rate", "100", "--vx0", "12.5", "--cmd-timeout", "0.5", "--http-port", "0"]
+    command += ["--rate", "100", "--vx0", "12.5", "--cmd-timeout", "500ms", "--http-port", "0"]
     command += ["--report", str(report), "--record", str(record)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -363,11 +365,22 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text("dt: 10ms\nvehicles: {ego: {kind: van, speed: 3.0}}\n", encoding="utf-8")
     arguments = ["serve", "--cmd-port", "0", "--fleet", str(fleet)]
-    arguments += ["--duration", "2", "--factor", "max", "--cmd-timeout", "0"]
+    arguments += ["--duration", "2s", "--factor", "max", "--cmd-timeout", "0"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert done.output.startswith("ego: commands at")
     assert "2 s in 200 steps" in done.output
+
+
+def test_defaults_of_the_command_are_these_numbers() -> None:
+    (serve,) = (command for command in app.registered_commands if command.callback is vds.serve)
+    options = typer.main.get_command_from_info(
+        serve, pretty_exceptions_short=True, rich_markup_mode=None
+    )
+    found = {option.opts[0]: option.default for option in options.params}
+    assert found["--rate"] == 200  # steps of 5 ms
+    assert found["--cmd-timeout"] == 0.1
+    assert (found["--cmd-port"], found["--state-port"]) == (7001, 7002)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +390,10 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
         (["serve", "--vehicles", "0"], "--vehicles: found 0"),
         (["serve", "--state-ip", "no such host"], "--state-ip: found 'no such host'"),
         (["serve", "--factor", "-1"], "rate: found '-1'"),
-        (["serve", "--cmd-timeout", "nan"], "--cmd-timeout: found nan"),
+        (
+            ["serve", "--cmd-timeout", "0.1"],
+            "--cmd-timeout: found 0.1; a time needs a unit: write 0.1s",
+        ),
         (["serve", "--cmd-port", "70000"], "--cmd-port: found 70000"),
         (["serve", "--vx0", "nan"], "--vehicles: vehicles.v0.speed"),
         (["serve", "--fleet", "none.yaml"], "--fleet none.yaml: No such file"),

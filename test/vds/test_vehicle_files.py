@@ -24,7 +24,7 @@ DT = 5_000_000
 
 def settings(**more: Any) -> VehicleSettings:
     vehicle = {**read_vehicle("sedan", HATCHBACK, SUMMER), **more}
-    return read_settings({"dt": DT, "vehicles": {"v0": vehicle}}, "test").vehicles["v0"]
+    return read_settings({"dt": f"{DT}ns", "vehicles": {"v0": vehicle}}, "test").vehicles["v0"]
 
 
 @pytest.mark.parametrize("level", ["kinematic", "linear", "pacejka", "two_track"])
@@ -49,7 +49,7 @@ def test_what_a_file_does_not_say_is_that_of_the_type(tmp_path: Path) -> None:
     found = read_vehicle("van", file, None)
     assert found == {"kind": "van", "parameters": {"mass": 2000.0}}
     assert read_vehicle("sedan", None, None) == {"kind": "sedan"}
-    plain = read_settings({"dt": DT, "vehicles": {"v0": {}}}, "test").vehicles["v0"]
+    plain = read_settings({"dt": f"{DT}ns", "vehicles": {"v0": {}}}, "test").vehicles["v0"]
     assert plain._vehicle_parameters() == SEDAN
 
 
@@ -66,14 +66,14 @@ def test_what_a_file_does_not_say_is_that_of_the_type(tmp_path: Path) -> None:
 )
 def test_a_wrong_file_is_one_sentence(vehicle: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigurationError, match=complaint) as error:
-        read_settings({"dt": DT, "vehicles": {"v0": vehicle}}, "test")
+        read_settings({"dt": f"{DT}ns", "vehicles": {"v0": vehicle}}, "test")
     assert "\n" not in str(error.value)
 
 
 def test_served_by_files_and_replayed_from_its_record(tmp_path: Path) -> None:
     record, report = tmp_path / "run.jsonl", tmp_path / "report.json"
     words = ["vds", "serve", str(HATCHBACK), str(SUMMER), "--level", "two_track", "--vx0", "15",
-             "--cmd-port", "0", "--duration", "0.5", "--factor", "max", "--record", str(record),
+             "--cmd-port", "0", "--duration", "500ms", "--factor", "max", "--record", str(record),
              "--report", str(report)]  # fmt: skip
     served = CliRunner().invoke(app, words)
     assert served.exit_code == 0, served.output
