@@ -42,7 +42,8 @@ HOT = {
     ),
     "interfaces": "cdr cdr_parts raw simulator",
     "models": (
-        "field_of_view frames lane_frame lane_keeping leader_driver object_detection vehicle_info"
+        "encounters field_of_view frames lane_frame lane_keeping leader_driver object_detection "
+        "vehicle_info"
     ),
     "models/controllers": "tracking",
     "models/road": "cubics lanes nearest network plan_view stations",

@@ -9,7 +9,7 @@ is as wide as ego. It follows ego's lane at ego's place across it, through bends
 A road user that moves across its lane slower than ``LEAVES_LANE`` keeps the lane. It is not
 expected in a strip beside its lane: the yaw rates of lane keeping, continued for seconds, lead off
 any road. An ego that moves faster across its lane has a second strip along its path at its present
-speed and yaw rate.
+speed and yaw rate; where there is no road, it is the only one.
 
 The time to collision is that of J. C. Hayward (Highway Research Record 384, 1972): gap over closing
 speed. The time headway is the gap over ego's speed.
@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.exactmath import atan2, sincos
 from ros2_cosim.models.lane_frame import LaneBox, LaneGeometry, box_at, gap_ahead, seen_ahead
+from ros2_cosim.models.open_ground import NOWHERE
 
 #: How far the motion of the other is followed [s], and in which steps.
 HORIZON_S: Final = 5.0
@@ -36,8 +37,6 @@ LONGEST_TTC: Final = 20.0
 CLOSES: Final = 0.1
 #: What two ways to compute one length differ by at most [m].
 _ROUNDING: Final = 1e-6
-#: Of a box, in halves of its length and width, one after the other.
-_CORNERS: Final = ((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
 #: Paths with a smaller curvature are straight [1/m].
 _STRAIGHT: Final = 1e-6
 
@@ -141,11 +140,15 @@ def apart(first: Rectangle, second: Rectangle) -> float:
 
 def corners(box: Rectangle) -> list[tuple[float, float]]:
     """The corners of a box, one after the other [m]."""
+    x, y, length, width = box.x, box.y, 0.5 * box.length, 0.5 * box.width
+    along, up = length * box.cos, length * box.sin
+    left, ahead = 0.0 - width * box.sin, width * box.cos
     return [
-        (box.x + 0.5 * (u * box.length * box.cos - v * box.width * box.sin),
-         box.y + 0.5 * (u * box.length * box.sin + v * box.width * box.cos))
-        for u, v in _CORNERS
-    ]  # fmt: skip
+        (x + along + left, y + up + ahead),
+        (x + along - left, y + up - ahead),
+        (x - along - left, y - up - ahead),
+        (x - along + left, y - up + ahead),
+    ]
 
 
 def _to_box(x: float, y: float, box: Rectangle) -> float:
@@ -173,7 +176,8 @@ def touch(first: Rectangle, second: Rectangle) -> bool:
 
 def encounter(road: LaneGeometry, ego: Mover, other: Mover) -> Encounter | None:
     """What one pair is to each other now; None: it does not count."""
-    found = _on_strip(road, ego, other, _along_lane)
+    on_road = ego.box.position is not NOWHERE
+    found = _on_strip(road, ego, other, _along_lane) if on_road else None
     if _leaves_lane(ego):
         crossing = _on_strip(road, ego, other, _along_path)
         if found is None or (crossing is not None and crossing.gap < found.gap):
@@ -263,6 +267,8 @@ def _seen(
 
 def _leaves_lane(mover: Mover) -> bool:
     box = mover.box
+    if box.position is NOWHERE:
+        return mover.vx * mover.vx + mover.vy * mover.vy > LEAVES_LANE * LEAVES_LANE
     along = box.cos * box.lane_cos + box.sin * box.lane_sin
     across = box.sin * box.lane_cos - box.cos * box.lane_sin
     return abs(mover.vx * across + mover.vy * along) > LEAVES_LANE
@@ -301,14 +307,16 @@ def _reach(mover: Mover) -> tuple[float, float, float, float, float, float]:
     """Centre [m] and velocity [m/s] in ``map``, and two radii around the centre [m].
 
     No gap of two boxes is below the distance of their centres less ego's first radius and the
-    other's second one, unless they overlap: found without a road. They are half the diagonal of the
-    box, and half that of the upright rectangle around it, however it is turned.
+    other's second one, unless they overlap: found without a road. The first one reaches from the
+    centre to the corner of the strip in front of the box, the second one to a corner of the upright
+    rectangle around it, however the box is turned.
     """
     box = mover.box
     vx = mover.vx * box.cos - mover.vy * box.sin
     vy = mover.vx * box.sin + mover.vy * box.cos
     square = box.length * box.length + box.width * box.width
-    return box.x, box.y, vx, vy, 0.5 * sqrt(square), 0.5 * sqrt(2.0 * square)
+    front = 0.5 * sqrt(square + box.width * box.width)
+    return box.x, box.y, vx, vy, front, 0.5 * sqrt(2.0 * square)
 
 
 class Encounters:

@@ -65,7 +65,7 @@ def driving_plots(data: RunData) -> list[Plot]:
         ),
         Plot(
             "Time-gap error",
-            "Time gap less the one that the controller is to keep, while the vehicle drives.",
+            "Of the gap within the platoon: time gap less the one to keep, while it drives.",
             _behind(platoon, data.time_gap_error),
             "error [s]",
         ),
@@ -119,19 +119,19 @@ def _encounter_plots(data: RunData) -> list[Plot]:
         Plot(
             "Gaps",
             "From the front bumper to the nearest of all that is on the way, as min_gap_m has it.",
-            _lines(data, found.gap),
+            [line for line in _lines(data, found.gap) if _has_values(line)],
             "gap [m]",
         ),
         Plot(
             "Time to collision",
             f"The least of all that is on the way: gap over closing speed; {longest}",
-            _lines(data, found.ttc),
+            [line for line in _lines(data, found.ttc) if _has_values(line)],
             "time [s]",
         ),
         Plot(
             "Time headway",
             f"Gap over the own speed; {longest}",
-            _lines(data, found.headway),
+            [line for line in _lines(data, found.headway) if _has_values(line)],
             "time [s]",
         ),
     ]

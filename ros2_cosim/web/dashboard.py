@@ -43,7 +43,7 @@ from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.vds.data_port.view import ChangeTarget
 from ros2_cosim.web.recorded_past import RecordedPast
 from ros2_cosim.web.records_view import Footprint, History, RecordsView
-from ros2_cosim.web.road_lines import road_lines, sectors
+from ros2_cosim.web.road_lines import lanes_of, road_lines, sectors
 from ros2_cosim.web.server_world import server_world
 from ros2_cosim.web.world_view import WithWorld
 
@@ -304,7 +304,7 @@ def show(
     """
     run = find_run(which)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
-    view, control = RecordsView(footprints(scenario)), RequestedControl()
+    view, control = RecordsView(footprints(scenario), lanes_of(scenario)), RequestedControl()
     server = server_world(scenario)
     world = None if server is None else WithWorld(view, server.picture, server.camera)
     changes = RequestedChanges(scenario, run.output, control)

@@ -35,6 +35,7 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, page_of, shown_ports
 from ros2_cosim.web.records_view import RecordsView
+from ros2_cosim.web.road_lines import lanes_of
 from ros2_cosim.web.world_view import WithWorld
 
 #: While a run stands, its world is looked at so often [s].
@@ -156,7 +157,7 @@ def drive(
     :raises CosimError: a participant failed
     """
     scenario = prepared.scenario
-    view, control = RecordsView(footprints(scenario)), DrivenControl()
+    view, control = RecordsView(footprints(scenario), lanes_of(scenario)), DrivenControl()
 
     def shows(vehicle: str) -> Callable[[Sample], None]:
         return lambda sample: view.take(vehicle, sample.value, sample.stamp)

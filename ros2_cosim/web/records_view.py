@@ -22,7 +22,12 @@ from ros2_cosim.interfaces.records import (
     V2VMessage,
 )
 from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.models.encounters import Mover
 from ros2_cosim.models.frames import yaw_from_quaternion
+from ros2_cosim.models.lane_frame import LaneBoxes, LaneGeometry
+from ros2_cosim.models.movers import Movers
+from ros2_cosim.models.open_ground import OPEN_GROUND
+from ros2_cosim.models.vehicle_info import VehicleInfo
 from ros2_cosim.vds.data_port.view import HISTORY, BoxView, LinkView, VehicleView, picture_of
 
 
@@ -58,10 +63,15 @@ class RecordsView:
     gap would be wrong by the distance driven meanwhile.
 
     :param vehicles: name -> footprint, in the order in which they are shown
+    :param road: whose lanes they follow
     """
 
-    def __init__(self, vehicles: Mapping[str, Footprint]) -> None:
+    def __init__(self, vehicles: Mapping[str, Footprint], road: LaneGeometry = OPEN_GROUND) -> None:
         self._vehicles = dict(vehicles)
+        self._road = road
+        self._movers = Movers(
+            LaneBoxes(road), {name: VehicleInfo(*size) for name, size in vehicles.items()}
+        )
         self._lock = threading.Lock()
         self._poses: dict[str, Odometry] = {}
         self._coming: dict[int, dict[str, Odometry]] = {}
@@ -73,7 +83,9 @@ class RecordsView:
         self._past: dict[str, deque[tuple[float | None, ...]]] = {}
         self._remembered: int | None = None
         self._boxes: tuple[BoxView, ...] = ()
+        self._fixed: list[Mover] = []
         self._traffic: tuple[BoxView, ...] = ()
+        self._moving: list[Mover] = []
         self._names = {size.id: name for name, size in vehicles.items()}
         #: Sender and receiver -> when the newest message was made [ns].
         self._told: dict[tuple[str, str], int] = {}
@@ -101,11 +113,13 @@ class RecordsView:
                     BoxView(f"{TRAFFIC}{u.id}", u.x, u.y, u.yaw, u.length, u.width)
                     for u in record.users
                 )
+                self._moving = self._movers.traffic(stamp, record)
             elif isinstance(record, StaticObjects):
                 self._boxes = tuple(
-                    BoxView(f"object {o.id}", o.x, o.y, o.yaw, o.length, o.width)
+                    BoxView(f"obstacle {o.id}", o.x, o.y, o.yaw, o.length, o.width)
                     for o in record.objects
                 )
+                self._fixed = self._movers.fixed(record)
 
     def history(self) -> History:
         """Vehicle -> rows of ``HISTORY`` of the last 30 s, for a page that is opened late."""
@@ -114,17 +128,24 @@ class RecordsView:
 
     def beginning(self) -> RecordsView:
         """Another view of the same vehicles and objects, which has heard of nothing else."""
-        other = RecordsView(self._vehicles)
+        other = RecordsView(self._vehicles, self._road)
         with self._lock:
-            other._boxes = self._boxes
+            other._boxes, other._fixed = self._boxes, self._fixed
         return other
 
     def picture(self) -> dict[str, Any]:
         """The vehicles that have sent a pose."""
         with self._lock:
-            views, links = self._views(), self._links()
-            boxes = (*self._boxes, *self._traffic)
-        return picture_of(views, boxes, links=links)
+            return self._picture()
+
+    def _picture(self) -> dict[str, Any]:
+        movers = [
+            *(self._movers.vehicle(name, pose) for name, pose in self._poses.items()),
+            *self._moving,
+            *self._fixed,
+        ]
+        boxes = (*self._boxes, *self._traffic)
+        return picture_of(self._views(), boxes, links=self._links(), movers=movers, road=self._road)
 
     def _links(self) -> list[LinkView]:
         """The links between vehicles that are shown."""
@@ -147,7 +168,7 @@ class RecordsView:
         if self._remembered is not None and stamp - self._remembered < _APART_NS:
             return
         self._remembered = stamp
-        for vehicle in picture_of(self._views(), self._boxes)["vehicles"]:
+        for vehicle in self._picture()["vehicles"]:
             rows = self._past.setdefault(vehicle["name"], deque(maxlen=_KEPT))
             rows.append((stamp / SECOND, *(vehicle[field] for field in HISTORY[1:])))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ros2_cosim.interfaces.scene import read_scene
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Sector
+from ros2_cosim.models.lane_frame import LaneGeometry
+from ros2_cosim.models.open_ground import OPEN_GROUND
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.ros.markers import LINE_LIST, LINE_STRIP, MarkerData
 from ros2_cosim.ros.road_markers import road_markers
@@ -26,6 +29,17 @@ def road_lines(scenario: Scenario) -> list[Line]:
     if not file.is_file():
         return []
     return lines_of(RoadNetwork.from_file(file))
+
+
+def lanes_of(scenario: Scenario) -> LaneGeometry:
+    """The road whose lanes the vehicles of a scenario follow; open ground without one.
+
+    :raises CosimError: the file of the road cannot be read
+    """
+    file = road_file(scenario)
+    if not file.is_file():
+        return OPEN_GROUND
+    return RoadNetwork.from_file(file).along(read_scene(scenario.scene).route)
 
 
 def lines_of(network: RoadNetwork) -> list[Line]:

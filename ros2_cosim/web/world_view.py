@@ -82,7 +82,7 @@ class WorldView:
             if box.kind != "walker"
         ]
         if len(views) <= _MOST_GAPS:
-            picture = picture_of(views, props)
+            picture = picture_of(views, props, road=self._server.simulation.world.network)
         else:
             picture = picture_of((), props)
             none = {"ahead": None, "gap": None, "ttc": None}

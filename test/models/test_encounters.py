@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from buildtools.highway import make_highway
@@ -200,6 +200,7 @@ def test_contact_is_mutual_and_that_of_sampled_points(
     assert (apart(a, b) == 0.0) == touch(a, b)
 
 
+@example((102.0, 0.0, -2.0), (1.0, 1.0), (100.0, 2.0, -1.0), (1.0, 1.0))
 @given(places, sizes, places, sizes)
 def test_the_quick_bound_hides_nothing(one: Any, one_size: Any, two: Any, two_size: Any) -> None:
     """A watch that has found more than a pair has takes it, whatever the quick bound says."""

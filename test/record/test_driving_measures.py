@@ -20,7 +20,6 @@ from ros2_cosim.record.driving_measures import (
     intended,
     ratio,
     time_gap_error,
-    time_to_collision,
 )
 from ros2_cosim.record.report_data import load_run
 from ros2_cosim.run.inproc import run_inproc
@@ -42,16 +41,6 @@ def test_the_jerk_is_taken_over_a_tenth_of_a_second() -> None:
     assert found[10] == pytest.approx(-3.0)
     assert braking.peak == pytest.approx(0.9)
     assert braking.energy == pytest.approx(sum((0.03 * k) ** 2 * 0.01 for k in range(31)))
-
-
-@pytest.mark.parametrize(
-    ("gap", "ahead", "own", "expected"),
-    [(20.0, 10.0, 15.0, 4.0), (-0.1, 0.0, 5.0, 0.0), (20.0, 15.0, 10.0, None),
-     (20.0, 15.0, 15.05, None), (200.0, 10.0, 15.0, None)],
-)  # fmt: skip
-def test_time_to_collision(gap: float, ahead: float, own: float, expected: float | None) -> None:
-    found = time_to_collision(gap, ahead, own)
-    assert math.isnan(found) if expected is None else found == pytest.approx(expected)
 
 
 def test_time_gap_error_and_ratio() -> None:
@@ -116,7 +105,7 @@ def test_a_run_has_its_measures(tmp_path: Path) -> None:
     assert data.way["leader"].values[-1] == pytest.approx(5 * 27.78 + 27.78**2 / 8.0, rel=0.01)
     errors = data.time_gap_error[0].values
     assert errors[10] == pytest.approx(0.0, abs=0.02)
-    assert 0.5 < data.min_ttc < 20.0
+    assert 0.5 < data.encounters.least_ttc.value < 20.0
     assert data.braking["follower1"].peak == pytest.approx(4.1, abs=0.2)
     page = (tmp_path / "report.html").read_text()
     for title in ("Space-time diagram", "Time-gap error", "Time to collision", "Jerk",

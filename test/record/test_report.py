@@ -38,7 +38,7 @@ def test_a_driving_run_gets_all_charts(platoon_run: Path) -> None:
     assert page == platoon_run / "report.html"
     assert titles(page) == [
         "Speeds",
-        "Gaps",
+        "Gaps within the platoon",
         "Space-time diagram",
         "Distance to the obstacle",
         "Accelerations",

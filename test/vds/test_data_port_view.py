@@ -16,9 +16,8 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.view import (
     BoxView,
     VehicleView,
-    gap_ahead,
+    mover_of,
     picture_of,
-    time_to_collision,
 )
 
 
@@ -78,42 +77,35 @@ def test_in_lock_step_the_port_looks_on() -> None:
         client.close()
 
 
-def test_the_gap_is_to_what_is_next_in_the_own_path() -> None:
-    def at(name: str, x: float, y: float, yaw: float = 0.0) -> VehicleView:
-        return VehicleView(name, x, y, yaw, 0.0, 0.0, 4.0, 2.0)
+def test_the_gap_is_to_what_is_next_on_the_path_of_five_seconds() -> None:
+    def at(name: str, x: float, y: float, yaw: float = 0.0, speed: float = 0.0) -> VehicleView:
+        return VehicleView(name, x, y, yaw, speed, 0.0, 4.0, 2.0)
 
-    ego = at("ego", 0, 0)
     others = [
-        ego,
+        at("ego", 0, 0, 0.0, 10.0),
         at("far", 50, 0),
         at("near", 20, 1.9),
         at("beside", 10, 2.1),
         at("behind", -9, 0),
+        at("turned", 0, -30, math.pi / 2, 10.0),
     ]
-    assert gap_ahead(ego, others) == ("near", 16.0)
-    assert gap_ahead(others[1], others) == (None, None)
-    turned = at("turned", 0, -30, 1.5707963267948966)
-    name, gap = gap_ahead(turned, [*others, turned])
-    assert (name, gap) == ("ego", pytest.approx(26.0))
+    ego, *standing, turned = picture_of(others)["vehicles"]
+    assert (ego["ahead"], ego["gap"], ego["ttc"]) == ("near", 16.0, 1.6)
+    assert all(each["ahead"] is each["gap"] is each["ttc"] is None for each in standing)
+    assert turned["ahead"] == "ego"
+    slow = picture_of([at("slow", 0, 0, 0.0, 5.0), at("far", 50, 0)])["vehicles"][0]
+    assert slow["ahead"] is None, "it takes more than five seconds to be there"
 
 
-@pytest.mark.parametrize(
-    ("speed", "front", "gap", "expected"),
-    [
-        (20.0, 15.0, 25.0, 5.0),
-        (20.0, None, 25.0, 1.25),  # a fixed object
-        (20.0, 19.95, 25.0, None),  # steady, but for noise
-        (15.0, 20.0, 25.0, None),
-        (20.0, 15.0, -1.0, None),  # it has happened
-    ],
-)
-def test_the_time_to_collision_is_that_of_the_present_speeds(
-    speed: float, front: float | None, gap: float, expected: float | None
-) -> None:
-    def at(value: float) -> VehicleView:
-        return VehicleView("any", 0.0, 0.0, 0.5, value, 0.0, 4.0, 2.0)
-
-    assert time_to_collision(at(speed), gap, None if front is None else at(front)) == expected
+def test_the_path_turns_with_the_vehicle() -> None:
+    """On a circle of 20 m to the left, what stands a quarter of it further on is in the way."""
+    ego = VehicleView("ego", 0.0, 0.0, 0.0, 10.0, 0.0, 4.0, 2.0)
+    place = BoxView("place", 20.0, 20.0, math.pi / 2, 4.0, 2.0)
+    assert picture_of([ego], [place])["vehicles"][0]["ahead"] is None
+    movers = [mover_of(ego, 0.5), mover_of(place)]
+    found = picture_of([ego], [place], movers=movers)["vehicles"][0]
+    assert found["ahead"] == "place"
+    assert found["gap"] == pytest.approx(10.0 * math.pi - 4.0, abs=0.2)
 
 
 def test_what_drives_towards_the_vehicle_closes_the_gap_faster() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,14 @@ def test_the_picture_grows_with_what_is_heard() -> None:
     view.take("ego", ObjectList(()), 10)
     ego, other = (by_name(view.picture())[name] for name in ("ego", "other"))
     assert (ego["acceleration"], ego["lateral"], ego["throttle"]) == (1.5, -0.5, 0.25)
-    assert (ego["ahead"], ego["gap"], ego["status"]) == ("other", 15.0, "driven")
+    # To the corner at the rear left of the other, 3 cos 0.5 + sin 0.5 before its centre.
+    nearest = pytest.approx(18.0 - 3.0 * math.cos(0.5) - math.sin(0.5))
+    assert (ego["ahead"], ego["gap"], ego["status"]) == ("other", nearest, "driven")
     assert other["yaw"] == pytest.approx(0.5)
     view.take("", StaticObjects((StaticObject(9, 3, 10.0, 0.0, 0.0, 0.0, 2.0, 3.0, 1.0),)), 0)
     view.take("", CollisionEvent(2, 77, 100.0), 10)
     picture = view.picture()
-    assert (picture["objects"][0]["name"], by_name(picture)["ego"]["gap"]) == ("object 9", 7.0)
+    assert (picture["objects"][0]["name"], by_name(picture)["ego"]["gap"]) == ("obstacle 9", 7.0)
     assert [v["status"] for v in picture["vehicles"]] == ["driven", "collided"]
 
 

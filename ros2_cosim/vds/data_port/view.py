@@ -12,6 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import sincos
+from ros2_cosim.models.encounters import Encounters, Mover
+from ros2_cosim.models.lane_frame import LaneGeometry, box_at
+from ros2_cosim.models.open_ground import OPEN_GROUND
 from ros2_cosim.models.vehicle import VehicleParameters
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
@@ -19,8 +22,6 @@ from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 #: What a row of the history of a vehicle has: simulated time [s], and fields of its picture.
 HISTORY = ("time_s", "speed", "gap", "acceleration")
-#: A gap that closes more slowly [m/s] is steady: its time to collision would be that of noise.
-SLOWEST_CLOSING = 0.1
 
 
 class VehicleView(NamedTuple):
@@ -135,19 +136,19 @@ class FleetView:
     def picture(self) -> dict[str, Any]:
         """The true states, and the figures of the run."""
         free = self._free_run
-        views = []
+        views, movers = [], []
         for name, output in self._fleet.outputs().items():
             s, realised, p = output.state, output.realised, self._parameters[name]
             failing = free is not None and free.in_fail_safe(name)
-            views.append(
-                VehicleView(
-                    *(name, s.x, s.y, s.yaw, s.vx, s.ax, p.length, p.width, s.ay),
-                    *(realised.throttle, realised.brake, s.steer),
-                    status="fail-safe" if failing else "driven",
-                )
+            view = VehicleView(
+                *(name, s.x, s.y, s.yaw, s.vx, s.ax, p.length, p.width, s.ay),
+                *(realised.throttle, realised.brake, s.steer),
+                status="fail-safe" if failing else "driven",
             )
+            views.append(view)
+            movers.append(mover_of(view, s.yaw_rate))
         timing = None if free is None else free.timing.figures()
-        return picture_of(views, timing=timing)
+        return picture_of(views, timing=timing, movers=movers)
 
 
 def picture_of(
@@ -156,63 +157,57 @@ def picture_of(
     *,
     links: Iterable[LinkView] = (),
     timing: Mapping[str, Any] | None = None,
+    movers: Sequence[Mover] | None = None,
+    road: LaneGeometry = OPEN_GROUND,
 ) -> dict[str, Any]:
-    """Vehicles (with the gap ahead of each), fixed objects, links and timing as plain data."""
-    views = list(vehicles)
-    boxes = list(objects)
+    """Vehicles, fixed objects, links and timing as plain data.
+
+    Each vehicle has what is on its way by the one measure (``models/encounters.py``): ``gap`` [m],
+    ``ahead``: to whom, and ``ttc``: the least time to collision [s]; None: there is none.
+
+    :param movers: all vehicles and objects as the measure needs them; None: vehicles that drive
+        straight on
+    :param road: whose lanes they follow; default: each goes on as it goes now
+    """
+    views, boxes = list(vehicles), list(objects)
+    if movers is None:
+        seen: list[VehicleView | BoxView] = [*views, *boxes]
+        movers = [mover_of(each, road=road) for each in seen]
+    named = {mover.name: mover for mover in movers}
     return {
-        "vehicles": [_with_gap(view, views, boxes) for view in views],
+        "vehicles": [
+            view._asdict() | _on_way(road, named.get(view.name), movers) for view in views
+        ],
         "objects": [box._asdict() for box in boxes],
         "links": [link._asdict() for link in links],
         "timing": dict(timing) if timing is not None else None,
     }
 
 
-def _with_gap(
-    view: VehicleView, vehicles: Sequence[VehicleView], boxes: Sequence[BoxView]
-) -> dict[str, Any]:
-    ahead, gap = gap_ahead(view, vehicles, boxes)
-    front = next((other for other in vehicles if other.name == ahead), None)
-    return view._asdict() | {
-        "ahead": ahead,
-        "gap": gap,
-        "ttc": None if gap is None else time_to_collision(view, gap, front),
+def mover_of(
+    seen: VehicleView | BoxView, yaw_rate: float = 0.0, road: LaneGeometry = OPEN_GROUND
+) -> Mover:
+    """A vehicle or object as the measure needs it.
+
+    :param yaw_rate: [rad/s]
+    """
+    speed = seen.speed if isinstance(seen, VehicleView) else 0.0
+    sine, cosine = sincos(seen.yaw)
+    size = seen.length, seen.width
+    box = box_at(road, seen.x, seen.y, cosine, sine, *size, None, speed, 0.0)
+    return Mover(seen.name, box, speed, 0.0, yaw_rate)
+
+
+def _on_way(road: LaneGeometry, ego: Mover | None, others: Sequence[Mover]) -> dict[str, Any]:
+    watch = Encounters(road)
+    if ego is not None:
+        watch.look(0, [ego], list(others))
+    gap, ttc = watch.gap, watch.ttc
+    return {
+        "ahead": gap.pair[1] if gap.pair is not None else None,
+        "gap": gap.value if gap.pair is not None else None,
+        "ttc": ttc.value if ttc.pair is not None else None,
     }
-
-
-def time_to_collision(view: VehicleView, gap: float, front: VehicleView | None) -> float | None:
-    """Time [s] until a gap [m] is closed at the present speeds; None: it does not close.
-
-    :param front: what is ahead; None: a fixed object
-    """
-    closing = view.speed
-    if front is not None:
-        closing -= front.speed * sincos(front.yaw - view.yaw)[1]
-    return gap / closing if gap > 0.0 and closing > SLOWEST_CLOSING else None
-
-
-def gap_ahead(
-    view: VehicleView, vehicles: Sequence[VehicleView], objects: Sequence[BoxView] = ()
-) -> tuple[str | None, float | None]:
-    """(name, bumper-to-bumper distance [m]) of the next object ahead in the vehicle's own path.
-
-    An object is in the path if it overlaps the width of the vehicle, extended straight ahead;
-    distances count along the vehicle. (None, None): nothing is ahead.
-    """
-    sine, cosine = sincos(view.yaw)
-    best: tuple[str | None, float | None] = (None, None)
-    others: list[VehicleView | BoxView] = [*vehicles, *objects]
-    for other in others:
-        if other is view:
-            continue
-        dx, dy = other.x - view.x, other.y - view.y
-        ahead, aside = dx * cosine + dy * sine, dy * cosine - dx * sine
-        if ahead <= 0.0 or abs(aside) > 0.5 * (view.width + other.width):
-            continue
-        gap = ahead - 0.5 * (view.length + other.length)
-        if best[1] is None or gap < best[1]:
-            best = (other.name, gap)
-    return best
 
 
 def known_vehicle(target: CommandTarget, vehicle: str) -> str:

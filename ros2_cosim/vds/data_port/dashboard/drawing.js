@@ -15,6 +15,16 @@ export function colourOf(index) {
   return colour(`--c${index % COLOURS}`);
 }
 
+// The point of a box that is nearest to a place.
+function nearest(box, [x, y]) {
+  const c = Math.cos(box.yaw);
+  const s = Math.sin(box.yaw);
+  const within = (value, size) => Math.max(-size / 2, Math.min(size / 2, value));
+  const along = within((x - box.x) * c + (y - box.y) * s, box.length);
+  const across = within((y - box.y) * c - (x - box.x) * s, box.width);
+  return [box.x + along * c - across * s, box.y + along * s + across * c];
+}
+
 // A canvas cleared and scaled to the pixels of the screen, in units of CSS pixels.
 export function prepared(canvas) {
   const ratio = window.devicePixelRatio || 1;
@@ -302,7 +312,8 @@ export class Scene {
     labels.push([vehicle.name, px, py - reach / 2 - 8, colourOf(index)]);
   }
 
-  // A line from bumper to bumper with the distance below it, where there is room for that.
+  // A line from the front bumper to what is next on the way, with the gap below it, where there is
+  // room for that.
   #gaps(pen, vehicles, objects, place) {
     const known = new Map([...objects, ...vehicles].map((box) => [box.name, box]));
     pen.fillStyle = colour("--soft");
@@ -316,13 +327,13 @@ export class Scene {
       const s = Math.sin(vehicle.yaw);
       const front = [vehicle.x + (c * vehicle.length) / 2, vehicle.y + (s * vehicle.length) / 2];
       const [ax, ay] = place(...front);
-      const [bx, by] = place(front[0] + c * vehicle.gap, front[1] + s * vehicle.gap);
+      const [bx, by] = place(...nearest(ahead, front));
       const room = Math.hypot(bx - ax, by - ay);
       if (room < 12) continue;
       pen.setLineDash([3, 4]);
       pen.beginPath();
-      pen.moveTo(ax + 4 * c, ay - 4 * s);
-      pen.lineTo(bx - 4 * c, by + 4 * s);
+      pen.moveTo(ax + (4 * (bx - ax)) / room, ay + (4 * (by - ay)) / room);
+      pen.lineTo(bx - (4 * (bx - ax)) / room, by - (4 * (by - ay)) / room);
       pen.stroke();
       pen.setLineDash([]);
       if (room > 52) pen.fillText(`${vehicle.gap.toFixed(1)} m`, (ax + bx) / 2, (ay + by) / 2 + 7);
