@@ -52,7 +52,8 @@ class VehicleSpec:
     """One vehicle: where it starts on the road and how it is driven.
 
     ``s`` [m] is the station of its centre on road ``road``, ``offset`` [m] how far that is to the
-    left of the lane's centre, on a line that lane keeping keeps; ``speed`` [m/s] the initial speed,
+    left of the lane's centre, on a line that lane keeping keeps, ``turn`` [rad] how far it heads to
+    the left of the lane's direction; ``speed`` [m/s] the initial speed,
     ``dynamics`` one of ``models.vehicle.VEHICLES`` (what driver and lane keeping assume).
     Without ``driver`` its pedals come from outside, and with ``steering`` ``command`` its
     steering, too, instead of from lane keeping.
@@ -70,11 +71,12 @@ class VehicleSpec:
     placed: bool = False
     offset: float = 0.0
     size: Size = Size()
+    turn: float = 0.0
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
         where = f"vehicle '{self.name}'"
-        _require_finite(where, s=self.s, speed=self.speed, offset=self.offset)
+        _require_finite(where, s=self.s, speed=self.speed, offset=self.offset, turn=self.turn)
         if not 0.0 <= self.speed <= 100.0:
             raise ConfigurationError(f"{where}: speed={self.speed} must lie in 0..100 m/s")
         if self.dynamics not in VEHICLES:

@@ -657,6 +657,8 @@ def _place(network: RoadNetwork, spec: VehicleSpec) -> Pose:
     if spec.offset != 0.0:
         x, y, z = _beside(network, spec)
         point = LanePoint(x, y, z, point.heading)
+    if spec.turn != 0.0:
+        point, slope = point._replace(heading=wrap_angle(point.heading + spec.turn)), 0.0
     return carla_pose(point, slope)
 
 

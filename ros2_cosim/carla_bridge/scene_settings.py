@@ -180,7 +180,7 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
             )
         given = vehicle.model_dump(
             include={
-                *("lane", "s", "offset", "speed", "road"),
+                *("lane", "s", "offset", "turn", "speed", "road"),
                 *("blueprint", "dynamics", "steering", "placed"),
             },
             exclude_none=True,

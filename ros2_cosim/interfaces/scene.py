@@ -59,6 +59,10 @@ class SceneVehicleSettings(Section):
         description="where it starts to the left of the lane's centre, and what lane keeping "
         "keeps [m]",
     )
+    turn: Number = Field(
+        default=0.0,
+        description="of its heading at the start, from the lane's direction to the left [rad]",
+    )
     speed: Annotated[Number, Field(ge=0, le=100)] | None = Field(
         default=None, description="initial speed [m/s]"
     )

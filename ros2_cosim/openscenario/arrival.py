@@ -96,7 +96,7 @@ class Arriving:
 
 
 class _Way:
-    """What is left of a vehicle's way to a place, along the roads."""
+    """What is left of a vehicle's way to a place, along its trajectory or the roads."""
 
     def __init__(self, name: str, place: Where, traffic: Traffic) -> None:
         self._name = name
@@ -112,6 +112,12 @@ class _Way:
         if self._passed:
             return 0.0
         seen = traffic.seen[self._name]
+        line = traffic.lines.get(self._name)
+        there = None if line is None else line.way_to(self._x, self._y)
+        if line is not None and there is not None:
+            way = there - line.way
+            self._passed = way <= 0.0
+            return max(way, 0.0)
         network = traffic.network_of(self._name)
         here = network.project(*seen.reference, seen.position)
         try:

@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from ros2_cosim.documents.one_line import printable
+from ros2_cosim.documents.settings import read_section
 from ros2_cosim.interfaces.importing import Imported, ImportRequest
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
+from ros2_cosim.kernel.exactmath import atan2, cos, sin, wrap_angle
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
 from ros2_cosim.openscenario.places import Places, Spot
+from ros2_cosim.openscenario.story import Trajectory, Where
+from ros2_cosim.openscenario.trajectories import Path as Way
+from ros2_cosim.openscenario.trajectories import Pose, points_of
 from ros2_cosim.openscenario.translate import Translator, changed_values, is_constant
 from ros2_cosim.openscenario.vehicles import (
     STANDING,
@@ -31,6 +35,8 @@ from ros2_cosim.openscenario.vehicles import (
 #: Entities of one scenario.
 MAX_ENTITIES: Final = 200
 _MAX_SPEED: Final = 100.0
+#: The direction of a trajectory is that to the point so far ahead [m].
+_AHEAD: Final = 0.01
 
 _Plain = dict[str, Any]
 
@@ -75,7 +81,7 @@ class _Import:
         self._objects: dict[str, str] = {}
         self._standing: dict[str, StandingKind] = {}
         self._speeds: dict[str, float] = {}
-        #: Entity that is no vehicle -> how far it is turned from its lane at the start [rad].
+        #: Entity -> how far it is turned from its lane at the start [rad].
         self._turns: dict[str, float] = {}
         self._init: list[_Plain] = []
         self._translator = Translator(
@@ -211,14 +217,14 @@ class _Import:
                 )  # fmt: skip
                 return
             with self._findings.collected():
+                x, y, heading = begin
                 if entity in self._objects:
-                    self._places.starts[entity] = self._places.at_point(*begin)
+                    spot = self._places.at_point(x, y)
+                    self._start_at(entity, spot, wrap_angle(heading - self._heading(spot)))
                     continue
-                self._places.starts[entity] = self._places.near(storyboard, *begin)
-                self._findings.note(
-                    storyboard,
-                    f"'{entity}' starts where its trajectory begins, along the lane there",
-                )
+                spot = self._places.near(storyboard, x, y)
+                off = wrap_angle(heading - self._heading(spot))
+                self._start_at(entity, *self._places.facing(storyboard, spot, off))
 
     def _placed(self, private: Element) -> bool:
         """Take in the actions of an entity unless its place is relative to an unknown one."""
@@ -248,10 +254,10 @@ class _Import:
         vehicle = self._objects[name] if name in self._objects else self._names[name]
         self._translator.actors = [vehicle]
         if position is not None and name in self._objects:
-            self._places.starts[name], self._turns[name] = self._places.standing_at(position)
+            self._start_at(name, *self._places.standing_at(position))
             return
         if position is not None:
-            self._places.starts[name] = self._places.find(position)
+            self._start_at(name, *self._places.start_of_vehicle(position))
             return
         plain = self._translator.action(action)
         speed = plain.get("speed")
@@ -269,13 +275,17 @@ class _Import:
         if "nothing" not in plain:
             self._init.append({"actors": [vehicle], **plain})
 
+    def _start_at(self, name: str, spot: Spot, turn: float) -> None:
+        self._places.starts[name], self._turns[name] = spot, turn
+        self._places.headings[name] = self._heading(spot) + turn
+
     # The whole ---------------------------------------------------------------------------
 
     def _whole(self, story: _Plain) -> _Plain:
         vehicles = {}
         for entity, name in self._names.items():
             vehicle, spot = self._vehicles[name], self._places.starts[entity]
-            centre = self._centre(spot, vehicle)
+            centre, turn = self._centre(spot, vehicle, round(self._turns[entity], 6))
             vehicles[name] = {
                 "road": centre.road,
                 "lane": centre.lane,
@@ -286,15 +296,17 @@ class _Import:
                 "dynamics": vehicle.dynamics,
                 "steering": "command",
             }
-            if _to_the_left(spot):
-                vehicles[name]["offset"] = _to_the_left(spot)
+            if _to_the_left(centre):
+                vehicles[name]["offset"] = _to_the_left(centre)
+            if round(turn, 6):
+                vehicles[name]["turn"] = round(turn, 6)
             if name in story["teleported"]:
                 vehicles[name]["placed"] = True
         objects: _Plain = {}
         for entity, name in self._objects.items():
             spot, standing = self._places.starts[entity], self._standing[name]
             x, y = self._places.point(spot)
-            heading = self._heading(spot) + self._turns.get(entity, 0.0)
+            heading = self._heading(spot) + self._turns[entity]
             there = {"x": x, "y": y, "heading": heading, "box": standing.box.seen()}
             ahead = standing.box.centre
             if ahead:
@@ -340,12 +352,28 @@ class _Import:
         """The direction of the lane at a place [rad]."""
         return self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
 
-    def _centre(self, spot: Spot, vehicle: Vehicle) -> Spot:
-        """Where the centre of a vehicle is whose rear axle is at a place."""
-        try:
-            return self._places.moved(spot, vehicle.box.centre)
-        except RoadError:
-            return spot
+    def _centre(self, spot: Spot, vehicle: Vehicle, turn: float) -> tuple[Spot, float]:
+        """Where the centre of a vehicle is whose rear axle is at a place, and how far it is turned
+        from the lane there [rad].
+        """
+        places, ahead = self._places, vehicle.box.centre
+        if not turn:
+            try:
+                return places.moved(spot, ahead), 0.0
+            except RoadError:
+                return spot, 0.0
+        x, y = places.point(spot)
+        heading = self._heading(spot) + turn
+        x, y = x + ahead * cos(heading), y + ahead * sin(heading)
+        found = places.network.project(x, y)
+        if found.road_id == spot.road:
+            # It keeps the lane of its axle, wherever the turned box reaches.
+            t = places.network.lane_centre(spot.road, spot.lane, found.s)
+            there = Spot(spot.road, spot.lane, found.s, found.t - t)
+        else:
+            there = places.at_point(x, y)
+        off = wrap_angle(heading - self._heading(there))
+        return places.facing(self._root, there, off)
 
     def _world(self, vehicles: list[str], driven: list[str], placed: list[str]) -> _Plain:
         world = self._settings.world
@@ -437,15 +465,21 @@ def _teleported(stories: list[_Plain], vehicles: list[str]) -> list[str]:
     return [name for name in vehicles if name in found]
 
 
-def _begin(trajectory: _Plain) -> tuple[float, float] | None:
-    """Where a trajectory begins; None: that depends on something else."""
-    if "polyline" in trajectory:
-        where = trajectory["polyline"][0]["at"]
-    elif "spline" in trajectory:
-        where = trajectory["spline"][0].get("at", {"to": ""})
-    else:
-        where = trajectory["nurbs"]["points"][0]["at"]
-    return None if "to" in where else (where["x"], where["y"])
+def _begin(trajectory: _Plain) -> Pose | None:
+    """Where a trajectory begins, and its direction there; None: that depends on something else."""
+    known = True
+
+    def pose(where: Where) -> Pose:
+        nonlocal known
+        known = known and where.to is None
+        return Pose(where.x, where.y, where.heading)
+
+    line = read_section(Trajectory, trajectory)
+    way = Way([(x, y) for x, y, _ in points_of(line, "", pose)])
+    if not known or way.length <= 0.0:
+        return None
+    (x, y), (u, v) = way.at(line.start), way.at(line.start + _AHEAD)
+    return Pose(x, y, atan2(v - y, u - x))
 
 
 def _checked_speed(action: Element, speed: float) -> float:

@@ -120,7 +120,7 @@ class Lines:
             if kind.tag == "RelativeLanePosition":
                 found["lanes"] = kind.whole("dLane")
             return {**found, "to": self._entity(kind), "frame": frame}
-        spot = self._places.find(position, along=False)
+        spot = self._places.find(position)
         x, y = self._places.point(spot)
         lane_heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
         return _pose(x, y, lane_heading + self._places.turned(kind, spot))

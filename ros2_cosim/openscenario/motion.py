@@ -345,6 +345,7 @@ class Actor(Mover):
         """
         self._target = pose_of(where, traffic)
         self._trajectory, self._beside = None, None
+        traffic.lines.pop(self.name, None)
         traffic.routed.pop(self.name, None)
         self._network = traffic.network
 
@@ -402,6 +403,7 @@ class Actor(Mover):
         """
         found = TrajectoryRun(action, self.name, traffic)
         self._trajectory, self._beside = found, None
+        traffic.lines[self.name] = found.path
         if found.is_timed:
             self._drive(found)
         return found
@@ -420,6 +422,7 @@ class Actor(Mover):
         centre = {i: self._network.lane_centre(here.road_id, i, here.s) for i in lanes}
         lane = min(lanes, key=lambda i: abs(centre[i] - here.t))
         self._trajectory = None
+        traffic.lines.pop(self.name, None)
         self._keeper = LaneKeeper(self._network, self._parameters, lane)
         self._keeper.steer(self._odometry, here)
         return True

@@ -12,9 +12,9 @@ from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork, RoadPositio
 from ros2_cosim.models.road.lane_routes import Stretch, lane_route, place_on
 from ros2_cosim.openscenario.document import Element, Findings, declared
 
-#: A heading further from that of the lane than this is one against it [rad].
+#: A heading across the lane [rad].
 _ACROSS: Final = 0.5 * pi
-#: A heading further from that of the lane than this is none that a vehicle starts with [rad].
+#: A heading may be so much further from that of the lane than across it [rad].
 _ALONG: Final = 0.35
 
 
@@ -39,8 +39,9 @@ class Places:
         self._catalogues = catalogues
         #: From a TrajectoryPosition to its point; set by what reads trajectories.
         self.on_trajectory: Callable[[Element], tuple[float, float]] | None = None
-        #: Where the vehicles start, as far as known.
+        #: Where the vehicles start, as far as known, and where they head [rad].
         self.starts: dict[str, Spot] = {}
+        self.headings: dict[str, float] = {}
 
     def point(self, spot: Spot) -> tuple[float, float]:
         """(x, y) of a place."""
@@ -60,10 +61,9 @@ class Places:
         s = spot.s + driving_direction(spot.lane) * way
         return spot._replace(s=min(max(s, 0.0), self.network.length(spot.road)))
 
-    def find(self, position: Element, *, along: bool = True) -> Spot:
+    def find(self, position: Element) -> Spot:
         """The place of an element ``Position``.
 
-        :param along: whether its heading must be about that of the lane
         :raises ConfigurationError: it is of a kind that is not supported, or not on a road
         """
         kind = position.choice()
@@ -75,8 +75,6 @@ class Places:
             self.network.lane_width(spot.road, spot.lane, spot.s)
         except RoadError as error:
             raise kind.error(str(error)) from None
-        if along:
-            self._check_orientation(kind, spot)
         return spot
 
     def standing_at(self, position: Element) -> tuple[Spot, float]:
@@ -89,8 +87,51 @@ class Places:
         if kind.tag == "WorldPosition":
             spot = self.at_point(kind.number("x"), kind.number("y"))
         else:
-            spot = self.find(position, along=False)
+            spot = self.find(position)
         return spot, self.turned(kind, spot)
+
+    def start_of_vehicle(self, position: Element) -> tuple[Spot, float]:
+        """The place that a vehicle starts at, and how far it is turned from the lane's direction
+        [rad]; the lane is one whose direction is about its own.
+
+        :raises ConfigurationError: as :meth:`find`, or there is no such lane
+        """
+        kind = position.choice()
+        spot = self.find(position)
+        if kind.tag == "WorldPosition" and not kind.has("h"):
+            return spot, 0.0
+        off = self.turned(kind, spot)
+        orientation = kind.find("Orientation")
+        if spot.lane > 0 and kind.tag in _OF_THE_ROAD and orientation is not None:
+            # Relative to the road, or to the lane driven the other way: files do both.
+            relative = orientation.text("type", "absolute") == "relative"
+            off = min(off, wrap_angle(off + pi), key=abs) if relative else off
+        return self.facing(orientation or kind, spot, off)
+
+    def facing(self, element: Element, spot: Spot, off: float) -> tuple[Spot, float]:
+        """A place and how far it is turned from the direction of its lane [rad], in a lane that
+        leads where it heads.
+
+        :raises ConfigurationError: there is none
+        """
+        if abs(off) <= _ACROSS + _ALONG:
+            return spot, off
+        network = self.network
+        t = network.lane_centre(spot.road, spot.lane, spot.s) + spot.offset
+        lanes = [
+            lane
+            for lane in network.lane_ids(spot.road, spot.s, "driving")
+            if (lane < 0) != (spot.lane < 0)
+        ]
+        if not lanes:
+            heading = wrap_angle(network.lane_pose(spot.road, spot.lane, spot.s).heading + off)
+            raise element.error(
+                f"found a vehicle that heads against all lanes of road {spot.road}, with "
+                f"{heading:.3f} rad; allowed is the direction of one"
+            )
+        lane = min(lanes, key=lambda i: abs(network.lane_centre(spot.road, i, spot.s) - t))
+        offset = t - network.lane_centre(spot.road, lane, spot.s)
+        return Spot(spot.road, lane, spot.s, offset), wrap_angle(off + pi)
 
     def turned(self, kind: Element, spot: Spot) -> float:
         """How far a position is turned from the direction of its lane [rad]."""
@@ -98,10 +139,14 @@ class Places:
         if kind.tag == "WorldPosition":
             return wrap_angle(kind.number("h", 0.0) - lane_heading)
         orientation = kind.find("Orientation")
+        relative = orientation is None or orientation.text("type", "absolute") == "relative"
+        heading = 0.0 if orientation is None else orientation.number("h", 0.0)
+        if kind.tag == "RelativeObjectPosition" and relative:
+            other = self.headings.get(kind.text("entityRef"), lane_heading)
+            return wrap_angle(other + heading - lane_heading)
         if orientation is None:
             return 0.0
-        heading = orientation.number("h", 0.0)
-        if orientation.text("type", "absolute") == "absolute":
+        if not relative:
             return wrap_angle(heading - lane_heading)
         # That of lanes driven the other way is against the road's.
         against = spot.lane > 0 and kind.tag in _OF_THE_ROAD
@@ -111,34 +156,6 @@ class Places:
         """The place of a point, seen from the nearest lane."""
         found = self.network.project(x, y)
         return self.on_road(found.road_id, found.s, found.t)
-
-    def _check_orientation(self, kind: Element, spot: Spot) -> None:
-        """Vehicles drive along their lane."""
-        orientation = kind.find("Orientation")
-        if orientation is None or kind.tag == "WorldPosition":
-            return
-        heading = wrap_angle(orientation.number("h", 0.0))
-        relative = orientation.text("type", "absolute") == "relative"
-        lane_heading = self.network.lane_pose(spot.road, spot.lane, spot.s).heading
-        if not relative:
-            off = wrap_angle(heading - lane_heading)
-        else:
-            # Relative to the road, or for lanes driven the other way to the lane: files do both.
-            off = min(heading, wrap_angle(heading - pi), key=abs) if spot.lane > 0 else heading
-        self._judge(orientation, off)
-
-    def _judge(self, element: Element, off: float) -> None:
-        """A heading that differs from the lane's by an angle [rad]."""
-        if abs(off) > _ACROSS + _ALONG:
-            raise element.error(
-                f"h: found {element.number('h', 0.0):g}, against the lane; supported is its "
-                "direction"
-            )
-        if abs(off) > _ALONG:
-            self._findings.note(
-                element,
-                f"h={element.number('h', 0.0):g} has no effect: the vehicle starts along its lane",
-            )
 
     def on_road(self, road: int, s: float, t: float) -> Spot:
         """The place at a station and a lateral position, in the lane that is there."""
@@ -198,11 +215,7 @@ class Places:
         found = self.network.project(x, y, None, z)
         if found.lane_id == OFF_ROAD:
             raise kind.error(f"found ({x:g}, {y:g}), which is in no lane of the map")
-        spot = self.on_road(found.road_id, found.s, found.t)
-        if kind.has("h"):
-            lane_heading = self.network.lane_pose(spot.road, spot.lane, spot.s).heading
-            self._judge(kind, wrap_angle(kind.number("h") - lane_heading))
-        return spot
+        return self.on_road(found.road_id, found.s, found.t)
 
     def _lane(self, kind: Element) -> Spot:
         return Spot(
@@ -241,7 +254,8 @@ class Places:
         start = self._start_of(kind)
         dx, dy = kind.number("dx"), kind.number("dy")
         if kind.tag == "RelativeObjectPosition":
-            heading = self.network.lane_pose(start.road, start.lane, start.s).heading
+            lane_heading = self.network.lane_pose(start.road, start.lane, start.s).heading
+            heading = self.headings.get(kind.text("entityRef"), lane_heading)
             c, s = cos(heading), sin(heading)
             dx, dy = dx * c - dy * s, dx * s + dy * c
         x, y = self.point(start)
@@ -261,14 +275,15 @@ class Places:
         found = place_on(self.network, way, place.number("pathS"))
         if found is None:
             raise place.error(f"pathS: found {place.number('pathS'):g}, behind the route's end")
+        # Both are positive to the left of the way.
+        direction = driving_direction(found.lane)
         if place.tag == "FromLaneCoordinates":
             lane = place.whole("laneId")
             # Files count the lanes of a road by its own direction, or by that of the route.
             lane = lane if (lane < 0) == (found.lane < 0) else -lane
-            return Spot(found.road, lane, found.s, place.number("laneOffset", 0.0))
-        # Positive to the left of the way; "t" since OpenSCENARIO 1.1, "pathT" in files before it.
-        aside = place.number("t") if place.has("t") else place.number("pathT")
-        t = driving_direction(found.lane) * aside
+            return Spot(found.road, lane, found.s, direction * place.number("laneOffset", 0.0))
+        # "t" since OpenSCENARIO 1.1, "pathT" in files before it.
+        t = direction * (place.number("t") if place.has("t") else place.number("pathT"))
         return self.on_road(found.road, found.s, t)
 
 

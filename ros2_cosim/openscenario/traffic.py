@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.exactmath import cos as _cos
@@ -35,6 +35,15 @@ class Measured(NamedTuple):
     freespace: bool = False
     along_road: bool = False
     network: RoadNetwork | None = None
+
+
+class Line(Protocol):
+    """A line, and how far along it its vehicle has come [m]."""
+
+    way: float
+
+    def way_to(self, x: float, y: float) -> float | None:
+        """How far along it a point is [m]; None: it is not on it."""
 
 
 class Seen(NamedTuple):
@@ -104,6 +113,8 @@ class Traffic:
         self.network = network
         #: The same roads for vehicles that have a route: where roads overlap, they are on theirs.
         self.routed: dict[str, RoadNetwork] = {}
+        #: The trajectories of vehicles that follow one.
+        self.lines: dict[str, Line] = {}
         self._boxes = dict(boxes)
         self.seen: dict[str, Seen] = {name: self._stands(found) for name, found in standing.items()}
         self.travelled = dict.fromkeys(boxes, 0.0)

@@ -33,6 +33,8 @@ _PIECES: Final = 20
 _WINDOW: Final = 30.0
 #: A trajectory with less than this left is at its end [m].
 _AT_END: Final = 0.01
+#: What is so near to a trajectory is on it [m].
+_ON_LINE: Final = 3.0
 #: Speed per error of the way, where a trajectory says when to be where [1/s].
 _WAY_GAIN: Final = 0.5
 
@@ -229,6 +231,21 @@ class Path:
             if off < best:
                 best, found = off, self.ways[i] + along
         self.way = max(self.way, found)
+
+    def way_to(self, x: float, y: float) -> float | None:
+        """How far along the line a point of it is [m], as near as ``_ON_LINE``; None: it is not."""
+        best, found = _ON_LINE, None
+        for (a, b), (c, d), start, end in zip(
+            self._points, self._points[1:], self.ways, self.ways[1:], strict=False
+        ):
+            size = end - start
+            if size <= 0.0:
+                continue
+            along = min(max(((x - a) * (c - a) + (y - b) * (d - b)) / size, 0.0), size)
+            off = hypot(x - (a + along * (c - a) / size), y - (b + along * (d - b) / size))
+            if off < best:
+                best, found = off, start + along
+        return found
 
     def at(self, way: float) -> tuple[float, float]:
         """The point so far along the line [m], which goes straight on behind its end."""

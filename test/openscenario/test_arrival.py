@@ -10,12 +10,13 @@ from openscenario.test_storyboard import begins, marker, played
 from support.xosc_files import at, by_entity, by_value, document, event, group, private, speed
 
 from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.exactmath import wrap_angle
+from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
 from ros2_cosim.models.frames import quaternion_from_yaw
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.openscenario.arrival import _Way
 from ros2_cosim.openscenario.story import Box, Where
 from ros2_cosim.openscenario.traffic import Traffic
+from ros2_cosim.openscenario.trajectories import Path as Line
 from ros2_cosim.scenario.scenario_error import ScenarioError
 
 TOWN = RoadNetwork.from_file(Path(__file__).resolve().parents[2] / "config" / "town.xodr")
@@ -139,3 +140,23 @@ def before(road: int, lane: int) -> tuple[int, int, float] | None:
                 if TOWN.advance(other.id, own, end, 11.0)[:2] == (road, lane):
                     return other.id, own, end
     return None
+
+
+def test_the_way_of_a_vehicle_on_a_trajectory_is_along_it() -> None:
+    """A turn to the left across a field: no road leads there."""
+    traffic = Traffic(TOWN, {"A": Box(length=4.0, width=2.0)}, {})
+    x, y, _, heading = TOWN.lane_pose(3, -1, 20.0)
+    q = quaternion_from_yaw(heading)
+    here = Odometry(x, y, 0.0, *q, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    traffic.look(0, {"A": here})
+    corner = (x + 30.0 * cos(heading), y + 30.0 * sin(heading))
+    end = (corner[0] - 40.0 * sin(heading), corner[1] + 40.0 * cos(heading))
+    path = Line([(x, y), corner, end])
+    traffic.lines["A"] = path
+    way = _Way("A", Where(x=end[0], y=end[1]), traffic)
+    assert way.left(traffic) == pytest.approx(70.0)
+    path.way = 50.0
+    assert way.left(traffic) == pytest.approx(20.0)
+    path.way = 70.0
+    assert way.left(traffic) == 0.0
+    assert path.way_to(x - 10.0 * sin(heading), y + 10.0 * cos(heading)) is None

@@ -83,7 +83,6 @@ def test_a_place_may_be_relative_to_an_entity_below(tmp_path: Path) -> None:
         ('<LanePosition roadId="7" laneId="-1" s="150"/>', "road 7"),
         ('<LanePosition roadId="1" laneId="-1" s="9e9"/>', "0 to 3200.0 is allowed"),
         ('<WorldPosition x="0" y="500"/>', "in no lane of the map"),
-        ('<WorldPosition x="150" y="-1.7" h="3.1"/>', "against the lane"),
         ("<GeoPosition/>", "not supported; supported are WorldPosition"),
         ('<RelativeLanePosition entityRef="C" dLane="0" ds="0"/>', "found 'C'"),
         ('<LanePosition roadId="1" laneId="-1" s="x"/>', "allowed is a finite number"),
@@ -322,3 +321,84 @@ def test_a_file_becomes_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         mine, original = load_scenario(Path("mine.yaml")), load_scenario(EXAMPLE)
     assert mine.name == "mine"
     assert mine.participants == original.participants
+
+
+def oriented(h: float, kind: str = 'LanePosition roadId="1" laneId="-1" s="150"') -> str:
+    return f'<{kind}><Orientation type="absolute" h="{h}"/></{kind.split()[0]}>'
+
+
+def test_vehicles_start_as_they_head(tmp_path: Path) -> None:
+    # Across the lane: the centre is that far to the left of the rear axle.
+    across = start_of(tmp_path, oriented(1.570796))
+    assert (across["lane"], across["s"]) == (-1, pytest.approx(150.0, abs=1e-4))
+    assert (across["offset"], across["turn"]) == (pytest.approx(CENTRE, abs=1e-4), 1.570796)
+    # Against it: in the lane of the other direction, beside its centre; lanes are 3.5 m wide.
+    oncoming = start_of(tmp_path, oriented(3.14159265))
+    assert (oncoming["lane"], oncoming.get("turn", 0.0)) == (1, 0.0)
+    assert oncoming["s"] == pytest.approx(150.0 - CENTRE, abs=1e-3)
+    # To its left is where the lane of the others is.
+    assert oncoming["offset"] == pytest.approx(3.5, abs=1e-3)
+
+
+def test_a_place_relative_to_a_vehicle_has_its_heading(tmp_path: Path) -> None:
+    other = (
+        '<ScenarioObject name="C"><Vehicle name="c" vehicleCategory="car"><BoundingBox>'
+        '<Center x="1.4" y="0" z="0.8"/><Dimensions width="2" length="4.8" height="1.5"/>'
+        "</BoundingBox></Vehicle></ScenarioObject>"
+    )
+    behind = teleport('<RelativeObjectPosition entityRef="B" dx="-5" dy="0"/>')
+    text = document(
+        start_b=oriented(1.570796),
+        entities=other,
+        init=f'<Private entityRef="C">{behind}</Private>',
+    )
+    vehicles = loaded(tmp_path, text).scene["vehicles"]
+    assert vehicles["C"]["turn"] == pytest.approx(1.570796, abs=1e-5)
+    assert vehicles["C"]["s"] == pytest.approx(vehicles["B"]["s"], abs=1e-4)
+
+
+def test_a_vehicle_against_all_lanes_is_refused(tmp_path: Path) -> None:
+    one_way = HIGHWAY.read_text(encoding="utf-8")
+    left = one_way[one_way.index("<left>") : one_way.index("</left>") + len("</left>")]
+    road = tmp_path / "one_way.xodr"
+    road.write_text(one_way.replace(left, ""), encoding="utf-8")
+    (fault,) = faults_of(written(tmp_path, document(start_b=oriented(3.1), road=str(road))))
+    assert "heads against all lanes of road 1, with 3.100 rad; allowed is the direction" in fault
+
+
+def test_a_trajectory_with_an_offset_begins_there(tmp_path: Path) -> None:
+    vertices = "".join(
+        f'<Vertex time="0"><Position><WorldPosition x="{x}" y="1.75"/></Position></Vertex>'
+        for x in (400, 300)
+    )
+    follow = private(
+        '<RoutingAction><FollowTrajectoryAction initialDistanceOffset="30"><TimeReference><None/>'
+        '</TimeReference><TrajectoryFollowingMode followingMode="follow"/><TrajectoryRef>'
+        f'<Trajectory name="t" closed="false"><Shape><Polyline>{vertices}</Polyline></Shape>'
+        "</Trajectory></TrajectoryRef></FollowTrajectoryAction></RoutingAction>"
+    )
+    text = document(init=f'<Private entityRef="B">{follow}</Private>')
+    start = teleport('<LanePosition roadId="1" laneId="-1" s="150"/>')
+    scenario = loaded(tmp_path, text.replace(start, "", 1))
+    found = scenario.scene["vehicles"]["B"]
+    # Along the trajectory, which leads against the road.
+    assert (found["lane"], found["s"]) == (1, pytest.approx(370.0 - CENTRE, abs=1e-3))
+
+
+@pytest.mark.parametrize("lane", [-1, 1])
+def test_an_offset_on_a_route_is_to_the_left_of_the_way(tmp_path: Path, lane: int) -> None:
+    stations = (300, 500) if lane < 0 else (500, 300)
+    points = "".join(
+        '<Waypoint routeStrategy="shortest"><Position>'
+        f'<LanePosition roadId="1" laneId="{lane}" s="{s}"/></Position></Waypoint>'
+        for s in stations
+    )
+    place = (
+        f'<RoutePosition><RouteRef><Route name="r" closed="false">{points}</Route></RouteRef>'
+        f'<InRoutePosition><FromLaneCoordinates pathS="100" laneId="{lane}" laneOffset="-0.5"/>'
+        "</InRoutePosition></RoutePosition>"
+    )
+    found = start_of(tmp_path, place)
+    ahead = CENTRE if lane < 0 else -CENTRE
+    assert (found["lane"], found["offset"]) == (lane, -0.5)
+    assert found["s"] == pytest.approx(400.0 + ahead)
