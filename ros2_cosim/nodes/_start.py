@@ -48,7 +48,7 @@ from ros2_cosim.run.output_directory import repetition_directory, shown, was_lef
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.run.transport import lane_address
-from ros2_cosim.run.watchdog import Watchdog
+from ros2_cosim.run.watchdog import Stuck, Watchdog
 from ros2_cosim.scenario.changes_by_hand import settings_of
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -212,9 +212,9 @@ def _outcome(
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
 
 
-def _leave_stuck(starter: Starter, reason: str) -> None:
+def _leave_stuck(starter: Starter, stuck: Stuck) -> None:
     """Tell why this process cannot go on, and end it: a thread of it does not come back."""
-    starter.failed(reason)
+    starter.failed(stuck.line)
     os._exit(EXIT_FAILED)
 
 

@@ -104,6 +104,21 @@ def check_undamaged(bag: Path) -> None:
                 )
 
 
+def recorded_until(bag: Path) -> int:
+    """The last stamp [ns] in a complete bag, by its metadata; 0: it holds no message.
+
+    :raises ConfigurationError: its metadata is malformed
+    """
+    about = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
+    try:
+        if not about["message_count"]:
+            return 0
+        first = about["starting_time"]["nanoseconds_since_epoch"]
+        return int(first) + int(about["duration"]["nanoseconds"])
+    except (KeyError, TypeError, ValueError):
+        raise ConfigurationError(f"{bag / METADATA_FILE} tells no times") from None
+
+
 def _is_own(bag: Path) -> bool:
     """Whether this suite has written a bag."""
     first = mcap_path(bag)

@@ -185,7 +185,9 @@ def _source(bag: Path, scenario: Path | None, output: Path) -> Source:
 def _end_of_run(run: Path, bag: Path) -> int:
     """When the run ended [ns]: later activations have not taken place."""
     if (run / SUMMARY_FILE).is_file():
-        return round(read_summary(run).sim_time_s * 1e9)
+        summary = read_summary(run, complete=False)
+        if summary.complete:
+            return round(summary.sim_time_s * 1e9)
     return _last_stamp(bag) + 1
 
 
