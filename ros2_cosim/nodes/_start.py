@@ -191,25 +191,30 @@ def _outcome(
             started = Started(session, scenario, graph, starters[0], watchdog, turns)
             if session.repetition and awaits:
                 await_clock(session, started.run_id(), scenario.startup_s)
-            return None if body(started) else 0
+            return None if body(started) else _asked_code(session, starters)
     except (Cancelled, KeyboardInterrupt):
-        if session.stop_signal == signal.SIGTERM and starters and starters[0].is_there:
-            # The starter sends it only to a run that has failed or is over.
-            starters[0].failed(f"process '{name}' was ended by SIGTERM")
-            return EXIT_FAILED
-        return 0
+        return _asked_code(session, starters)
     except ReportedError:
         return 0 if _asked_to_end(session) else EXIT_FAILED
     except (CosimError, OSError, MemoryError) as error:
         if session.stop_signal is not None:
             # What fails after the request follows from it: other processes are ending, too.
-            return 0
+            return _asked_code(session, starters)
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
             starter.failed(f"{name}: {noted(error, Path(path).parent) if path else error}")
         if _asked_to_end(session):
             return 0
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
+
+
+def _asked_code(session: Session, starters: Sequence[Starter]) -> int:
+    """The exit code of a process that has done its work, or was asked to end."""
+    if session.stop_signal == signal.SIGTERM and starters and starters[0].is_there:
+        # The starter sends it only to a run that has failed or is over.
+        starters[0].failed(f"process '{session.process}' was ended by SIGTERM")
+        return EXIT_FAILED
+    return 0
 
 
 def _leave_stuck(starter: Starter, stuck: Stuck) -> None:

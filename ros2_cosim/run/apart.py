@@ -8,6 +8,7 @@ going on, and which activation. So the end of the latter by a signal is a senten
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import mmap
 import os
 import shutil
@@ -100,6 +101,12 @@ def here() -> Apart | None:
     return _here[-1] if _here else None
 
 
+def _begin(memory: _Memory, leave: Callable[[str], None]) -> None:
+    """This is a process apart from now on."""
+    faulthandler.disable()  # of a crash the other process tells in one line
+    _here.append(Apart(memory, leave))
+
+
 def go_on_apart(leave: Callable[[str], None]) -> None:
     """Go on in a process apart; only that one returns.
 
@@ -121,7 +128,7 @@ def go_on_apart(leave: Callable[[str], None]) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         tempfile.tempdir = temporary
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-        _here.append(Apart(memory, leave))
+        _begin(memory, leave)
         return
     code = _awaited(child, signals)
     try:
@@ -150,7 +157,8 @@ def done_apart(work: Callable[[], str]) -> str:
     """Do something in a process apart, which ends with it; any thread may call this.
 
     :param work: gives what it has to tell
-    :returns: that, or why the process ended before
+    :returns: that, or how the process crashed
+    :raises RunError: another process has killed it
     """
     memory = _Memory()
     reader, writer = os.pipe()
@@ -169,7 +177,7 @@ def done_apart(work: Callable[[], str]) -> str:
                 _write(writer, line)
                 os._exit(0)
 
-            _here.append(Apart(memory, leave))
+            _begin(memory, leave)
             _write(writer, work())
         except BaseException as error:
             _write(writer, f"{type(error).__name__}: {error}")
@@ -180,6 +188,8 @@ def done_apart(work: Callable[[], str]) -> str:
         text = told.read()
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
+    if code in (-signal.SIGKILL, -signal.SIGTERM):
+        raise RunError(memory.ended_by(-code))
     return memory.ended_by(-code) if code < 0 else text
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ros2_cosim.documents.files import in_words
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import plain_copy
-from ros2_cosim.kernel.errors import CosimError, StorageError
+from ros2_cosim.kernel.errors import CosimError, RunError, StorageError
 from ros2_cosim.record.results import ACTIVATIONS_FILE
 from ros2_cosim.run.apart import done_apart
 from ros2_cosim.run.inproc import run_inproc
@@ -79,7 +79,10 @@ def perform(job: SweepJob, place: str | None = None) -> RunOutcome:
                 return one_line(error)
             return ""
 
-        error = done_apart(work)
+        try:
+            error = done_apart(work)
+        except RunError as killed:  # as a system does that has no memory left
+            raise StorageError(str(killed)) from None
         if error.startswith(_MACHINE):
             raise StorageError(error.removeprefix(_MACHINE))
         # Where the files will be.
