@@ -158,19 +158,21 @@ def _replay_into(
     from ros2_cosim.cli.diff_text import print_comparison
     from ros2_cosim.run.output_directory import shown
     from ros2_cosim.run.replay_into import replay_into
+    from ros2_cosim.run.tracebacks import noting
 
     with running():
         if out is not None and out.resolve() == bag.resolve():
             raise ConfigurationError(f"--out {out}: it holds the recording that is replayed")
         go_on_apart()
-        found = replay_into(
-            bag,
-            into,
-            None if out is None else out.absolute(),
-            controllers=controllers,
-            scenario=scenario,
-            to_topics=to_topics,
-        )
+        with nullcontext() if out is None else noting(out.absolute()):
+            found = replay_into(
+                bag,
+                into,
+                None if out is None else out.absolute(),
+                controllers=controllers,
+                scenario=scenario,
+                to_topics=to_topics,
+            )
         if as_json:
             print(json.dumps(found.data(), indent=1, allow_nan=False))
         else:

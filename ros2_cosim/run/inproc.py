@@ -48,13 +48,12 @@ from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.record.summary import SUMMARY_FILE, Summary
-from ros2_cosim.run import apart
 from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
 from ros2_cosim.run.results import leave_incomplete, note_profile, why, write_report
+from ros2_cosim.run.supervised import supervised
 from ros2_cosim.run.tracebacks import noted
-from ros2_cosim.run.watchdog import Watchdog, interrupting
 from ros2_cosim.scenario.changes import changed, reset_of
 from ros2_cosim.scenario.changes_by_hand import told_change, write_changes
 from ros2_cosim.scenario.changing import ChangesTaken
@@ -131,15 +130,9 @@ class InprocRun:
             self._give_up()
             self._failed(error)
             raise
-        runtimes = self.runtimes.values()
-        place = apart.here()
-        if place is not None:
-            place.follow(self._output, list(scenario.participants), runtimes)
-        self._watchdog = Watchdog(
-            scenario.watchdog_s,
-            interrupting if place is None else lambda stuck: self._leave(place, stuck.line),
+        self._watchdog = supervised(
+            scenario, self._output, self.runtimes.values(), self._close_sink
         )
-        self._watchdog.watch(*runtimes)
         self._startup_ns = time.perf_counter_ns() - created
 
     def _set_up(
@@ -322,15 +315,6 @@ class InprocRun:
     def runtimes(self) -> Mapping[str, ParticipantRuntime]:
         """The participants by name."""
         return self._scheduler.runtimes
-
-    def _leave(self, place: apart.Apart, line: str) -> None:
-        """Close the bag of a run whose own thread does not come back, and end this process.
-
-        Another thread calls it.
-        """
-        self._close_sink()
-        leave_incomplete(self._output, line, "inproc")
-        place.leave(line)
 
     def _failed(self, error: BaseException) -> None:
         """Leave a run readable that ends before its time, with the traceback of its cause."""

@@ -42,6 +42,7 @@ from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.recording_player import RecordingFeed, with_recording
 from ros2_cosim.run.start import run_request
+from ros2_cosim.run.supervised import supervised
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
@@ -334,7 +335,10 @@ class _Replay:
                 host=lambda name: local_host(scheduler.runtimes[name].send_now),
             )
             stack.pop_all()  # the group closes the models
-            with bag, group.during(lambda: None, lambda: scheduler.active):
+            watchdog = supervised(
+                self._scenario, self._output, scheduler.runtimes.values(), bag.close
+            )
+            with bag, watchdog, group.during(lambda: None, lambda: scheduler.active):
                 self._follow(scheduler, bag)
                 group.stop("the recording is over")
                 group.shut_down("the replay is complete")
