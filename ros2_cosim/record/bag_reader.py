@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
@@ -109,7 +109,7 @@ def recorded_until(bag: Path) -> int:
 
     :raises ConfigurationError: its metadata is malformed
     """
-    about = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
+    about: Any = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
     try:
         if not about["message_count"]:
             return 0
