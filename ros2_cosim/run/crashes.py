@@ -31,7 +31,9 @@ def crash_of(scenario: Scenario, found: tuple[str, int] | None, number: int) -> 
     if found is None or number not in OWN_SIGNALS:
         return ""
     name, time_ns = found
-    texts = _texts(scenario.participants[name].parameters)
+    participant = scenario.participants[name]
+    other = participant.substitute
+    texts = [*_texts(participant.parameters), *_texts(other.parameters if other else {})]
     directory = Path(scenario.base_directory)
     files = [text.partition(":")[0] for text in texts]
     named = ", ".join(
