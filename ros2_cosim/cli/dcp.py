@@ -12,7 +12,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors, go_on_without_output
+from ros2_cosim.cli.console import (
+    EXIT_ERROR,
+    EXIT_VERDICT,
+    clear_errors,
+    go_on_apart,
+    go_on_without_output,
+)
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
@@ -151,6 +157,7 @@ def serve(
             )
             return
         if scenario is not None:
+            go_on_apart()
             slave, found = _scenario(scenario, settings or (), out, record=record)
         else:
             slave, found = _load(model, fmu, description, step, modes, directory)
