@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watches over participants that run in this process, whoever drives them."""
+"""What watches over participants that run in this process, driven by a command or a program."""
 
 from __future__ import annotations
 
