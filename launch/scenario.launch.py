@@ -26,7 +26,8 @@ from launch.logging import get_logger
 from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
-from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.documents.files import in_words
+from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
     Seconds,
@@ -41,7 +42,15 @@ from ros2_cosim.scenario.plan import Process
 #: Launch files that take these arguments and no others.
 OWN_FILES = ("scenario.launch.py", "platoon.launch.py")
 
-# Launch turns an exception into one line and an exit code other than 0.
+
+def end_with(context: LaunchContext, failure: str) -> list:
+    """End launch with one line and exit code 1.
+
+    The handler of its loop is what launch takes the exit code from; an exception would look like a
+    crash of launch itself.
+    """
+    context.asyncio_loop.call_exception_handler({"message": f"cosim: {failure}"})
+    return [EmitEvent(event=Shutdown(reason="the run has failed"))]
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -55,15 +64,18 @@ def generate_launch_description() -> LaunchDescription:
 
 def bring_up(context: LaunchContext) -> list:
     """Prepare the run that the arguments ask for, and start its processes."""
-    if any(Path(argument).name in OWN_FILES for argument in sys.argv):
-        # Started directly: no other launch file takes the arguments that this one does not know.
-        names = [text.partition(":=")[0] for text in context.argv if ":=" in text]
-        check_names(dict.fromkeys(n for n in names if not n.startswith("launch-prefix")))
     values = {a.name: context.launch_configurations[a.name] for a in launch_arguments()}
     # PushRosNamespace of a launch file that includes this one holds for the run, too.
     pushed = context.launch_configurations.get("ros_namespace", "")
     values["namespace"] = prefix_namespace(pushed, values["namespace"]) or ""
-    request = prepare_launch(values)
+    try:
+        if any(Path(argument).name in OWN_FILES for argument in sys.argv):
+            # Started directly: no other launch file takes arguments that this one does not know.
+            names = [text.partition(":=")[0] for text in context.argv if ":=" in text]
+            check_names(dict.fromkeys(n for n in names if not n.startswith("launch-prefix")))
+        request = prepare_launch(values)
+    except (CosimError, OSError) as error:
+        return end_with(context, in_words(error))
     run = Run(request)
     clock = get_logger("clock")
     request.on_progress = Seconds(lambda seconds: clock.info(f"time {seconds} s"))
@@ -143,16 +155,19 @@ class Run:
             return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
         reason = self._watch.failure() or self._watch.early()
         if reason is not None:
-            raise RunError(reason)
+            return end_with(context, reason)
         # A node that has not received the clock's last message does not hold up the end.
         return self._conclude(context) if self._watch.clock_done else []
 
     def _conclude(self, context: LaunchContext) -> list:
-        lines, failure = self._request.conclusion()
+        try:
+            lines, failure = self._request.conclusion()
+        except CosimError as error:
+            return end_with(context, str(error))
 
         def end(context: LaunchContext) -> list:
             if failure:
-                raise RunError(failure)
+                return end_with(context, failure)
             return [EmitEvent(event=Shutdown(reason="the run is complete"))]
 
         # The lines are told before launch ends, also with an error.

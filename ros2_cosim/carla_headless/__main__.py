@@ -34,9 +34,14 @@ def _print_error(text: str) -> None:
     print(f"carla-headless: {text}", file=sys.stderr)
 
 
+def _in_order(number: int) -> int:
+    return 0
+
+
 def make_command(
     on_ready: Callable[[str], None] = _print_ready,
     on_error: Callable[[str], None] = _print_error,
+    on_signal: Callable[[int], int] = _in_order,
     page: WorldPage | None = None,
     topics: Open | None = None,
     look_ahead: bool = False,
@@ -50,6 +55,8 @@ def make_command(
     :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
     :param on_ready: called with one line when clients can connect, and one for the page
     :param on_error: called with one line when the server cannot start
+    :param on_signal: called with the number of the signal that has ended the server; gives the exit
+        code
     """
 
     def carla_headless(
@@ -143,10 +150,11 @@ def make_command(
             others = ", ".join(library.stood_in_for)
             _logger.warning("%s is also offered as %s", library.first(), others)
         server.simulation.ros.open = topics
+        signals: list[int] = []
         try:
             with ExitStack() as stack:
                 stack.callback(server.simulation.ros.close)
-                stack.enter_context(server.stopping_on_signals())
+                stack.enter_context(server.stopping_on_signals(signals.append))
                 if look_ahead:
                     server.simulation.look_ahead()
                 shown = None
@@ -161,6 +169,8 @@ def make_command(
             raise typer.Exit(1) from None
         finally:
             server.close()
+        if signals and (code := on_signal(signals[0])):
+            raise typer.Exit(code)
 
     return carla_headless
 
@@ -171,10 +181,11 @@ carla_headless = make_command()
 def run(
     on_ready: Callable[[str], None] = _print_ready,
     on_error: Callable[[str], None] = _print_error,
+    on_signal: Callable[[int], int] = _in_order,
 ) -> None:
     """Run the command; ends the process with its exit code. For the parameters see above."""
     app = typer.Typer(name="carla-headless", add_completion=False, pretty_exceptions_enable=False)
-    app.command()(make_command(on_ready, on_error))
+    app.command()(make_command(on_ready, on_error, on_signal))
     app()
 
 

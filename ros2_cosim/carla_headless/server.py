@@ -221,9 +221,17 @@ class Server:
         """Make ``run`` return; may be called from any thread."""
         self._reactor.stop()
 
-    def stopping_on_signals(self) -> AbstractContextManager[None]:
-        """While this block runs, SIGTERM and SIGINT stop the server."""
-        return self._reactor.handling(lambda number: self.stop())
+    def stopping_on_signals(self, tell: Callable[[int], None]) -> AbstractContextManager[None]:
+        """While this block runs, SIGTERM and SIGINT stop the server.
+
+        :param tell: called with the number of the signal
+        """
+
+        def stop(number: int) -> None:
+            tell(number)
+            self.stop()
+
+        return self._reactor.handling(stop)
 
     def close(self) -> None:
         """Close all ports and connections."""

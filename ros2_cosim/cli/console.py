@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 import typer
 
 from ros2_cosim.documents.files import in_words
+from ros2_cosim.interfaces.processes import signal_of
 from ros2_cosim.kernel.errors import (
     Cancelled,
     ConfigurationError,
@@ -49,10 +50,7 @@ def clear_errors() -> Iterator[None]:
         print(f"cosim: {in_words(error)}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
     except (KeyboardInterrupt, Cancelled) as interrupt:
-        # A ROS session takes signals itself, and tells their names.
-        told = interrupt.args[0] if interrupt.args else signal.SIGINT
-        known = signal.Signals.__members__
-        number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
+        number = signal_of(interrupt)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
 
@@ -74,7 +72,15 @@ def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
             )
 
 
-def leave_stuck(line: str) -> None:
+def go_on_apart() -> None:
+    """Go on in a process apart, if this one is the command: see :mod:`ros2_cosim.run.apart`."""
+    from ros2_cosim.run import apart
+
+    if _program == [os.getpid()]:
+        apart.go_on_apart(_leave_stuck)
+
+
+def _leave_stuck(line: str) -> None:
     """Show why a run cannot go on whose thread does not come back, and end this process."""
     print(f"cosim: {line}", file=sys.stderr, flush=True)
     if sys.stdout is not None:
@@ -322,8 +328,3 @@ _program: list[int] = []
 def becomes_program() -> None:
     """Note that this process is the command: it is its own, and no other program's."""
     _program[:] = [os.getpid()]
-
-
-def is_program() -> bool:
-    """Whether this process is the command, so that it may go on in another one."""
-    return _program == [os.getpid()]

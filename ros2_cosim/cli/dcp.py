@@ -16,6 +16,7 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
+    go_on_apart,
     go_on_without_output,
     refuse_beside,
 )
@@ -169,6 +170,7 @@ def serve(
             )
             return
         if scenario is not None:
+            go_on_apart()
             slave, found = _scenario(scenario, settings or (), out, record=record)
         else:
             slave, found = _load(model, fmu, description, step, modes, directory)

@@ -25,9 +25,8 @@ from ros2_cosim.cli.console import (
     EXIT_VERDICT,
     becomes_program,
     clear_errors,
+    go_on_apart,
     go_on_without_output,
-    is_program,
-    leave_stuck,
     print_line,
     progress_of,
     running,
@@ -236,6 +235,8 @@ def run(
             raise ConfigurationError(
                 f"--pdb: found with shape {request.shape}; allowed is shape inproc"
             )
+        if request.shape == "inproc" and not pdb:
+            go_on_apart()
         with (
             bring_up(request) as prepared,
             debugging(wanted=pdb),
@@ -245,9 +246,7 @@ def run(
                 print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-            summary = (
-                _start(prepared, debugged=pdb) if page is None else _show(prepared, page, paused)
-            )
+            summary = _start(prepared) if page is None else _show(prepared, page, paused)
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             _print_checkpoints(prepared, summary)
@@ -271,16 +270,12 @@ def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
     return {**content(output), "repetitions": [content(directory) for directory in repeated]}
 
 
-def _start(prepared: PreparedRun, *, debugged: bool) -> Summary:
+def _start(prepared: PreparedRun) -> Summary:
     """Run what is prepared, with progress."""
-    from ros2_cosim.run.apart import go_on_apart
     from ros2_cosim.run.start import start
 
-    apart = is_program() and prepared.options.shape == "inproc" and not debugged
-    turns = go_on_apart(prepared) if apart else None
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
-        stuck = None if debugged else leave_stuck
-        return start(prepared, progress=progress, on_line=print_line, on_stuck=stuck, turns=turns)
+        return start(prepared, progress=progress, on_line=print_line)
 
 
 def _page(address: str, shape: str, repeat: int) -> Address | None:
@@ -296,14 +291,13 @@ def _page(address: str, shape: str, repeat: int) -> Address | None:
 
 def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
     """Run what is prepared, with progress, shown in the browser."""
-    from ros2_cosim.run.tracebacks import noting
     from ros2_cosim.web.driven_run import run_shown
 
     def tell(line: str) -> None:
         print_line("inproc", line)
 
     name, duration = prepared.scenario.name, prepared.scenario.duration
-    with progress_of(name, duration) as progress, noting(prepared.output):
+    with progress_of(name, duration) as progress:
         return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
 
 

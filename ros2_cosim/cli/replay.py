@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import EXIT_VERDICT, print_line, progress_of, running
+from ros2_cosim.cli.console import EXIT_VERDICT, go_on_apart, print_line, progress_of, running
 from ros2_cosim.kernel.errors import ConfigurationError
 
 
@@ -117,6 +117,8 @@ def _repeat(
         if output.resolve() == run_directory.resolve():
             raise ConfigurationError(f"--out {output}: it holds the run that is repeated")
         request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
+        if shape == "inproc":
+            go_on_apart()
         with (
             bring_up(request) as prepared,
             progress_of(scenario.name, scenario.duration) as progress,
@@ -156,18 +158,21 @@ def _replay_into(
     from ros2_cosim.cli.diff_text import print_comparison
     from ros2_cosim.run.output_directory import shown
     from ros2_cosim.run.replay_into import replay_into
+    from ros2_cosim.run.tracebacks import noting
 
     with running():
         if out is not None and out.resolve() == bag.resolve():
             raise ConfigurationError(f"--out {out}: it holds the recording that is replayed")
-        found = replay_into(
-            bag,
-            into,
-            None if out is None else out.absolute(),
-            controllers=controllers,
-            scenario=scenario,
-            to_topics=to_topics,
-        )
+        go_on_apart()
+        with nullcontext() if out is None else noting(out.absolute()):
+            found = replay_into(
+                bag,
+                into,
+                None if out is None else out.absolute(),
+                controllers=controllers,
+                scenario=scenario,
+                to_topics=to_topics,
+            )
         if as_json:
             print(json.dumps(found.data(), indent=1, allow_nan=False))
         else:
@@ -193,6 +198,7 @@ def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_
         if output.resolve() == run.resolve():
             raise ConfigurationError(f"--out {out}: it holds the run that is repeated")
         from_ns = read_time("--from", from_)
+        go_on_apart()
         summary = run_request(prepare_what_if(run, substitute, from_ns, output))
         found = compare_what_if(run, output, from_ns)
         if as_json:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
-from ros2_cosim.cli.console import print_line, running
+from ros2_cosim.cli.console import go_on_apart, print_line, running
 from ros2_cosim.kernel.errors import ConfigurationError
 
 app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
@@ -107,6 +107,7 @@ def string_stability(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure how a disturbance passes down a platoon, beside what theory says."""
+    from ros2_cosim.run.tracebacks import noting
     from ros2_cosim.study.stability_report import render_stability
     from ros2_cosim.study.string_stability import StabilityOptions, run_string_stability
 
@@ -122,7 +123,9 @@ def string_stability(
             changes=tuple(settings or ()),
             bisect=bisect,
         )
-        found = run_string_stability(options, tell=_quiet if as_json else _tell)
+        go_on_apart()
+        with noting(out):
+            found = run_string_stability(options, tell=_quiet if as_json else _tell)
         render_stability(out, found)
     if as_json:
         print(json.dumps(found, indent=1))
@@ -147,12 +150,15 @@ def pedals(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure what the pedals of a vehicle do: the lower controller for it."""
+    from ros2_cosim.run.tracebacks import noting
     from ros2_cosim.study.pedal_identification import identify_pedals, write_pedals
 
     with running():
         if not 5.0 <= top_speed <= 100.0:
             raise ConfigurationError(f"--top-speed: found {top_speed:g}; allowed is 5 to 100 m/s")
-        table = identify_pedals(scenario, vehicle, top_speed, tuple(settings or ()))
+        go_on_apart()
+        with noting(out.parent):
+            table = identify_pedals(scenario, vehicle, top_speed, tuple(settings or ()))
         write_pedals(table, out)
     if as_json:
         print(table.model_dump_json(indent=1))

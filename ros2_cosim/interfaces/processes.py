@@ -54,6 +54,14 @@ def set_adopts_orphans(wanted: bool) -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
+def signal_of(interrupt: BaseException) -> signal.Signals:
+    """The signal that an interrupt stands for; a ROS session tells it by its name."""
+    told = interrupt.args[0] if interrupt.args else signal.SIGINT
+    if isinstance(told, signal.Signals):
+        return told
+    return signal.Signals.__members__.get(str(told), signal.SIGTERM)
+
+
 def ignore_interrupts() -> None:
     """SIGINT has no effect any more: this process has done its work and is about to end.
 

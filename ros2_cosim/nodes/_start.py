@@ -48,7 +48,7 @@ from ros2_cosim.run.output_directory import repetition_directory, shown, was_lef
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.run.transport import lane_address
-from ros2_cosim.run.watchdog import Watchdog
+from ros2_cosim.run.watchdog import Stuck, Watchdog
 from ros2_cosim.scenario.changes_by_hand import settings_of
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -191,19 +191,15 @@ def _outcome(
             started = Started(session, scenario, graph, starters[0], watchdog, turns)
             if session.repetition and awaits:
                 await_clock(session, started.run_id(), scenario.startup_s)
-            return None if body(started) else 0
+            return None if body(started) else _asked_code(session, starters)
     except (Cancelled, KeyboardInterrupt):
-        if session.stop_signal == signal.SIGTERM and starters and starters[0].is_there:
-            # The starter sends it only to a run that has failed or is over.
-            starters[0].failed(f"process '{name}' was ended by SIGTERM")
-            return EXIT_FAILED
-        return 0
+        return _asked_code(session, starters)
     except ReportedError:
         return 0 if _asked_to_end(session) else EXIT_FAILED
     except (CosimError, OSError, MemoryError) as error:
         if session.stop_signal is not None:
             # What fails after the request follows from it: other processes are ending, too.
-            return 0
+            return _asked_code(session, starters)
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
             starter.failed(f"{name}: {noted(error, Path(path).parent) if path else error}")
@@ -212,9 +208,18 @@ def _outcome(
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
 
 
-def _leave_stuck(starter: Starter, reason: str) -> None:
+def _asked_code(session: Session, starters: Sequence[Starter]) -> int:
+    """The exit code of a process that has done its work, or was asked to end."""
+    if session.stop_signal == signal.SIGTERM and starters and starters[0].is_there:
+        # The starter sends it only to a run that has failed or is over.
+        starters[0].failed(f"process '{session.process}' was ended by SIGTERM")
+        return EXIT_FAILED
+    return 0
+
+
+def _leave_stuck(starter: Starter, stuck: Stuck) -> None:
     """Tell why this process cannot go on, and end it: a thread of it does not come back."""
-    starter.failed(reason)
+    starter.failed(stuck.line)
     os._exit(EXIT_FAILED)
 
 

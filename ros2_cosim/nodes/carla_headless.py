@@ -4,6 +4,8 @@
 The options are those of ``cosim carla-headless``.
 """
 
+import signal
+
 from ros2_cosim.carla_headless.__main__ import run
 from ros2_cosim.interfaces.processes import ending_quietly
 from ros2_cosim.run.starter_channel import Starter
@@ -14,9 +16,21 @@ NAME = "simulator"
 
 def main() -> None:
     """Run the server; ends the process with its exit code."""
+
+    def ended_by(number: int) -> int:
+        # The starter sends SIGTERM only to a run that has failed or is over.
+        if number != signal.SIGTERM or not starter.is_there:
+            return 0
+        starter.failed(f"process '{NAME}' was ended by SIGTERM")
+        return 1
+
     with ending_quietly():
         starter = Starter(NAME)
-        run(on_ready=starter.ready, on_error=lambda text: starter.failed(f"{NAME}: {text}"))
+        run(
+            on_ready=starter.ready,
+            on_error=lambda text: starter.failed(f"{NAME}: {text}"),
+            on_signal=ended_by,
+        )
 
 
 if __name__ == "__main__":

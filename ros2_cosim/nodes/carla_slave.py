@@ -54,12 +54,14 @@ def _serve(started: Started) -> None:
 
     with profiled(started, (), waits_in_session=False) as spans:
         chronicle = None if spans is None else Chronicle(spans)
+        servers: list[SlaveServer] = []
 
         def ready(server: SlaveServer) -> None:
             if chronicle is not None:
                 server.reactor.note_waits(chronicle.sleeps, chronicle.woke)
                 server.sockets.on_sent = partial(chronicle.sent, name)
             _answer_tools(session, server)
+            servers.append(server)
 
         serve_world(
             context,
@@ -69,6 +71,9 @@ def _serve(started: Started) -> None:
             simulates=_not_noted if chronicle is None else chronicle.simulates,
             on_ready=ready,
         )
+        if servers and servers[0].ended_by:
+            # It took the signal in the place of the session.
+            session.stop(servers[0].ended_by)
 
 
 def _not_noted(is_over: bool) -> None:

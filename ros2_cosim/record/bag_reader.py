@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
@@ -102,6 +102,21 @@ def check_undamaged(bag: Path) -> None:
                     f"{path} is damaged: cut off after its run had closed it (its "
                     f"{METADATA_FILE} is there)"
                 )
+
+
+def recorded_until(bag: Path) -> int:
+    """The last stamp [ns] in a complete bag, by its metadata; 0: it holds no message.
+
+    :raises ConfigurationError: its metadata is malformed
+    """
+    about: Any = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
+    try:
+        if not about["message_count"]:
+            return 0
+        first = about["starting_time"]["nanoseconds_since_epoch"]
+        return int(first) + int(about["duration"]["nanoseconds"])
+    except (KeyError, TypeError, ValueError):
+        raise ConfigurationError(f"{bag / METADATA_FILE} tells no times") from None
 
 
 def _is_own(bag: Path) -> bool:

@@ -242,9 +242,16 @@ def _notes(a: RunRecording, b: RunRecording, messages: Comparison) -> list[str]:
         notes.append(
             f"{messages.same_values} messages have other bytes, but no difference that counts."
         )
-    files = [run.path / SUMMARY_FILE for run in (a, b)]
-    if messages.equal and all(file.is_file() for file in files):
-        traces = [read_summary(run.path).trace_sha256 for run in (a, b)]
+    summaries = {
+        name: read_summary(run.path, complete=False)
+        for name, run in {"A": a, "B": b}.items()
+        if (run.path / SUMMARY_FILE).is_file()
+    }
+    for name, summary in summaries.items():
+        if not summary.complete:
+            notes.append(f"Run {name} is not complete: {summary.end_reason}.")
+    traces = [each.trace_sha256 for each in summaries.values() if each.complete]
+    if messages.equal and len(traces) == 2:
         if traces[0] != traces[1]:
             notes.append(
                 "The traces of the runs differ: activations took place at other times, read other "

@@ -39,7 +39,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     :raises ProtocolError: the bag is damaged
     """
     run_dir = Path(run_dir)
-    summary = read_summary(run_dir)
+    summary = read_summary(run_dir, complete=False)
     data = load_run(run_dir, catalogue=catalogue)
     page = page_template("report.html").render(
         summary=summary,
@@ -127,6 +127,8 @@ def _parts(participant: ParticipantSummary) -> tuple[float, float, float]:
 
 
 def _tiles(summary: Summary, found: RecordedEncounters) -> list[Tile]:
+    if not summary.complete:
+        return [Tile("recorded", f"{summary.sim_time_s:.6g} s")]
     tiles = [
         Tile("real-time factor", f"{summary.rtf:.3g}"),
         Tile("simulated", f"{summary.sim_time_s:.6g} s"),

@@ -138,6 +138,36 @@ def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> S
     return DrawnBag(open_bag(output, scenario, graph, topics), drawing, topics, period)
 
 
+def write_incomplete(
+    output: Path, scenario: Scenario, shape: str, reason: str, recorded_ns: int
+) -> None:
+    """Write the summary of a run that has not reached its end.
+
+    :param reason: why
+    :param recorded_ns: the last stamp in its bag
+    :raises OSError: it cannot be written
+    """
+    summary = Summary(
+        scenario=scenario.name,
+        shape=shape,
+        complete=False,
+        simulator=scenario.simulator.kind,
+        seed=scenario.seed,
+        steps=0,
+        sim_time_s=recorded_ns / _NS,
+        wall_time_s=0.0,
+        rtf=0.0,
+        end_reason=reason,
+        trace_sha256="",
+        repeatable=False,
+        not_repeatable_reason="the run is not complete",
+        causality=OrderViolations(),
+        versions=dict(_versions()),
+        compiled=is_compiled(),
+    )
+    write_summary(output, summary)
+
+
 def write_results(
     output: Path,
     scenario: Scenario,

@@ -118,7 +118,7 @@ def labels_of(directories: Sequence[Path]) -> list[str]:
 
 
 def _read(label: str, directory: Path, catalogue: Catalogue) -> ReportedRun:
-    summary = read_summary(directory)
+    summary = read_summary(directory, complete=False)
     scenario = directory / RESOLVED_SCENARIO
     data = load_run(directory, catalogue=catalogue)
     return ReportedRun(
@@ -159,7 +159,7 @@ def _figures(runs: Sequence[ReportedRun]) -> list[FigureRow]:
         *_model_figures(runs),
         row("Causality violations", lambda run: str(run.summary.violations)),
         row("Trace", lambda run: run.summary.trace_sha256[:_TRACE]),
-        row("Trace of the first run", lambda r: _yes(r.summary.trace_sha256 == first)),
+        row("Trace of the first run", lambda r: _yes(r.summary.trace_sha256 == first != "")),
     ]
     return [row for row in rows if any(cell.text != "\N{EN DASH}" for cell in row.cells)]
 

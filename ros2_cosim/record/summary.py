@@ -18,7 +18,7 @@ from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
-_SHA256 = r"^[0-9a-f]{64}$"
+_SHA256 = r"^([0-9a-f]{64})?$"
 #: A time measured or simulated, up to the 292 years that a simulated time can express.
 _Seconds = Annotated[float, Field(ge=0.0, le=1e10)]
 
@@ -133,6 +133,11 @@ class Summary(Section):
 
     scenario: str
     shape: str
+    complete: bool = Field(
+        default=True,
+        description="false: the run has not reached its end, for the reason `end_reason`; it is "
+        "recorded up to `sim_time_s`, and there is neither trace nor verdict",
+    )
     simulator: str = ""
     processes: dict[str, tuple[str, ...]] | None = Field(
         default=None, description="process -> its participants; shape `inproc` has none"
@@ -199,14 +204,16 @@ class Summary(Section):
 
     @model_validator(mode="after")
     def _reason_given(self) -> Summary:
+        if self.complete != bool(self.trace_sha256):
+            raise ValueError("trace_sha256 must be given if, and only if, the run is complete")
         if self.repeatable == (self.not_repeatable_reason is not None):
             raise ValueError("not_repeatable_reason must be given if, and only if, not repeatable")
         return self
 
     @property
     def passed(self) -> bool:
-        """Whether every verdict of the scenario is a pass."""
-        return all(verdict.passed for verdict in self.verdicts)
+        """Whether the run is complete and every verdict of the scenario is a pass."""
+        return self.complete and all(verdict.passed for verdict in self.verdicts)
 
     @property
     def violations(self) -> int:
@@ -255,10 +262,12 @@ def write_summary(run_dir: Path, summary: Summary) -> Path:
     return path
 
 
-def read_summary(run_dir: Path) -> Summary:
+def read_summary(run_dir: Path, *, complete: bool = True) -> Summary:
     """Read and check ``summary.json`` of a run.
 
-    :raises ConfigurationError: it is missing, is not JSON, or a field is wrong
+    :param complete: whether the run must have reached its end
+    :raises ConfigurationError: it is missing, is not JSON, a field is wrong, or the run has not
+        reached its end
     """
     path = Path(run_dir) / SUMMARY_FILE
     try:
@@ -272,7 +281,13 @@ def read_summary(run_dir: Path) -> Summary:
         raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from None
     except ValueError as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
-    return read_section(Summary, data, origin=f"{path} is not a run summary")
+    summary = read_section(Summary, data, origin=f"{path} is not a run summary")
+    if complete and not summary.complete:
+        raise ConfigurationError(
+            f"{path}: the run is not complete: {summary.end_reason} (cosim report, cosim diff and "
+            "cosim replay --into read what its bag holds)"
+        )
+    return summary
 
 
 def figure_text(value: float | int | bool | str | None) -> str:

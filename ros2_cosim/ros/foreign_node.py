@@ -142,6 +142,8 @@ class ForeignNodeAdapter:
         self._called: list[str] = []
         #: When it was seen, and at which port, that the barrier does not hold.
         self._late: tuple[int, str] | None = None
+        #: Since when [ns], and where, another program publishes on a private topic.
+        self._others: tuple[int, str] | None = None
         self._process: ForeignProcess | None = None
         where = f"participants.{name}.parameters"
         if settings.attach:
@@ -270,6 +272,11 @@ class ForeignNodeAdapter:
         # The last answer showed that what was published had come, the one before that it was all.
         done = self._topics.asked_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
+        others = [port.settings.topic for port in self._outputs if port.has_others]
+        if self._watch.looks and not others:
+            others = [self._topics.strangers()]
+        if any(others) and self._others is None:
+            self._others = step.time, others[0]
         late = [port.name for port in self._outputs if port.came_late]
         if late and self._late is None:
             self._late = step.time, late[0]
@@ -291,6 +298,8 @@ class ForeignNodeAdapter:
             self._topics.wait_until(lambda: False, _REST_S)
         for port in self._outputs:
             port.refuse_more()
+        if self._others is None and (topic := self._topics.strangers()):
+            self._others = 0, topic
         self._look_around()
         if self._settings.attach:
             self._lifecycle.bring_down()
@@ -303,6 +312,9 @@ class ForeignNodeAdapter:
                 f"{node} is a client of {', '.join(self._called)}, whose answers come at any wall "
                 "time; name them in allow_services if they never change a result"
             )
+        if self._others is not None:
+            time_ns, topic = self._others
+            return time_ns, f"more than one program publishes on {topic}, in whatever order"
         if self._settings.threads == "accept" or self._watch is None:
             return None
         since = self._watch.several_since()

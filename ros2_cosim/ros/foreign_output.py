@@ -39,6 +39,8 @@ class CheckedOutput:
         self._patience = patience
         #: Whether a message was published after the node had answered that it was done.
         self.came_late = False
+        #: Whether others publish there, too: the numbers of one publisher follow each other.
+        self.has_others = False
         self._sent = False
         self._number = 0
         self._stamp = NEVER
@@ -124,7 +126,9 @@ class CheckedOutput:
                 f"on {self._place} came the node's message number {message.number} after number "
                 f"{self._number}: messages are lost"
             )
-        self._number = message.number
+        if self._number and message.number <= self._number:
+            self.has_others = True
+        self._number = max(self._number, message.number)
         if earliest is not None and message.published_ns < earliest and not self._once:
             self._patience.fail(
                 f"a message on {self._place} was published before this activation began: the node "

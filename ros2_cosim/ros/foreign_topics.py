@@ -195,6 +195,19 @@ class ForeignTopics:
         """How many publishers of others write to an output port."""
         return int(self.node.count_publishers(self.output_topic(port))) - int(port in self.shared)
 
+    def strangers(self) -> str:
+        """A private topic that another program publishes on, too; empty: none is seen."""
+        count = self.node.count_publishers
+        for port, writer in self._writers.items():
+            if count(writer.topic_name) > 1 + int(port in self._published):
+                return str(writer.topic_name)
+        for port in self.received:
+            if self.publishers(port) > 1:
+                return self.output_topic(port)
+        if self._clock is not None and count(self.clock_topic) > 1:
+            return self.clock_topic
+        return ""
+
     def misfits(self) -> list[str]:
         """What of the foreign node exchanges no messages with this side, and why, by port."""
         find = self.node.get_subscriptions_info_by_topic, self.node.get_publishers_info_by_topic

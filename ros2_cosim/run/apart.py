@@ -1,36 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of shape ``inproc`` in a process of its own: what a crash of native code does not end."""
+"""Runs of shape ``inproc`` in a process apart: what a crash of native code does not end.
+
+The process that waits for it, and the one that runs, share some memory: there stands which run is
+going on, and which activation. So the end of the latter by a signal is a sentence that names them.
+"""
 
 from __future__ import annotations
 
 import atexit
+import faulthandler
+import mmap
 import os
 import shutil
 import signal
+import struct
 import sys
 import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from ros2_cosim.interfaces.processes import end_with_parent
-from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.record.results import BAG
-from ros2_cosim.run.bringup import PreparedRun
 from ros2_cosim.run.crashes import crash_of
-from ros2_cosim.run.results import close_bag
+from ros2_cosim.run.results import leave_incomplete
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import load_scenario
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Length and path of the output directory come first, then the time [ns] of the activation of each
+#: participant that is going on, in the order of the scenario.
+_LENGTH = struct.Struct("=H")
+_TIMES = 8192
+_TIME = struct.Struct("=q")
+_MOST = 65536
+_NONE = -1
 
 
-def go_on_apart(prepared: PreparedRun) -> TurnWriter:
-    """Go on in a process of its own, so that a crash of native code ends with a sentence.
+class _Memory:
+    """What a process does, in memory that it shares with the one that waits for it."""
 
-    Only the new process returns. This one passes signals on, and ends with its exit code.
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _TIMES + _MOST * _TIME.size)
 
-    :returns: where the activations of the run are to be noted
+    def follow(self, output: Path, names: Sequence[str], runtimes: Iterable[Any]) -> None:
+        """A run begins.
+
+        :param names: the participants of its scenario
+        """
+        path = os.fsencode(output.absolute())
+        if _LENGTH.size + len(path) > _TIMES or len(names) > _MOST:
+            return
+        times = memoryview(self._memory)[_TIMES : _TIMES + len(names) * _TIME.size].cast("q")
+        for number in range(len(names)):
+            times[number] = _NONE
+        numbers = {name: number for number, name in enumerate(names)}
+        for runtime in runtimes:
+            number = numbers.get(runtime.name, _MOST)
+            if number < _MOST:
+                runtime.moment = times[number : number + 1]
+        _LENGTH.pack_into(self._memory, 0, len(path))
+        self._memory[_LENGTH.size : _LENGTH.size + len(path)] = path
+
+    def ended_by(self, number: int) -> str:
+        """The sentence about the end of the process by a signal; its run is left readable."""
+        text = f"the run was killed by {signal.Signals(number).name}"
+        (length,) = _LENGTH.unpack_from(self._memory, 0)
+        if not length:
+            return text
+        output = Path(os.fsdecode(self._memory[_LENGTH.size : _LENGTH.size + length]))
+        if not (output / RESOLVED_SCENARIO).is_file():
+            return text
+        scenario = load_scenario(output / RESOLVED_SCENARIO)
+        times = self._memory[_TIMES : _TIMES + len(scenario.participants) * _TIME.size]
+        found = zip(scenario.participants, _TIME.iter_unpack(times), strict=True)
+        going_on = [(name, time) for name, (time,) in found if time != _NONE]
+        text = crash_of(scenario, going_on[0] if len(going_on) == 1 else None, number) or text
+        problem = leave_incomplete(output, text, "inproc")
+        return f"{text}; {problem}" if problem else text
+
+
+class Apart:
+    """The process apart, if this is one.
+
+    :ivar leave: called with one line when a participant does not return; it ends the process
+    """
+
+    def __init__(self, memory: _Memory, leave: Callable[[str], None]) -> None:
+        self.follow = memory.follow
+        self.leave = leave
+
+
+#: What this process is; None: it is none of them.
+_here: list[Apart] = []
+
+
+def here() -> Apart | None:
+    """The process apart that this one is; None: it belongs to the program that has the run."""
+    return _here[-1] if _here else None
+
+
+def _begin(memory: _Memory, leave: Callable[[str], None]) -> None:
+    """This is a process apart from now on."""
+    faulthandler.disable()  # of a crash the other process tells in one line
+    _here.append(Apart(memory, leave))
+
+
+def go_on_apart(leave: Callable[[str], None]) -> None:
+    """Go on in a process apart; only that one returns.
+
+    This one passes signals on, and ends with its exit code. Call it before anything is opened.
+
+    :param leave: see :class:`Apart`
     :raises RunError: the new process was killed; the bag is readable up to the last whole part
     """
-    scenario = prepared.scenario
-    turns = TurnWriter(list(scenario.participants))
+    memory = _Memory()
     temporary = tempfile.mkdtemp(prefix="cosim-")
     sys.stdout.flush()
     sys.stderr.flush()
@@ -43,17 +128,16 @@ def go_on_apart(prepared: PreparedRun) -> TurnWriter:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         tempfile.tempdir = temporary
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-        return turns
-    with turns:
-        code = _awaited(child, signals)
+        _begin(memory, leave)
+        return
+    code = _awaited(child, signals)
+    try:
+        if code < 0:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            raise RunError(memory.ended_by(-code))
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        if code >= 0:
-            os._exit(code)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        name = signal.Signals(-code).name
-        problem = close_bag(prepared.output / BAG)
-        text = crash_of(scenario, turns.going_on, -code) or f"the run was killed by {name}"
-        raise RunError(f"{text}; {problem}" if problem else text)
+    os._exit(code)
 
 
 def _awaited(child: int, signals: set[signal.Signals]) -> int:
@@ -67,3 +151,49 @@ def _awaited(child: int, signals: set[signal.Signals]) -> int:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             return os.waitstatus_to_exitcode(status)
+
+
+def done_apart(work: Callable[[], str]) -> str:
+    """Do something in a process apart, which ends with it; any thread may call this.
+
+    :param work: gives what it has to tell
+    :returns: that, or how the process crashed
+    :raises RunError: another process has killed it
+    """
+    memory = _Memory()
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        # The other threads are not there in the new process, and it needs nothing of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            end_with_parent(parent)
+            for number in _PASSED_ON:
+                signal.signal(number, signal.SIG_DFL)
+
+            def leave(line: str) -> None:
+                _write(writer, line)
+                os._exit(0)
+
+            _begin(memory, leave)
+            _write(writer, work())
+        except BaseException as error:
+            _write(writer, f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as told:
+        text = told.read()
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code in (-signal.SIGKILL, -signal.SIGTERM):
+        raise RunError(memory.ended_by(-code))
+    return memory.ended_by(-code) if code < 0 else text
+
+
+def _write(descriptor: int, text: str) -> None:
+    data = text.encode(errors="replace")
+    while data:
+        data = data[os.write(descriptor, data) :]

@@ -12,6 +12,11 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.run.starter_channel import StarterChannel
 from ros2_cosim.scenario.schema import Scenario
 
+#: Signals by which a process ends itself; what it printed before says why (as, no memory).
+OWN_SIGNALS = frozenset(
+    {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
+)
+
 
 def crash_in(channel: StarterChannel, scenario: Scenario, process: str, number: int) -> str:
     """In words, in which activation a process of a run was ended by a signal; or empty."""
@@ -19,11 +24,16 @@ def crash_in(channel: StarterChannel, scenario: Scenario, process: str, number: 
 
 
 def crash_of(scenario: Scenario, found: tuple[str, int] | None, number: int) -> str:
-    """A crash in words: participant, the files that its parameters name, signal, simulated time."""
-    if found is None:
+    """A crash in words: participant, the files that its parameters name, signal, simulated time.
+
+    Empty: the process is not one that has crashed, or nothing tells in which activation.
+    """
+    if found is None or number not in OWN_SIGNALS:
         return ""
     name, time_ns = found
-    texts = _texts(scenario.participants[name].parameters)
+    participant = scenario.participants[name]
+    other = participant.substitute
+    texts = [*_texts(participant.parameters), *_texts(other.parameters if other else {})]
     directory = Path(scenario.base_directory)
     files = [text.partition(":")[0] for text in texts]
     named = ", ".join(

@@ -7,7 +7,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,7 @@ from ros2_cosim.interfaces.spans import (
     Spans,
 )
 from ros2_cosim.interfaces.wiring import wire_codec
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -47,11 +47,13 @@ from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, r
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
-from ros2_cosim.record.summary import Summary
+from ros2_cosim.record.summary import SUMMARY_FILE, Summary
 from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.checkpoints import CheckpointRecorder
-from ros2_cosim.run.results import note_profile, write_report
+from ros2_cosim.run.results import leave_incomplete, note_profile, why, write_report
+from ros2_cosim.run.supervised import supervised
+from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.scenario.changes import changed, reset_of
 from ros2_cosim.scenario.changes_by_hand import told_change, write_changes
 from ros2_cosim.scenario.changing import ChangesTaken
@@ -118,13 +120,19 @@ class InprocRun:
         self._wall_ns = 0
         self._behaviours: dict[str, Model] = {}
         self._sink: Sink | None = None
+        #: Whether its results are written.
+        self._is_written = False
         try:
             for name in graph.order:
                 self._behaviours[name] = build_model(scenario, name, "inproc", realtime)
             self._set_up(prepared, graph, watch or {}, tell, slice_ns)
-        except BaseException:
+        except BaseException as error:
             self._give_up()
+            self._failed(error)
             raise
+        self._watchdog = supervised(
+            scenario, self._output, self.runtimes.values(), self._close_sink
+        )
         self._startup_ns = time.perf_counter_ns() - created
 
     def _set_up(
@@ -308,12 +316,13 @@ class InprocRun:
         """The participants by name."""
         return self._scheduler.runtimes
 
-    def abandon(self) -> None:
-        """Close the bag of a run whose own thread does not come back; another thread calls it."""
-        if self._sink is not None:
-            for message in self._messages:
-                self._sink.write(*message)
-            self._close_sink()
+    def _failed(self, error: BaseException) -> None:
+        """Leave a run readable that ends before its time, with the traceback of its cause."""
+        if isinstance(error, CosimError):
+            error.args = (noted(error, self._output), *error.args[1:])
+        if not self._is_written:
+            (self._output / SUMMARY_FILE).unlink(missing_ok=True)  # of a run before
+            leave_incomplete(self._output, why(error), "inproc")
 
     def finish(self, unheard: Sequence[str] = ()) -> Summary:
         """Run to the end, and write summary, bag and report.
@@ -348,6 +357,7 @@ class InprocRun:
         if self._changed:
             write_changes(self._output, self._changed)
         summary = write_results(self._output, self._scenario, reports, facts)
+        self._is_written = True
         if self._spans is not None:
             self._spans.save(self._output / SPANS_DIRECTORY)
             note_profile(self._output)
@@ -378,6 +388,7 @@ class InprocRun:
 
         :raises CosimError: a participant failed
         """
+        self._watchdog.here()
         # What is there stays until the end: the garbage collector need not look at it again.
         gc.freeze()
         usual = gc.get_threshold()
@@ -390,9 +401,9 @@ class InprocRun:
             while not self.finished and self._loop.advance():
                 self._did(REPORT)
                 if self._sink is not None:
-                    for message in self._messages:
+                    messages, self._messages = self._messages, []
+                    for message in messages:
                         self._sink.write(*message)
-                    self._messages.clear()
                     self._sink.advance(self._loop.reached)
                 self._did(RECORD)
                 self._progress(self._loop.reached)
@@ -429,11 +440,19 @@ class InprocRun:
 
     def _close_sink(self) -> None:
         if self._sink is not None:
-            self._sink.close()
-            self._sink = None
+            sink, self._sink = self._sink, None
+            with closing(sink):
+                for message in self._messages:
+                    sink.write(*message)
 
     def __enter__(self) -> InprocRun:
-        self._during.__enter__()
+        try:
+            self._during.__enter__()
+        except BaseException as error:
+            self._give_up()
+            self._failed(error)
+            raise
+        self._watchdog.__enter__()
         if self._branch is not None:
             try:
                 self._play_branch(self._branch)
@@ -448,10 +467,14 @@ class InprocRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close_sink()
-        if self._recorder is not None:
-            self._recorder.close()
-        self._during.__exit__(kind, error, trace)
+        with ExitStack() as stack:
+            if error is not None:
+                stack.callback(self._failed, error)
+            stack.push(self._watchdog)
+            stack.callback(self._during.__exit__, kind, error, trace)
+            if self._recorder is not None:
+                stack.callback(self._recorder.close)
+            self._close_sink()
 
 
 def run_inproc(

@@ -42,6 +42,7 @@ from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.recording_player import RecordingFeed, with_recording
 from ros2_cosim.run.start import run_request
+from ros2_cosim.run.supervised import supervised
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
@@ -185,7 +186,9 @@ def _source(bag: Path, scenario: Path | None, output: Path) -> Source:
 def _end_of_run(run: Path, bag: Path) -> int:
     """When the run ended [ns]: later activations have not taken place."""
     if (run / SUMMARY_FILE).is_file():
-        return round(read_summary(run).sim_time_s * 1e9)
+        summary = read_summary(run, complete=False)
+        if summary.complete:
+            return round(summary.sim_time_s * 1e9)
     return _last_stamp(bag) + 1
 
 
@@ -332,7 +335,10 @@ class _Replay:
                 host=lambda name: local_host(scheduler.runtimes[name].send_now),
             )
             stack.pop_all()  # the group closes the models
-            with bag, group.during(lambda: None, lambda: scheduler.active):
+            watchdog = supervised(
+                self._scenario, self._output, scheduler.runtimes.values(), bag.close
+            )
+            with bag, watchdog, group.during(lambda: None, lambda: scheduler.active):
                 self._follow(scheduler, bag)
                 group.stop("the recording is over")
                 group.shut_down("the replay is complete")

@@ -10,16 +10,19 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError, StorageError
+from ros2_cosim.documents.files import cause_of, in_words
+from ros2_cosim.interfaces.processes import signal_of
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, StorageError
 from ros2_cosim.record.bag_metadata import mcap_path
-from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.bag_reader import is_complete, recorded_until
 from ros2_cosim.record.profile import has_spans, write_profile
 from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.report import REPORT_FILE, render_report
-from ros2_cosim.record.results import BAG
+from ros2_cosim.record.results import BAG, write_incomplete
 from ros2_cosim.record.summary import SUMMARY_FILE
 from ros2_cosim.run.output_directory import OutputDirectory, repetitions
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import load_scenario
 
 
 def complete_results(output: Path) -> None:
@@ -50,7 +53,7 @@ def complete_killed(output: Path) -> bool:
     if not mcap_path(bag).is_file() or is_complete(bag):
         return False
     with OutputDirectory(output, "cosim report", marker=None):
-        problem = close_bag(bag)
+        problem = leave_incomplete(output, "the run was killed", "unknown")
     if problem:
         raise StorageError(problem)
     return True
@@ -74,6 +77,33 @@ def write_report(directory: Path) -> None:
         render_report(directory)
     except OSError as error:
         raise StorageError(f"{directory / REPORT_FILE}: {cause_of(error)}") from None
+
+
+def why(error: BaseException) -> str:
+    """What has ended a run, in words."""
+    if isinstance(error, CosimError | OSError | MemoryError):
+        return in_words(error)
+    if isinstance(error, KeyboardInterrupt | Cancelled):
+        return f"ended by {signal_of(error).name}"
+    return f"{type(error).__name__}: {error}"
+
+
+def leave_incomplete(output: Path, reason: str, shape: str) -> str:
+    """Leave a run that has not reached its end readable: complete its bag, and say in its summary.
+
+    A summary that is there stays.
+
+    :param reason: why it ended
+    :returns: the reason if the bag cannot be completed, else empty
+    """
+    bag = output / BAG
+    problem = close_bag(bag)
+    if not (output / SUMMARY_FILE).is_file() and (output / RESOLVED_SCENARIO).is_file():
+        with suppress(OSError, CosimError):  # what has ended the run counts
+            until = recorded_until(bag) if is_complete(bag) else 0
+            scenario = load_scenario(output / RESOLVED_SCENARIO)
+            write_incomplete(output, scenario, shape, reason, until)
+    return problem
 
 
 def close_bag(bag: Path) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.errors import CosimError, RunError
-from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import PreparedRun
+from ros2_cosim.run.output_directory import repetitions
 from ros2_cosim.run.processes import ProcessGroup
-from ros2_cosim.run.results import close_bag, complete_results
+from ros2_cosim.run.results import complete_results, leave_incomplete, why
 from ros2_cosim.run.starter_channel import Progress
 from ros2_cosim.run.tracebacks import with_place
 
@@ -77,7 +77,8 @@ def run_processes(
                 time.sleep(_POLL_S)
             _check(group, prepared.output)
     except BaseException as error:
-        problem = close_bag(prepared.output / BAG)
+        for directory in (*repetitions(prepared.output), prepared.output):
+            problem = leave_incomplete(directory, why(error), prepared.options.shape)
         if problem and isinstance(error, CosimError):
             raise RunError(f"{error}; {problem}") from None
         raise

@@ -15,21 +15,27 @@ from ros2_cosim.run.output_directory import shown
 
 #: In the output directory of a run that failed in code of the user.
 TRACEBACK_FILE = "traceback.txt"
+_PLACE = "; traceback in "
 
 
 def noted(error: BaseException, output: Path) -> str:
     """The sentence about an error, which names the file that now has the traceback of its cause.
 
-    An error without a cause says all itself, and a directory that cannot be written keeps none.
+    An error without a cause says all itself, and a directory that cannot be written keeps none. A
+    sentence that names such a file already keeps it, unless that went with the run's directory.
 
     :param output: the output directory
     """
     sentence = in_words(error) if isinstance(error, CosimError | OSError) else str(error)
+    sentence, _, former = sentence.partition(_PLACE)
+    if former and Path(former).is_file():
+        return f"{sentence}{_PLACE}{former}"
     cause = error.__cause__ if isinstance(error, CosimError) else error
     if cause is None or isinstance(cause, CosimError | OSError | MemoryError):
         return sentence
     path = output / TRACEBACK_FILE
     try:
+        output.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{sentence}\n\n{''.join(traceback.format_exception(cause))}\n")
     except OSError:
@@ -40,7 +46,7 @@ def noted(error: BaseException, output: Path) -> str:
 def with_place(sentence: str, output: Path) -> str:
     """A sentence that names the file with the traceback, if there is one."""
     path = output / TRACEBACK_FILE
-    place = f"; traceback in {shown(path)}"
+    place = f"{_PLACE}{shown(path)}"
     return sentence if place in sentence or not path.is_file() else sentence + place
 
 

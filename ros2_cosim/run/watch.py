@@ -12,16 +12,13 @@ import signal
 from collections.abc import Callable, Collection, Sequence
 
 from ros2_cosim.interfaces.processes import EXIT_ABORTED, EXIT_HUNG
+from ros2_cosim.run.crashes import OWN_SIGNALS
 from ros2_cosim.scenario.plan import Process
 
 #: Processes that fail one after the other have one cause, which is awaited for so long [s].
 GATHER_S = 0.7
 #: All nodes end together; one that has ended so long [s] before the others was not done.
 EARLY_S = 10.0
-#: Signals by which a process ends itself; what it printed before says why (as, no memory).
-_OWN_SIGNALS = frozenset(
-    {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
-)
 
 
 class RunWatch:
@@ -177,9 +174,9 @@ class RunWatch:
         code, process = self._codes[name], f"process '{name}'{self._processes[name].note}"
         if turn := self._turn(name):
             turn = f" in the turn of '{turn}'"
-        if -code in _OWN_SIGNALS and (crash := self._crash(name, -code)):
+        if -code in OWN_SIGNALS and (crash := self._crash(name, -code)):
             return f"{crash} (process '{name}')"
-        if -code in _OWN_SIGNALS and name in self._last_lines:
+        if -code in OWN_SIGNALS and name in self._last_lines:
             return (
                 f"{process} was killed by {signal.Signals(-code).name}{turn}; its last line: "
                 f"{self._last_line(name).strip()}"

@@ -19,11 +19,10 @@ from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.output_directory import OutputDirectory
-from ros2_cosim.sweep.task import RunOutcome
+from ros2_cosim.sweep.task import RUNS, RunOutcome
 
 SWEEP_FILE = "sweep.json"
 TABLE_FILE = "runs.parquet"
-RUNS = "runs"
 #: Says that a run is done, how, and which it was.
 RECORD_FILE = "run.json"
 

@@ -20,8 +20,8 @@ from ros2_cosim.sweep.rates import FailureRate, rates_of
 from ros2_cosim.sweep.report import render_sweep
 from ros2_cosim.sweep.search import Finding, Plan, plan_of
 from ros2_cosim.sweep.settings import MAX_RUNS, Sweep
-from ros2_cosim.sweep.store import RUNS, SWEEP_FILE, TABLE_FILE, Store, SweepRun
-from ros2_cosim.sweep.task import SweepJob, scenario_of
+from ros2_cosim.sweep.store import SWEEP_FILE, TABLE_FILE, Store, SweepRun
+from ros2_cosim.sweep.task import RUNS, SweepJob, scenario_of
 from ros2_cosim.sweep.workers import Workers, start_fork_server, workers_for
 
 

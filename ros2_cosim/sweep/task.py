@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from ros2_cosim.documents.files import in_words
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import plain_copy
-from ros2_cosim.kernel.errors import CosimError, StorageError
+from ros2_cosim.kernel.errors import CosimError, RunError, StorageError
 from ros2_cosim.record.results import ACTIVATIONS_FILE
+from ros2_cosim.run.apart import done_apart
 from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.output_directory import LOCK_FILE
+from ros2_cosim.run.output_directory import LOCK_FILE, shown
 from ros2_cosim.scenario.composition import ValueChange, resolved
 from ros2_cosim.scenario.schema import Scenario, make_scenario
+
+#: Directory of the runs in the output of a sweep.
+RUNS = "runs"
+#: Before what a machine failed at.
+_MACHINE = "machine: "
 
 
 class SweepJob(NamedTuple):
@@ -35,7 +43,7 @@ class SweepJob(NamedTuple):
 
 
 class RunOutcome(NamedTuple):
-    """What came of a run: its files by their relative path, or why it failed."""
+    """What came of a run: its files by their relative path, and why it failed, if it did."""
 
     files: Mapping[str, bytes]
     error: str | None = None
@@ -54,19 +62,31 @@ def scenario_of(job: SweepJob) -> Scenario:
 
 
 def perform(job: SweepJob, place: str | None = None) -> RunOutcome:
-    """Do a run in this process; an error of the run is its outcome.
+    """Do a run, in a process apart; an error of the run, a crash of it too, is its outcome.
 
     :param place: an existing directory for what is removed after the run; None: that of the system
     :raises OSError, StorageError: the machine failed, not the run; another one may do better
     """
     with TemporaryDirectory(prefix="cosim-sweep-", dir=place) as directory:
         output = Path(directory)
+
+        def work() -> str:
+            try:
+                run_inproc(scenario_of(job), output, record=job.bag)
+            except (OSError, StorageError) as error:
+                return _MACHINE + in_words(error)
+            except CosimError as error:
+                return one_line(error)
+            return ""
+
         try:
-            run_inproc(scenario_of(job), output, record=job.bag)
-        except StorageError:
-            raise
-        except CosimError as error:
-            return RunOutcome({}, one_line(error))
+            error = done_apart(work)
+        except RunError as killed:  # as a system does that has no memory left
+            raise StorageError(str(killed)) from None
+        if error.startswith(_MACHINE):
+            raise StorageError(error.removeprefix(_MACHINE))
+        # Where the files will be.
+        error = error.replace(f"{shown(output)}{os.sep}", f"{RUNS}/{job.run_id}/")
         # Without a bag nothing reads the activations, which are most of what a run leaves.
         unwanted = {LOCK_FILE} if job.bag else {LOCK_FILE, ACTIVATIONS_FILE}
         return RunOutcome(
@@ -74,5 +94,6 @@ def perform(job: SweepJob, place: str | None = None) -> RunOutcome:
                 str(path.relative_to(output)): path.read_bytes()
                 for path in sorted(output.rglob("*"))
                 if path.is_file() and path.name not in unwanted
-            }
+            },
+            error or None,
         )

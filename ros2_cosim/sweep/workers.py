@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ros2_cosim.documents.files import in_words
 from ros2_cosim.documents.one_line import one_line
-from ros2_cosim.kernel.errors import ConnectionFailedError, StorageError
+from ros2_cosim.kernel.errors import ConnectionFailedError, CosimError, StorageError
 from ros2_cosim.sweep.task import RunOutcome, SweepJob, perform
 
 #: Wall time [s] in which a cluster has to answer.
@@ -132,7 +132,8 @@ class DaskWorkers:
             done.update(submit(each) for each in islice(waiting, 1))
             if future.status == "error":
                 error = result[1] if isinstance(result, tuple) else result
-                why = one_line(f"{type(error).__name__}: {error}")
+                told = isinstance(error, CosimError | OSError)
+                why = one_line(in_words(error) if told else f"{type(error).__name__}: {error}")
                 if isinstance(error, KilledWorker):
                     why = "each worker that tried it has died"
                 yield job, RunOutcome({}, why), error

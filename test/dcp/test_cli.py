@@ -331,7 +331,13 @@ outputs: [first.x, second.x]
     ("step", "u", "code", "message", "last_step"),
     [
         (1000, 1e6, 1, "slave 'second' (trig2.fmu) crashed by SIGSEGV at 1000 s", 1),
-        (2000, 1e6, 1, "slave 'second' is in COMPUTING; COMPUTED did not come within 3 s", 1),
+        (
+            2000,
+            1e6,
+            1,
+            "slave 'second' is in COMPUTING; COMPUTED did not come within 3 s, at 2000 s",
+            1,
+        ),
         (1, -4e5, 0, "slave 'second' ended the simulation at 4 s, in step 4 of 5", 4),
     ],
 )

@@ -330,3 +330,16 @@ def test_multi_rate_slaves_share_one_master_step() -> None:
             seen.append(late.outputs[0])
         assert seen == [0.0, 0.0, 0.0, 4.0, 4.0, 4.0, 4.0, 8.0]
         master.stop()
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_a_master_that_leaves_does_not_wait_for_a_slave_that_has_gone(
+    transport: TransportProtocol,
+) -> None:
+    description = describe(Offset)
+    with running(Offset(), description) as slave, Master(timeout_s=100.0 * HANG_S) as master:
+        master.add_slave(description, port=slave.port, transport=transport)
+        master.configure()
+        master.run()
+        slave.server.stop()
+        slave.thread.join(HANG_S)

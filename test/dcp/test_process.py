@@ -145,3 +145,59 @@ def test_a_slave_over_udp_ends_when_no_heartbeat_comes_any_more() -> None:
         master._requests.sockets.close()
     assert isinstance(slave.error, DcpPeerLostError)
     assert "the master was lost: no heartbeat in time" in str(slave.error)
+
+
+MODELS = """
+import ctypes
+
+from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel
+
+
+class Counting(SlaveModel):
+    y = Output("float64", start=0.0)
+    steps = 0
+
+    def do_step(self, step):
+        self.steps += 1
+        if self.steps > 5:
+            self.end()
+
+
+class Failing(Counting):
+    def end(self):
+        {}["kp"]
+
+
+class Crashing(Counting):
+    def end(self):
+        ctypes.string_at(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("Crashing", "slave 'one' (models.py:Crashing) crashed by SIGSEGV at 0.05 s"),
+        (
+            "Failing",
+            "slave 'one' went to its error state: PROTOCOL_ERROR_GENERIC (0x1001): do_step in "
+            "COMPUTING: KeyError: 'kp' ({place}/models.py, line 19), at 0.05 s",
+        ),
+    ],
+)
+def test_a_model_that_fails_or_crashes_is_one_line_and_its_rows_are_kept(
+    model: str, words: str, tmp_path: Path, nothing_left: None
+) -> None:
+    (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
+    (tmp_path / "loop.yaml").write_text(
+        f"{{step: 1/100, steps: 20, slaves: {{one: {{model: 'models.py:{model}'}}}}, "
+        "outputs: [one.y]}",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "run", "loop.yaml"]
+    done = subprocess.run(
+        [*command, "--out", "loop.csv"],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, f"cosim: {words.format(place=tmp_path)}\n")
+    assert len((tmp_path / "loop.csv").read_text(encoding="utf-8").splitlines()) == 7

@@ -137,6 +137,14 @@ def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
     assert is_complete(tmp_path / "out" / "bag")
 
 
+def test_a_verdict_that_is_not_met_is_a_line_and_no_crash_of_launch(tmp_path, nothing_left):
+    launched = Launched(tmp_path, "duration:=1s", "out:=out")
+    assert launched.end() == 1
+    lines = launched.text.splitlines()
+    assert "cosim: verdict not met: stands_before_obstacle, stands_still_by_s" in lines
+    assert not any("ERROR" in line for line in lines)
+
+
 def test_interrupt_ends_launch(tmp_path, nothing_left):
     launched = Launched(tmp_path, "rate:=1", "out:=out")
     launched.wait_for("[clock]: time ")
@@ -162,8 +170,8 @@ def test_interrupt_ends_launch(tmp_path, nothing_left):
 def test_wrong_argument_is_one_line(argument, message, tmp_path, nothing_left):
     launched = Launched(tmp_path, argument)
     assert launched.end() == 1
-    errors = [line for line in launched.text.splitlines() if "ERROR" in line]
-    assert len(errors) == 1 and message in errors[0]
+    errors = [line for line in launched.text.splitlines() if "[INFO]" not in line]
+    assert len(errors) == 1 and errors[0].startswith("cosim: ") and message in errors[0]
     assert "process started" not in launched.text
 
 

@@ -288,6 +288,14 @@ def test_message_after_the_last_activation_ends_the_run(run):
             assert "after it had answered" in summary.not_repeatable_reason
 
 
+def test_several_publishers_on_a_private_topic_make_the_run_not_repeatable(run):
+    found = run(scenarios.relay(script="twice_node.py", duration="100ms"), "composed")
+    assert not found.repeatable
+    assert found.not_repeatable_reason == (
+        "'relay': more than one program publishes on sum, in whatever order"
+    )
+
+
 def test_client_of_another_node_is_named_as_not_repeatable(run):
     def called(space: str, **settings: Any) -> scenarios.Data:
         names = [f"{space}/plan", f"{space}/find"]

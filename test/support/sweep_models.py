@@ -11,7 +11,7 @@ from ros2_cosim.kernel.model import Model
 
 
 class KillsItsWorker(Model):
-    """Kills its process in its first activation, as long as ``file`` is not there.
+    """Kills the worker of its run in its first activation, as long as ``file`` is not there.
 
     :param file: made before it does so; empty: it always does
     """
@@ -24,5 +24,6 @@ class KillsItsWorker(Model):
         if not self._file or not Path(self._file).exists():
             if self._file:
                 Path(self._file).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getppid(), signal.SIGKILL)
+            signal.pause()
         return {}

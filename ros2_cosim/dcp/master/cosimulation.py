@@ -18,10 +18,10 @@ Example::
     tune: {200: {controller.kp: 3.0}}
     outputs: [plant.speed, controller.force]
 
-Slaves with ``model`` are served by the process that runs the co-simulation, those with ``fmu``
-by one of their own each, on free ports of the loopback. ``check: [limits, gradient, edges]`` has
-them watch the properties of their variables. With ``stepping: dependency`` a slave steps after
-those whose outputs it reads; a loop needs a connection that is delayed, written as
+Slaves with ``model`` or ``fmu`` are served by a process each, on free ports of the loopback.
+``check: [limits, gradient, edges]`` has them watch the properties of their variables. With
+``stepping: dependency`` a slave steps after those whose outputs it reads; a loop needs a connection
+that is delayed, written as
 ``{from: a.y, to: b.u, delayed: true}``.
 """
 
@@ -214,17 +214,17 @@ def prepared(
     """A master with all slaves added and wired, local slaves being served; cleans up.
 
     :param connect_wait_s: how long slaves elsewhere may take to listen
-    :param apart: whether a process of its own serves each FMU
+    :param apart: whether a process of its own serves each model and FMU, else this one
     :raises DescriptionError: a slave cannot be loaded
     :raises WiringError: a connection does not fit
-    :raises DcpPeerLostError: an FMU in a process of its own crashed; it is named with the time
+    :raises DcpPeerLostError: a slave in a process of its own crashed; it is named with the time
     """
     with ExitStack() as stack:
         local = {name: slave for name, slave in settings.slaves.items() if slave.is_local}
         processes = {
             name: stack.enter_context(closing(_process(name, slave, settings)))
             for name, slave in local.items()
-            if apart and slave.fmu is not None
+            if apart
         }
         served: dict[str, tuple[SlaveDescription, int | None]] = {
             name: (_described(slave, settings), processes[name].port)
@@ -270,14 +270,16 @@ def prepared(
             guilty = processes.get(error.slave)
             if guilty is None:
                 raise
+            at_s = float(master.steps_done * master.step_size)
             if isinstance(error, DcpTimeoutError):
                 guilty.kill()  # it would not hear that it is to end
             elif isinstance(error, DcpPeerLostError) and (death := guilty.death()):
-                at_s = float(master.steps_done * master.step_size)
                 raise DcpPeerLostError(
                     f"slave {guilty.name!r} ({guilty.file}) {death} at {at_s:g} s",
                     slave=guilty.name,
                 ) from None
+            if master.steps_done:
+                error.args = (f"{error}, at {at_s:g} s", *error.args[1:])
             raise
 
 
@@ -288,8 +290,8 @@ def _options(settings: CoSimulation) -> SlaveOptions:
 
 
 def _process(name: str, slave: SlaveSettings, settings: CoSimulation) -> SlaveProcess:
-    assert slave.fmu is not None
-    return SlaveProcess(name, slave.fmu, lambda: _made(slave, settings), _options(settings))
+    file = slave.fmu or slave.model or ""
+    return SlaveProcess(name, file, lambda: _made(slave, settings), _options(settings))
 
 
 def _serve(

@@ -322,10 +322,16 @@ class Requests:
         """The error of a slave that ended its run without a request."""
         return SlaveEndedError(f"slave {slave.name!r} left the run by itself", slave=slave.name)
 
-    def poll_state(self, slave: RemoteSlave) -> State:
+    def poll_state(self, slave: RemoteSlave, timeout_s: float | None = None) -> State:
         """Ask a slave for its state (INF_state); follows its sequence ids if they differ."""
         self.request(slave, PduType.INF_state)
-        self.wait([slave], lambda: not slave.pending, "the answer to INF_state", errors=False)
+        self.wait(
+            [slave],
+            lambda: not slave.pending,
+            "the answer to INF_state",
+            timeout_s=timeout_s,
+            errors=False,
+        )
         assert slave.state is not None
         return slave.state
 

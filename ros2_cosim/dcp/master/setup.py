@@ -34,6 +34,10 @@ from ros2_cosim.dcp.wire.pdu import REQUEST_HEAD, Pdu, encode_address
 from ros2_cosim.dcp.wire.states import STOPPABLE
 
 _TCP = TransportProtocol.TCP_IPv4
+#: A slave that does not say within this time [s] in which state it is has gone, or is of no use any
+#: more to a master that leaves; one that does has this long to get back to ALIVE.
+_ANSWER_S = 1.0
+_LEAVE_S = 5.0
 _STEPS_REFUSALS = frozenset(
     {
         ErrorCode.NOT_SUPPORTED_PDU,
@@ -105,7 +109,9 @@ class Setup:
         for slave in self._all():
             if slave.state not in (None, State.ALIVE):
                 with suppress(DcpError, OSError):
-                    self._to_alive(slave, min(self._requests.timeout_s, 5.0))
+                    slave.pending.clear()
+                    self._requests.poll_state(slave, min(self._requests.timeout_s, _ANSWER_S))
+                    self._to_alive(slave, min(self._requests.timeout_s, _LEAVE_S))
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -220,11 +226,11 @@ class Setup:
         """
         requests = self._requests
         slave.pending.clear()
-        if requests.poll_state(slave) in STOPPABLE:
+        if requests.poll_state(slave, timeout_s) in STOPPABLE:
             self._requests.stc(slave, PduType.STC_stop)
         until = time.monotonic() + timeout_s
         rest = (State.STOPPED, State.CONFIGURATION, State.ERRORRESOLVED, State.ALIVE)
-        while (state := requests.poll_state(slave)) not in rest:
+        while (state := requests.poll_state(slave, timeout_s)) not in rest:
             if time.monotonic() >= until:
                 raise DcpTimeoutError(
                     f"slave {slave.name!r} stays in {state.name}; it cannot be deregistered",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import logging
 import multiprocessing
 import os
 import signal
@@ -97,6 +99,9 @@ def _serve(link: Connection, directory: str, make: Make, options: SlaveOptions) 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     tempfile.tempdir = directory
+    # The failure of a slave is reported by its master, in one line.
+    logging.getLogger("ros2_cosim.dcp").setLevel(logging.CRITICAL)
+    faulthandler.disable()
     try:
         model, description = make()
         server = SlaveServer(model, description, host="127.0.0.1", port=0, options=options)

@@ -215,6 +215,8 @@ class MasterSockets:
                 slave.data_link.flush()
             if slave.control is not None:
                 slave.control.flush()
+            elif slave.protocol is _TCP:
+                slave.pending.clear()  # nor is what is asked after the end of its connection
             if slave.datagrams:
                 self._flush_udp(slave)
         except DcpPeerLostError as error:
@@ -252,6 +254,7 @@ class MasterSockets:
             slave.control = None
         if slave.name in self._expecting_loss:
             slave.state = State.ALIVE
+            slave.pending.clear()  # nothing is answered any more
             return
         state = slave.state.name if slave.state is not None else "no state yet"
         raise DcpPeerLostError(

@@ -71,6 +71,8 @@ class SlaveServer:
         self._busy = False
         self._busy_since = 0.0
         self._lost: str | None = None
+        #: The number of the signal that has ended it; 0: none has.
+        self.ended_by = 0
         self._give_up_at: float | None = None
         with ExitStack() as opened:
             self.reactor = opened.enter_context(Reactor(DIALOGUE_NS))
@@ -254,6 +256,7 @@ def serve(
         if told:
             raise KeyboardInterrupt
         told = True
+        server.ended_by = number
         server.stop()
 
     logger.info("slave %s listens on %s:%d", server.description.name, server.host, server.port)

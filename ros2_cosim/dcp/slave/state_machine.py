@@ -12,6 +12,7 @@ from ros2_cosim.dcp.slave.registration import Registration
 from ros2_cosim.dcp.wire.enums import ErrorCode, State, code_name
 from ros2_cosim.dcp.wire.errors import SlaveFault
 from ros2_cosim.dcp.wire.states import ERROR, NORMAL_OPERATION, RUN
+from ros2_cosim.kernel.loading import line_of
 
 logger = logging.getLogger("ros2_cosim.dcp.slave")
 
@@ -85,7 +86,7 @@ class StateMachine:
 
     def _callback_failed(self, function: Callable[..., Any], error: Exception) -> None:
         name = getattr(function, "__name__", "callback")
-        text = f"{name} in {self.state.name}: {type(error).__name__}: {error}"
+        text = f"{name} in {self.state.name}: {type(error).__name__}: {error}{line_of(error)}"
         expected = isinstance(error, SlaveFault)
         logger.error("slave %s: %s", self._name, text, exc_info=not expected)
         code = error.code if isinstance(error, SlaveFault) else ErrorCode.PROTOCOL_ERROR_GENERIC
