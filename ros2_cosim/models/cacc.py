@@ -525,11 +525,12 @@ class CaccController(Model):
         seen_speed = speed + target.relative_speed
         braking = self._estimator.update(target.id, seen_speed, dt)
         object_speed = seen_speed if predecessor is None else predecessor.speed
-        if self._hold.update(speed, target.distance, object_speed, self._standstill_gap):
+        law = self._fallback if degraded and not estimated else self._law
+        stands_at = self._standstill_gap if law.standstill_gap is None else law.standstill_gap
+        if self._hold.update(speed, target.distance, object_speed, stands_at):
             self.mode = "hold"
             return 0.0
         self.mode = "estimate" if estimated else "fallback" if degraded else "law"
-        law = self._fallback if degraded and not estimated else self._law
         demand = law.acceleration(measurement)
         if not is_number(demand):
             raise ParticipantError(
