@@ -341,7 +341,8 @@ def check(
     """
     from ros2_cosim.kernel import lookahead
     from ros2_cosim.kernel.loading import data_only
-    from ros2_cosim.scenario.check import check_scenario, doubts
+    from ros2_cosim.run.law_loop import doubts
+    from ros2_cosim.scenario.check import check_scenario
     from ros2_cosim.scenario.scenario_error import ScenarioError
     from ros2_cosim.scenario.schema import load_scenario
 

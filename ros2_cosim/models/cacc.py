@@ -429,9 +429,14 @@ class CaccController(Model):
         believed = watch.look(
             now, objects.stamp, objects.value.objects, speed, self._sensor_timeout_ns
         )
+        before = watch.object
+        heard = None
+        if before is not None and (watch.repeats or not believed):
+            heard = self._heard_of(before.id, latest, now)
+            if believed and heard is not None:
+                believed = not watch.contradicts(heard[0], speed)
         seen = objects.value if believed else ObjectList(())
         target = self._object_ahead(seen)
-        before = watch.object
         aside = before is not None and any(item.id == before.id for item in seen.objects)
         if believed and (aside or watch.replaces(target)):
             if target is None:
@@ -440,12 +445,8 @@ class CaccController(Model):
         if before is None and believed:
             watch.measured(now, None, speed, 0.0)
             return None, seen, None
-        heard = None
-        if before is not None:
-            leader, predecessor = self._peers(latest, now, before.id)
-            if predecessor is not None:
-                on = predecessor.acceleration
-                heard = predecessor.speed + on * predecessor.age, on
+        if before is not None and heard is None:
+            heard = self._heard_of(before.id, latest, now)
         carried = watch.coast(now, dt, speed, heard)
         if heard is not None:
             return carried, seen, "v2v"
@@ -456,6 +457,16 @@ class CaccController(Model):
             watch.forget()
             return target, seen, None
         return None, seen, "minimal_risk"
+
+    def _heard_of(
+        self, number: int, latest: Mapping[str, Sample | None], now: int
+    ) -> tuple[float, float] | None:
+        """Speed now [m/s] and acceleration [m/s^2] of an object by V2V, if fresh."""
+        _, predecessor = self._peers(latest, now, number)
+        if predecessor is None:
+            return None
+        acceleration = predecessor.acceleration
+        return predecessor.speed + acceleration * predecessor.age, acceleration
 
     def save_state(self) -> Any:
         """What it knows and did last, with the states of its laws."""
@@ -525,11 +536,12 @@ class CaccController(Model):
         seen_speed = speed + target.relative_speed
         braking = self._estimator.update(target.id, seen_speed, dt)
         object_speed = seen_speed if predecessor is None else predecessor.speed
-        if self._hold.update(speed, target.distance, object_speed, self._standstill_gap):
+        law = self._fallback if degraded and not estimated else self._law
+        stands_at = self._standstill_gap if law.standstill_gap is None else law.standstill_gap
+        if self._hold.update(speed, target.distance, object_speed, stands_at):
             self.mode = "hold"
             return 0.0
         self.mode = "estimate" if estimated else "fallback" if degraded else "law"
-        law = self._fallback if degraded and not estimated else self._law
         demand = law.acceleration(measurement)
         if not is_number(demand):
             raise ParticipantError(

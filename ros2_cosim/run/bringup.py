@@ -35,13 +35,14 @@ from ros2_cosim.run.dds import (
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
 from ros2_cosim.run.far_plan import network_of, write_parts
 from ros2_cosim.run.guard import Guard
+from ros2_cosim.run.law_loop import doubts
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
 from ros2_cosim.run.process_limits import check_limits
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.check import check_scenario, doubts, try_models
+from ros2_cosim.scenario.check import check_scenario, try_models
 from ros2_cosim.scenario.drawing import drawn_vehicles, undrawable
 from ros2_cosim.scenario.grouping import AUTO, cores_for, grouped
 from ros2_cosim.scenario.held_ports import HeldPorts, hold_ports

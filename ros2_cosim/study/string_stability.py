@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,27 +21,27 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.random_streams import LatencyDistribution
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.models.controllers.measurement import Measurement
-from ros2_cosim.models.controllers.registry import adapted, make_law
 from ros2_cosim.models.controllers.theory import (
-    Following,
-    Loop,
     linearised,
     smallest_time_gap,
     transfer,
 )
-from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.scenario.registry import find_model
+from ros2_cosim.run.law_loop import (
+    CONTROLLER,
+    LONGEST,
+    LawInUse,
+    controllers_of,
+    declares,
+    law_in_use,
+)
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 
 RESULT_FILE: Final = "string_stability.json"
-#: What the study changes, by the parameters that a model declares: of a controller with a
-#: control law, of a V2V channel, of a referee, and the noise of a sensor.
-CONTROLLER: Final = ("law", "time_gap")
+#: What the study changes beside the controller, by the parameters that a model declares: of a V2V
+#: channel, of a referee, and the noise of a sensor.
 V2V: Final = ("links", "loss")
 REFEREE: Final = ("expect_standstill", "time_limit")
 NOISE: Final = ("distance_noise", "speed_noise", "lateral_noise")
@@ -65,8 +65,8 @@ TOLERANCE: Final = 5e-3
 NOISE_LINES: Final = 4
 #: A gain is told where they are at most this share of the amplitude of the vehicle ahead.
 LARGEST_NOISE: Final = 0.1
-#: Limits and end of the bisection [s].
-SHORTEST, LONGEST, RESOLUTION = 0.1, 4.0, 0.02
+#: Lower limit and end of the bisection [s].
+SHORTEST, RESOLUTION = 0.1, 0.02
 #: No vehicle starts nearer to the begin of the road [m].
 ROOM_M: Final = 10.0
 #: Student's t for 95 %, two-sided, by degrees of freedom from 1; beyond, that of the normal
@@ -162,7 +162,7 @@ def _study(
 ) -> dict[str, Any]:
     seeds = [base.seed + i for i in range(options.seeds)]
     runs = [_measure(base, setting, seed) for seed in seeds]
-    used = _changed(base, setting, 1, [], 1.0)[1]
+    changed, used = _changed(base, setting, 1, [], 1.0)
     pairs = len(runs[0].l2)
     names = base.scene["platoon"]
     told = [_told([run.noise[i] for run in runs]) for i in range(pairs)]
@@ -181,7 +181,7 @@ def _study(
         "law_parameters": dict(used.law_parameters),
         "vehicles": len(names),
         "time_gap_s": used.following.time_gap,
-        "loss": used.loss,
+        "loss": _loss(changed),
         "seeds": seeds,
         "pairs": [f"{a} to {b}" for a, b in zip(names, names[1:], strict=False)],
         "frequency_hz": [k / PERIOD_S for k in HARMONICS],
@@ -228,17 +228,6 @@ def string_stable(
     return None if None in answers else True
 
 
-class Used(NamedTuple):
-    """What a setting comes to in the first follower, and what surrounds its law."""
-
-    law: str
-    law_parameters: Mapping[str, Any]
-    following: Following
-    loss: Any
-    loop: Loop
-    base_directory: Path
-
-
 def _platoon(options: StabilityOptions) -> Scenario:
     """The scenario that the runs are made from."""
     path = options.scenario
@@ -256,11 +245,11 @@ def _platoon(options: StabilityOptions) -> Scenario:
             f"--vehicles: found {options.vehicles}; the scenario {path} has no section 'platoon', "
             f"allowed is the number of its vehicles, {len(names)}"
         )
-    if len(names) < 2 or not _controllers(scenario):
+    if len(names) < 2 or not controllers_of(scenario):
         raise ConfigurationError(
             f"scenario {path}: scene.platoon: found {len(names)} vehicles and "
-            f"{len(_controllers(scenario))} controllers; allowed is a platoon of two or more with "
-            f"controllers, whose models have the parameters {', '.join(CONTROLLER)}"
+            f"{len(controllers_of(scenario))} controllers; allowed is a platoon of two or more "
+            f"with controllers, whose models have the parameters {', '.join(CONTROLLER)}"
         )
     leader = vehicles[names[0]]
     if leader.get("driver") is None:
@@ -277,19 +266,9 @@ def _platoon(options: StabilityOptions) -> Scenario:
     return scenario
 
 
-def _controllers(scenario: Scenario) -> list[str]:
-    return [n for n, p in scenario.participants.items() if _declares(p.model, CONTROLLER)]
-
-
-def _declares(model: str, parameters: Sequence[str]) -> bool:
-    """Whether a model declares all of these parameters."""
-    declared = find_model(model, "model").kind.Parameters
-    return declared is not None and declared.model_fields.keys() >= set(parameters)
-
-
 def _changed(
     base: Scenario, setting: Setting, seed: int, manoeuvre: list[Any], seconds: float
-) -> tuple[Scenario, Used]:
+) -> tuple[Scenario, LawInUse]:
     """The scenario of one run, and what the setting comes to."""
     data = base.model_dump(by_alias=True)
     scene = data["scene"]
@@ -300,49 +279,28 @@ def _changed(
     scene["vehicles"][leader]["driver"] = {"manoeuvre": manoeuvre}
     data["seed"] = seed
     data["duration"] = round(seconds * 1e9)
-    loss: Any = None
-    latency = 0.0
     for participant in data["participants"].values():
         parameters = participant["parameters"]
         model = participant["model"]
-        if _declares(model, CONTROLLER):
+        if declares(model, CONTROLLER):
             if setting.law is not None:
                 parameters["law"] = setting.law
                 parameters.pop("law_parameters", None)
             if setting.time_gap is not None:
                 parameters["time_gap"] = setting.time_gap
-        elif _declares(model, V2V):
+        elif declares(model, V2V):
             if setting.loss is not None:
                 parameters["loss"] = setting.loss
-            loss = parameters.get("loss", 0.0)
-            latency = _mean_latency(participant)
-        elif _declares(model, REFEREE):
+        elif declares(model, REFEREE):
             parameters["expect_standstill"] = False
             parameters["time_limit"] = format_ns(data["duration"])
     scenario = make_scenario(data, base.name)
-    first = scenario.participants[_controllers(scenario)[0]].parameters
-    vehicle = VEHICLES[first.get("vehicle", "sedan")]
-    period = _control_period(scenario)
-    used = Used(
-        first.get("law", "path_cacc"),
-        first.get("law_parameters") or {},
-        Following(
-            float(scene["vehicles"][leader]["speed"]),
-            float(first.get("set_speed", math.inf)),
-            float(first.get("standstill_gap", 2.0)),
-            float(first.get("time_gap", 0.6)),
-        ),
-        loss,
-        # The demand is held for a period: on the average it is half a period late.
-        Loop(period, 0.5 * (vehicle.throttle_lag + vehicle.brake_lag), 0.5 * period, latency),
-        Path(scenario.base_directory),
-    )
-    return scenario, used
+    return scenario, law_in_use(scenario, controllers_of(scenario)[0])
 
 
 def _spread(base: Scenario, scene: dict[str, Any], time_gap: float) -> None:
     """Start the followers with the gaps that the time gap asks for."""
-    first = base.participants[_controllers(base)[0]].parameters
+    first = base.participants[controllers_of(base)[0]].parameters
     names, vehicles = scene["platoon"], scene["vehicles"]
     direction = 1.0 if vehicles[names[0]]["s"] >= vehicles[names[1]]["s"] else -1.0
     place = vehicles[names[0]]["s"]
@@ -360,18 +318,12 @@ def _fits(base: Scenario, time_gap: float) -> bool:
     return all(scene["vehicles"][name]["s"] > ROOM_M for name in scene["platoon"])
 
 
-def _control_period(scenario: Scenario) -> float:
-    """Of the sensor that triggers the first controller [s]."""
-    controller = scenario.participants[_controllers(scenario)[0]]
-    source = controller.inputs["objects"].source[0].partition(".")[0]
-    period = scenario.participants[source].period
-    return (period or 40_000_000) / 1e9
-
-
-def _mean_latency(channel: Mapping[str, Any]) -> float:
-    """Mean age of what is heard [s]: that of the radio, and half a period of the beacons."""
-    latency = LatencyDistribution.from_spec(next(iter(channel["outputs"].values()))["latency"])
-    return (latency.mean_ns + 0.5 * (channel["period"] or 0)) / 1e9
+def _loss(scenario: Scenario) -> Any:
+    """Of the V2V channel; None: there is none."""
+    for participant in scenario.participants.values():
+        if declares(participant.model, V2V):
+            return participant.parameters.get("loss", 0.0)
+    return None
 
 
 def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
@@ -478,7 +430,7 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
     """
     quiet = base.model_dump(by_alias=True)
     for participant in quiet["participants"].values():
-        if _declares(participant["model"], NOISE):
+        if declares(participant["model"], NOISE):
             participant["parameters"] |= dict.fromkeys(NOISE, 0.0)
     silent = make_scenario(quiet, base.name)
 
@@ -504,24 +456,19 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
     return round(high, 3)
 
 
-def _theory(used: Used) -> dict[str, Any] | None:
+def _theory(used: LawInUse) -> dict[str, Any] | None:
     """What linear theory says, with what surrounds the law; None: the law follows nothing.
 
     A law that holds its demand for longer than a period is looked at as if it did not.
     """
-
-    def make() -> Callable[[Measurement], float]:
-        made = make_law(used.law, used.law_parameters, base_directory=used.base_directory)
-        return adapted(made, used.law).acceleration
-
-    linear = linearised(make, used.following, used.loop.period)
+    linear = linearised(used.make, used.following, used.loop.period)
     if linear is None or linear.gap == linear.rate == linear.forward == 0.0:
         return None
     return {
         "gain_over_frequency": [
             abs(transfer(linear, used.loop, 2.0 * math.pi * k / PERIOD_S)) for k in HARMONICS
         ],
-        "min_time_gap_s": smallest_time_gap(make, used.loop, used.following, 1e-2, LONGEST),
+        "min_time_gap_s": smallest_time_gap(used.make, used.loop, used.following, 1e-2, LONGEST),
         "loop": used.loop._asdict(),
     }
 

@@ -136,6 +136,13 @@ def test_what_a_law_offers_is_bound_once() -> None:
         adapted(MyLaw(), "here")
 
 
+@pytest.mark.parametrize("wrong", [-1.0, "5", float("nan")])
+def test_a_gap_at_standstill_that_is_none_is_refused(wrong: object) -> None:
+    law = type("MyLaw", (), {"acceleration": lambda self, m: 0.0, "standstill_gap": wrong})()
+    with pytest.raises(ConfigurationError, match=r"MyLaw.standstill_gap: found .*; allowed is a"):
+        adapted(law, "here")
+
+
 def test_parameters_are_checked_without_making_a_law(tmp_path: Path) -> None:
     (tmp_path / "law.py").write_text(
         "class MyLaw:\n"

@@ -238,6 +238,14 @@ def test_every_law_stops_behind_a_hard_braking_leader(law: str, time_gap: float)
     assert loop.referee.report().figures["min_gap_m"] > 0.5
 
 
+def test_a_law_with_a_spacing_of_its_own_is_held_there() -> None:
+    # Not at the standstill gap of the policy, 2 m, which it never comes to.
+    loop = Loop(brakes(25.0, 2.0, 6.0), law=("leader_predecessor_cacc", {})).run(60.0)
+    assert loop.status is not None
+    assert [controller.mode for controller in loop.controllers.values()] == ["hold", "hold"]
+    assert all(5.0 <= gap < 5.6 for gap in loop.status.gaps)
+
+
 @pytest.mark.parametrize("law", ["path_cacc", "ploeg_cacc", "rajamani_acc"])
 def test_at_steady_speed_the_gap_is_what_the_policy_says(law: str) -> None:
     loop = Loop(brakes(25.0, 100.0, 0.0), law=(law, {}), noise=False, straight=2000.0).run(40.0)

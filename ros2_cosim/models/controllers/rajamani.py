@@ -38,6 +38,9 @@ class LeaderPredecessorCacc(Section):
     ``u = a1 u_pred + a2 u_lead + a3 (v - v_pred) + a4 (v - v_lead) + a5 (spacing - gap)`` with
     a1 = 1 - c1, a2 = c1, a3 = -(2 xi - c1 (xi + q)) wn, a4 = -(xi + q) wn c1, a5 = -wn^2 and
     q = sqrt(xi^2 - 1).
+
+    It closes up slowly by design: behind a standing vehicle a gap error decays as
+    ``(1 + wn t) exp(-wn t)`` with ``xi = 1``, to 10 % in ``3.9 / wn``, 19 s with the default.
     """
 
     spacing: Number = Field(default=5.0, gt=0, description="wanted gap at any speed [m]")
@@ -48,6 +51,11 @@ class LeaderPredecessorCacc(Section):
     wn: Number = Field(default=0.2, gt=0, description="bandwidth [rad/s]")
 
     needs_v2v: ClassVar = ("predecessor", "leader")
+
+    @property
+    def standstill_gap(self) -> float:
+        """The spacing holds at standstill, too [m]."""
+        return self.spacing
 
     @property
     def alphas(self) -> tuple[float, float, float, float, float]:

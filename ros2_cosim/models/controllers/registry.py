@@ -23,6 +23,7 @@ from ros2_cosim.kernel.guesses import check_members
 from ros2_cosim.kernel.loading import is_own_module, line_of, load_module, refuse_code
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.file_law import FileLaw, with_place
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
 from ros2_cosim.models.controllers.script import law_of_script
@@ -32,6 +33,7 @@ ENTRY_POINT_GROUP = "ros2_cosim.controllers"
 LAW_MEMBERS = (
     "acceleration",
     "needs_v2v",
+    "standstill_gap",
     "attach",
     "close",
     "save_state",
@@ -44,7 +46,8 @@ PEERS = ("predecessor", "leader")
 class AdaptedLaw(NamedTuple):
     """A control law as the controller uses it.
 
-    ``acceleration`` is its method, ``needs`` names the peers that it needs, ``attach`` is called
+    ``acceleration`` is its method, ``needs`` names the peers that it needs, ``standstill_gap`` is
+    the gap that it keeps at standstill [m] (None: that of the spacing policy); ``attach`` is called
     with the rclpy node of the participant, and ``close`` at the end, if it has these methods.
     ``unsaved`` tells why the other two do not keep the state of the law, and is empty where they
     do; a law without attributes, or of fixed ones, has none.
@@ -53,6 +56,7 @@ class AdaptedLaw(NamedTuple):
     name: str
     acceleration: Callable[[Measurement], float]
     needs: frozenset[str]
+    standstill_gap: float | None
     attach: Callable[[Any], Any] | None
     close: Callable[[], Any] | None
     unsaved: str
@@ -80,6 +84,12 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             f"{where}: {kind.__name__}.needs_v2v: found {needs!r}; allowed is a tuple of "
             f"{' and '.join(repr(peer) for peer in PEERS)}"
         )
+    gap = getattr(law, "standstill_gap", None)
+    if gap is not None and not (is_number(gap) and gap >= 0.0):
+        raise ConfigurationError(
+            f"{where}: {kind.__name__}.standstill_gap: found {gap!r}; allowed is a gap of 0 or "
+            "more [m], or None"
+        )
     attach, close = getattr(law, "attach", None), getattr(law, "close", None)
     save: Any = getattr(law, "save_state", None)
     restore: Any = getattr(law, "restore_state", None)
@@ -96,7 +106,7 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             except ConfigurationError as error:
                 unsaved = f"control law {error}"
     return AdaptedLaw(
-        kind.__name__, acceleration, frozenset(needs), attach, close, unsaved, save, restore
+        kind.__name__, acceleration, frozenset(needs), gap, attach, close, unsaved, save, restore
     )
 
 

@@ -12,9 +12,10 @@ from ros2_cosim.interfaces.records import DetectedObject
 _SAME: Final = 5.0
 #: Below this speed [m/s] equal lists are no sign of a frozen sensor.
 _MOVES: Final = 1.0
-#: An object with a shorter headway [s] does not vanish from a working sensor at once.
+#: An object with a shorter headway [s], or nearer [m], is not gone at once if the sensor works.
 _CLOSE: Final = 2.0
-#: What the own or a relative speed [m/s] must be for equal lists to contradict it.
+_NEAR: Final = 10.0
+#: By how much [m/s] something must differ from equal lists to contradict them.
 _CHANGES: Final = 0.2
 
 
@@ -34,6 +35,7 @@ class SensorWatch:
         self._fresh_speed = 0.0
         #: Equal lists that something contradicted stay wrong, at standstill too.
         self._frozen = False
+        self._repeats = False
         self._target: DetectedObject | None = None
         self._speed = 0.0
         self._braking = 0.0
@@ -53,7 +55,8 @@ class SensorWatch:
         """
         seen = tuple(objects)
         if stamp != self._list_time:
-            if not seen or seen != self._list:
+            self._repeats = len(seen) > 0 and seen == self._list
+            if not self._repeats:
                 self._frozen, self._fresh_speed = False, speed
             elif speed > _MOVES:
                 changes = abs(speed - self._fresh_speed) > _CHANGES
@@ -62,7 +65,24 @@ class SensorWatch:
                 self._fresh_time = stamp
             self._list_time, self._list = stamp, seen
         assert self._fresh_time is not None
-        return now - self._fresh_time < timeout
+        return not self._frozen and now - self._fresh_time < timeout
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the newest list is the one before once more."""
+        return self._repeats
+
+    def contradicts(self, object_speed: float, speed: float) -> bool:
+        """Whether what V2V tells of the object ahead shows that a repeated list is frozen.
+
+        :param object_speed: by V2V, now [m/s]
+        :param speed: own [m/s]
+        """
+        target = self._target
+        if target is not None and speed > _MOVES:
+            change = object_speed - speed - target.relative_speed
+            self._frozen = self._frozen or abs(change) > _CHANGES
+        return self._frozen
 
     def measured(
         self, now: int, target: DetectedObject | None, speed: float, braking: float
@@ -70,7 +90,7 @@ class SensorWatch:
         """Remember the object that the sensor shows ahead, or that it shows none."""
         self._target = target
         self._known = now
-        self._doubts = target is not None and speed > _MOVES and target.distance < _CLOSE * speed
+        self._doubts = target is not None and target.distance < max(_CLOSE * speed, _NEAR)
         if target is not None:
             self._speed, self._braking = speed + target.relative_speed, braking
 

@@ -138,14 +138,19 @@ def largest_gain(law: LinearLaw, loop: Loop) -> float:
     return max(abs(transfer(law, loop, w)) for w in GRID)
 
 
+def is_string_stable(make: LawMaker, loop: Loop, following: Following) -> bool:
+    """Whether no disturbance grows from a vehicle to the next one."""
+    linear = linearised(make, following, loop.period)
+    return linear is not None and largest_gain(linear, loop) <= 1.0 + _TOLERANCE
+
+
 def smallest_time_gap(
     make: LawMaker, loop: Loop, following: Following, low: float, high: float
 ) -> float | None:
     """The smallest time gap [s] from which no disturbance grows, by bisection; None: above high."""
 
     def stable(time_gap: float) -> bool:
-        linear = linearised(make, following._replace(time_gap=time_gap), loop.period)
-        return linear is not None and largest_gain(linear, loop) <= 1.0 + _TOLERANCE
+        return is_string_stable(make, loop, following._replace(time_gap=time_gap))
 
     if not stable(high):
         return None
