@@ -44,6 +44,8 @@ LIMITS_VARIABLE: Final = "COSIM_MUTANT_LIMITS"
 SURVEY_VARIABLE: Final = "COSIM_MUTANT_SURVEY"
 #: Exit code of a run of tests that did not have the changed module.
 NOT_TRIED: Final = 99
+#: After so many calls in a row without another line, those of a function are no longer noted.
+_ENOUGH_CALLS: Final = 200
 #: Exit code of a run that took longer than all its tests may.
 HANGS: Final = -1
 
@@ -56,6 +58,8 @@ class _Lines:
         self._files = frozenset(json.loads((directory / "files.json").read_text()))
         self._counts: dict[CodeType, bool] = {}
         self._seen: set[tuple[str, CodeType, int]] = set()
+        #: For each context and function, how many calls since the last that ran another line.
+        self._calls: dict[tuple[str, CodeType], int] = {}
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._out = os.open(directory / "lines.txt", flags)
 
@@ -70,14 +74,16 @@ class _Lines:
             counts = self._counts[code] = code.co_filename in self._files
         if not counts:
             return None
-        self._line(frame, "line", None)
-        return self._line
+        key = (self.context, code)
+        calls = self._calls[key] = self._calls.get(key, 0) + 1
+        return self._line if calls <= _ENOUGH_CALLS else None
 
     def _line(self, frame: FrameType, event: str, _value: object) -> Any:
         if event == "line":
             key = (self.context, frame.f_code, frame.f_lineno)
             if key not in self._seen:
                 self._seen.add(key)
+                self._calls[key[:2]] = 0
                 text = f"{self.context}\t{frame.f_code.co_filename}\t{frame.f_lineno}\n"
                 os.write(self._out, text.encode("utf-8", "replace"))
         return self._line
@@ -233,11 +239,9 @@ class Survey:
         for number in range(first, last + 1):
             found |= self._by_line.get((file, number), set())
         if everywhere:
-            found |= self._by_file.get(file, set())
-        batches = self._in_batches(file, found)
-        if everywhere:
-            batches += self._in_batches(file, set(self.seconds) - found)
-        return batches
+            # Of a file without any function that runs, what imports it: any test.
+            found |= self._by_file.get(file, set(self.seconds))
+        return self._in_batches(file, found)
 
     def _in_batches(self, file: str, tests: set[str]) -> list[list[str]]:
         stem = Path(file).stem
@@ -266,6 +270,7 @@ def _take_notes(
     (directory / "sitecustomize.py").write_text(child)
     environment = os.environ | {
         "PYTHONPATH": f"{directory}:{copy}",
+        "COSIM_PURE": "1",
         SURVEY_VARIABLE: str(directory),
     }
     done = subprocess.run(
@@ -334,7 +339,8 @@ class Server:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bench.mutant_runs", json.dumps(sorted(set(libraries)))],
             cwd=copy,
-            env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ
+            | {"PYTHONPATH": str(copy), "COSIM_PURE": "1", "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

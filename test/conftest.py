@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.browser import browser, started_browser
+from support.durations import Durations, Stopwatch, name_of
 from support.isolation import nothing_left, ros_domain, ros_domains
 
 from ros2_cosim import compiled
@@ -27,13 +28,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 HERE = Path(__file__).parent
 
-#: What `make durations` measured: how long each test takes that takes long [s]. A file stands there
-#: as a whole if its tests share what takes that long to set up. A test that is not there, a new one
-#: too, is quick.
+#: What `make durations` measured: how long each test takes that takes long, and each fixture that
+#: several tests share [s]. What is not there, a new test too, is quick.
 DURATIONS = HERE / "durations.json"
-#: From here on a test is slow, and from here on it is in the file [s].
+#: From here on a test is slow, and so is each test that uses a fixture of that duration [s].
 SLOW_S = 0.3
-LISTED_S = 0.2
 #: Those that take longest: the first of the slow ones, so that none of them is the last alone.
 LONG_FILES = (
     "tutorials/test_tutorials.py",
@@ -55,10 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in the process that hears of all tests."""
+    """Measure in each process that runs tests, and write in the one that hears of all of them."""
     path = config.getoption("--durations-file")
-    if path is not None and "PYTEST_XDIST_WORKER" not in os.environ:
-        config.pluginmanager.register(Durations(path))
+    if path is not None:
+        config.pluginmanager.register(Stopwatch())
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            config.pluginmanager.register(Durations(path))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -81,8 +82,14 @@ def _turn(item: pytest.Item) -> int:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    place = _place_of(item.path)
-    return place in _slow() or _name_of(item.nodeid) in _slow()
+    file = _place_of(item.path)
+    if file in _slow() or name_of(item.nodeid) in _slow():
+        return True
+    return isinstance(item, pytest.Function) and any(
+        f"{place}::{fixture}" in _slow()
+        for fixture in _slow_fixtures().intersection(item.fixturenames)
+        for place in _places_of_fixtures(file)
+    )
 
 
 @cache
@@ -92,39 +99,19 @@ def _slow() -> frozenset[str]:
 
 
 @cache
+def _slow_fixtures() -> frozenset[str]:
+    """The names of slow fixtures, and of slow tests, wherever they stand."""
+    return frozenset(place.rpartition("::")[2] for place in _slow())
+
+
+@cache
+def _places_of_fixtures(file: str) -> tuple[str, ...]:
+    """Where a test file finds its fixtures: in itself, and in what its directories share."""
+    directories = [parent.as_posix() for parent in Path(file).parents][:-1]
+    return (file, *(f"{directory}/conftest.py" for directory in directories), "conftest.py")
+
+
+@cache
 def _place_of(path: Path) -> str:
     """Where a file is in this directory; asked for once a file, for comparing paths takes time."""
     return str(path.relative_to(HERE)) if path.is_relative_to(HERE) else str(path)
-
-
-def _name_of(nodeid: str) -> str:
-    """A test without its parameters, as the file of durations has it."""
-    return nodeid.removeprefix(f"{HERE.name}/").partition("[")[0]
-
-
-class Durations:
-    """Measures the tests of a session, and writes those that take long.
-
-    Tests that did not run keep the durations that the file has.
-
-    :param path: the file, read and written
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        #: Of each test, and of what each file sets up, the longest of its parameters [s].
-        self._measured: dict[str, float] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take over one phase of a test."""
-        name = _name_of(report.nodeid)
-        if report.when == "setup":
-            name = name.partition("::")[0]
-        self._measured[name] = max(self._measured.get(name, 0.0), report.duration)
-
-    def pytest_sessionfinish(self) -> None:
-        """Write the file."""
-        known = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
-        known.update(self._measured)
-        slow = {name: round(known[name], 1) for name in sorted(known) if known[name] >= LISTED_S}
-        self._path.write_text(json.dumps(slow, indent=1) + "\n", encoding="utf-8")

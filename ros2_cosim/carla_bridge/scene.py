@@ -105,6 +105,8 @@ class Scene:
         self._step_s = parameters.step_ns / _NS
         self._vehicles: dict[str, SceneVehicle] = {}
         self._numbers: dict[int, int] = {}
+        #: Those that the scene has not spawned, as far as they are reported.
+        self._strangers: dict[int, int] = {}
         self._readings: dict[str, VehicleReading] = {}
         self._objects: tuple[StaticObject, ...] = ()
         self._obstacles: list[StaticObstacle] = []
@@ -257,7 +259,8 @@ class Scene:
 
         They are known ``simulator.CONTACT_DELAY_TICKS`` steps after they happened.
         A contact lasts as long as it is felt step after step; only its begin is reported.
-        Ids are those of vehicles, static objects and traffic, 0 stands for anything else.
+        Ids are those of vehicles, static objects, traffic and strangers that are reported; 0 stands
+        for anything else.
         """
         begun = []
         for contact in self._simulator.contacts():
@@ -414,7 +417,8 @@ class Scene:
             motion = self._simulator.motion(vehicle.actor)
             users.append(road_user(vehicle.number, motion, vehicle.body))
         for actor, body, motion in self._simulator.strangers():
-            users.append(road_user(FIRST_STRANGER_ID + actor, motion, body))
+            self._strangers[actor] = FIRST_STRANGER_ID + actor
+            users.append(road_user(self._strangers[actor], motion, body))
         return RoadUsers(tuple(users))
 
     def _send(self, vehicle: SceneVehicle, control: tuple[float, float, float]) -> None:
@@ -574,7 +578,7 @@ class Scene:
     def _collision(self, contact: Contact) -> SceneCollision:
         event = CollisionEvent(
             self._numbers.get(contact.actor, 0),
-            self._numbers.get(contact.other, 0),
+            self._numbers.get(contact.other) or self._strangers.get(contact.other, 0),
             hypot(*contact.impulse),
         )
         return SceneCollision(contact.tick - self._parameters.settle_ticks, event)

@@ -19,6 +19,7 @@ from ros2_cosim.carla_bridge.plant import LIGHT, MEASURED, RED_LIGHTS, TRAFFIC, 
 from ros2_cosim.carla_bridge.saved_scene import SCENE_STATE
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
+    DcpSettings,
     WorldParameters,
     commanded_vehicles,
     scene_parameters,
@@ -34,12 +35,13 @@ from ros2_cosim.carla_bridge.sensor_messages import (
     messages_of,
 )
 from ros2_cosim.carla_headless.onlooker import Onlooker
-from ros2_cosim.dcp_bridge.coupled import CoupledSlaves
+from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, data_ports
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.interfaces.sensors import sensor_frame
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.listening import Listening
 from ros2_cosim.kernel.model import (
     Companion,
     Model,
@@ -199,6 +201,16 @@ class CarlaWorld(Model):
             return Needs(alone=alone)
         slave = Companion(slave_name(context), node="carla_slave", address=("dcp",))
         return Needs((slave,), simulator=True, alone=alone)
+
+    @classmethod
+    def listens_at(
+        cls, context: ModelContext, parameters: WorldParameters
+    ) -> tuple[Listening, ...]:
+        """Where data of its DCP slave arrive."""
+        if context.shape == "inproc":
+            return ()
+        dcp = parameters.dcp or DcpSettings()
+        return data_ports([(dcp.host, dcp.transport)])
 
     @classmethod
     def declared_repeatability(

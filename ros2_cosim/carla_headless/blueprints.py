@@ -79,7 +79,7 @@ class Blueprint:
     dynamics: VehicleParameters | None = None
     hull_width: float = 0.0
     class_dynamics: VehicleParameters | None = None
-    """With the steering of the vehicle's class, where scenarios drive it so; see ``STEERING``."""
+    """With the steering of the vehicle's class, as scenarios drive it; see ``STEERING``."""
 
     def driven(self, chosen: Mapping[str, str]) -> VehicleParameters | None:
         """Dynamics of a vehicle with the given attribute values."""
@@ -253,7 +253,7 @@ def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
         _SEMANTIC_TAGS[entry.base_type],
         entry.dynamics(),
         entry.hull,
-        None if entry.mass else entry.class_dynamics(),
+        entry.class_dynamics(),
     )
 
 

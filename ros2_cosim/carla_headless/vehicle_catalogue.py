@@ -13,7 +13,14 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless.wire_types import Vector
-from ros2_cosim.models.vehicle.parameters import SEDAN, TRUCK, VAN, VehicleParameters
+from ros2_cosim.models.vehicle.parameters import (
+    BICYCLE,
+    MOTORCYCLE,
+    SEDAN,
+    TRUCK,
+    VAN,
+    VehicleParameters,
+)
 
 #: Friction of the tyres of CARLA's vehicles sideways (``tire_friction``): they take bends at more
 #: than gravity, and CARLA's traffic manager counts on it. Along the vehicle the class's own holds.
@@ -26,44 +33,6 @@ _STEER_RATE: Final = 3.05
 #: Highest centre of mass as a share of the wheelbase. The traffic manager brakes hard in bends at
 #: 100 km/h; with more load on the front axle short vehicles, two-wheelers above all, turn around.
 _LOW_CENTRE: Final = 0.12
-
-MOTORCYCLE: Final = replace(
-    SEDAN,
-    name="motorcycle",
-    mass=290.0,
-    yaw_inertia=110.0,
-    front_axle=0.72,
-    rear_axle=0.72,
-    cg_height=0.6,
-    length=2.1,
-    width=0.8,
-    height=1.5,
-    wheel_radius=0.31,
-    drag_area=0.5,
-    rolling_resistance=0.015,
-    max_power=50_000.0,
-    max_drive_force=1_600.0,
-    engine_braking_force=100.0,
-    max_brake_force=2_700.0,
-    max_reverse_speed=2.0,
-    friction=1.0,
-)
-# Its motor is stronger than a rider: CARLA's bicycles take part in its traffic.
-BICYCLE: Final = replace(
-    MOTORCYCLE,
-    name="bicycle",
-    mass=90.0,
-    yaw_inertia=22.0,
-    front_axle=0.52,
-    rear_axle=0.52,
-    length=1.7,
-    wheel_radius=0.34,
-    max_power=1_500.0,
-    max_drive_force=250.0,
-    engine_braking_force=5.0,
-    max_brake_force=600.0,
-    max_speed=15.0,
-)
 
 _CLASSES: Final = {
     "car": SEDAN,
@@ -100,16 +69,21 @@ class VehicleEntry(NamedTuple):
         """The class's dynamics with the size and mass of the vehicle, CARLA's steering, and a
         centre of mass that is low enough for CARLA's traffic manager.
         """
-        real = self.class_dynamics()
-        return replace(
-            real,
-            max_steer_angle=_STEER_RANGE,
-            max_steer_rate=_STEER_RATE,
-            cg_height=min(real.cg_height, _LOW_CENTRE * real.wheelbase),
-        )
+        found = replace(self._sized(), max_steer_angle=_STEER_RANGE, max_steer_rate=_STEER_RATE)
+        return self._lowered(found)
 
     def class_dynamics(self) -> VehicleParameters:
-        """The same with the steering of the class, which is that of a real car."""
+        """The same with the steering of the class, which is that of a real car.
+
+        The vehicles of mass 0 have the class's centre of mass, too.
+        """
+        return self._lowered(self._sized()) if self.mass else self._sized()
+
+    @staticmethod
+    def _lowered(real: VehicleParameters) -> VehicleParameters:
+        return replace(real, cg_height=min(real.cg_height, _LOW_CENTRE * real.wheelbase))
+
+    def _sized(self) -> VehicleParameters:
         base = _CLASSES[self.base_type]
         length = 2.0 * self.extent.x
         sized = replace(
@@ -156,8 +130,7 @@ def _entry(
     )  # fmt: skip
 
 
-# The entries of mass 0 (SEDAN's and VAN's own) drive in scenarios, there with the class's steering:
-# results of scenarios are kept.
+# The entries of mass 0 have that of SEDAN and VAN.
 VEHICLES: Final = (
     _entry("audi.a2", "car", 1, (1.853, 0.894, 0.775), 1000.0, _PAINTS),
     _entry("audi.etron", "car", 1, (2.428, 1.016, 0.825), 2490.0,

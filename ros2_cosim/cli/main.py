@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
-    from ros2_cosim.scenario.held_ports import ListeningPort
+    from ros2_cosim.run.listening import ListeningPort
     from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
@@ -85,6 +85,16 @@ Simulator = Annotated[
 ShapeName = Literal["ros", "composed", "inproc"]
 Shape = Annotated[ShapeName, typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
+Transport = Annotated[Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)]
+Foxglove = Annotated[str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)]
+Dashboard = Annotated[
+    str,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Show and control the run in the browser (shape inproc; for others: cosim dashboard).",
+    ),
+]
+Open = Annotated[bool, typer.Option("--open", help="Serve other users of this machine, too.")]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
 
@@ -140,9 +150,7 @@ def run(
     ] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
     by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
-    transport: Annotated[
-        Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
-    ] = "auto",
+    transport: Transport = "auto",
     processes: Processes = "auto",
     profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
     namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
@@ -152,18 +160,12 @@ def run(
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
-    foxglove: Annotated[
-        str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)
-    ] = "",
-    dashboard: Annotated[
-        str,
-        typer.Option(
-            metavar="[HOST:]PORT",
-            help="Show and control the run in the browser (shape inproc; for others: cosim "
-            "dashboard).",
-        ),
-    ] = "",
+    foxglove: Foxglove = "",
+    dashboard: Dashboard = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
+    no_control: Annotated[
+        bool, typer.Option("--no-control", help=OPTIONS["no_control"].help)
+    ] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
     traceback: Annotated[
         bool,
@@ -175,9 +177,7 @@ def run(
             "--pdb", help="Stop in the debugger where code of yours fails (shape inproc)."
         ),
     ] = False,
-    open_to_all: Annotated[
-        bool, typer.Option("--open", help="Serve other users of this machine, too.")
-    ] = False,
+    open_to_all: Open = False,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
@@ -228,6 +228,7 @@ def run(
             rviz=rviz,
             foxglove=foxglove,
             paused=paused and not dashboard,
+            no_control=no_control,
             repeat=repeat,
         )
         page = _page(dashboard, request.shape, repeat)
@@ -386,37 +387,70 @@ def check(
 @app.command()
 def plan(
     scenario: ScenarioFile,
+    shape: Shape = "ros",
     simulator: Simulator = None,
+    host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
+    port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
     settings: Settings = None,
+    without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
+    transport: Transport = "auto",
     processes: Processes = "auto",
+    namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
+    visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
+    foxglove: Foxglove = "",
+    dashboard: Dashboard = "",
+    open_to_all: Open = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print the processes that shape ros would start, what is in them, and their command lines."""
+    """Print the processes that a run would start, their command lines, and all that listens."""
     from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
+    from ros2_cosim.run.listening import STARTER, listening_ports
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
     from ros2_cosim.scenario.grouping import cores_for, grouped
-    from ros2_cosim.scenario.held_ports import listening_ports, resolve_ports
+    from ros2_cosim.scenario.held_ports import resolve_ports
     from ros2_cosim.scenario.plan import RunOptions, make_plan
 
     with clear_errors():
-        request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)
+        request = RunRequest(
+            scenario,
+            set=tuple(settings or ()),
+            shape=shape,
+            simulator=simulator,
+            host=host,
+            port=port,
+            without=tuple(without or ()),
+        )
+        _page(dashboard, shape, 1)
         loaded = adjusted_scenario(request)
-        check_scenario(loaded, request.shape)
-        loaded = grouped(loaded, cores_for(processes))
-        resolved = resolve_ports(loaded)
-        found = make_plan(resolved, RunOptions(out))
-        ports = listening_ports(resolved)
+        check_scenario(loaded, shape)
+        options = RunOptions(
+            out,
+            shape=shape,
+            visualise=visualise,
+            foxglove=foxglove,
+            transport=transport,
+            namespace=parse_namespace(namespace, "--namespace"),
+        )
+        if shape == "ros":
+            loaded = grouped(loaded, cores_for(processes))
+        found = []
+        if shape != "inproc":
+            loaded = resolve_ports(loaded, shape)
+            found = make_plan(loaded, options)
+        ports = listening_ports(loaded, options, found, dashboard=dashboard, is_open=open_to_all)
     if as_json:
-        print(json.dumps([_described(process, ports) for process in found], indent=1))
+        described = [_described(process, ports) for process in found]
+        own = [asdict(port) for port in ports if port.process == STARTER]
+        print(json.dumps([*described, {"name": STARTER, "ports": own}], indent=1))
         return
     for process in found:
         print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
         for there in process.there:
             print(f"  {there.name}{there.note}: {shlex.join(command_of(there))}")
-    for port in ports:
-        print(f"{port.process} listens at {port.kind} {port.host}:{port.port}, for {port.users}")
+    for listening in ports:
+        print(listening)
 
 
 def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, object]:

@@ -8,7 +8,7 @@ outputs in. The first one reports the outputs of the initialization.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,8 +19,28 @@ from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.hop_watch import HopWatch
+from ros2_cosim.kernel.listening import Listening, PortUse
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
+from ros2_cosim.sockets.endpoints import address_towards
+
+#: Any port will do: nothing is sent.
+_DISCARD = 9
+
+
+def data_ports(slaves: Iterable[tuple[str, str]]) -> tuple[Listening, ...]:
+    """Where a master listens for data of its slaves: one port for each own address and transport.
+
+    :param slaves: host and transport (``tcp`` or ``udp``) of each
+    """
+    found: dict[Listening, None] = {}
+    for host, transport in slaves:
+        try:
+            own = address_towards(host, _DISCARD)
+        except OSError:  # no way leads there, at present
+            own = f"address towards {host}"
+        found[Listening(PortUse.DCP_DATA, transport, own)] = None
+    return tuple(found)
 
 
 class MappedOutput(NamedTuple):

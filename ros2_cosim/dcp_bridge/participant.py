@@ -51,12 +51,13 @@ from ros2_cosim.dcp.master.cosimulation import (
 )
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
+from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping, data_ports
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.documents.installed import module_command
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.listening import Listening, PortUse
 from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import (
     Companion,
@@ -71,6 +72,7 @@ from ros2_cosim.kernel.model import (
 )
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
 
+LOOPBACK = "127.0.0.1"
 #: All processes of a run are started at once; slaves may take so long to listen.
 CONNECT_WAIT_S = 30.0
 
@@ -246,6 +248,26 @@ class DcpMaster(Model):
                 if slave.is_started
             )
         return Needs(companions, alone="model 'dcp_master', which has DCP slaves beside it")
+
+    @classmethod
+    def listens_at(
+        cls, context: ModelContext, parameters: MasterParameters
+    ) -> tuple[Listening, ...]:
+        """Where data of its slaves arrive, and where those listen that this process serves."""
+        inproc = context.shape == "inproc"
+        settings = parameters.cosimulation(context.base_directory, inproc=inproc)
+        served: list[Listening] = []
+        reached = []
+        for name, description in describe_slaves(settings).items():
+            slave = settings.slaves[name]
+            offered = {"tcp": description.tcp, "udp": description.udp}
+            kinds = [kind for kind, offer in offered.items() if offer is not None]
+            if slave.is_local:
+                served += (Listening(PortUse.DCP_CONTROL, kind, LOOPBACK) for kind in kinds)
+            offer = offered[slave.transport or kinds[0]]
+            host = slave.host or (offer.host if offer is not None else None)
+            reached.append((host or LOOPBACK, slave.transport or kinds[0]))
+        return (*served, *data_ports(reached))
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: MasterParameters) -> None:

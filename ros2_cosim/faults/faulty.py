@@ -117,8 +117,6 @@ class Faulty(Wrapper):
         return Step(step.time, samples, latest)
 
     def _sent(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not any(values.get(port) is not None for port in self._outputs):
-            return values
         passed = dict(values)
         for name, port in self._outputs.items():
             value = passed.get(name)

@@ -31,8 +31,7 @@ def type_of_field(record: Any, path: str, where: str) -> Any:
 
 def fields_of(kind: Any) -> tuple[str, ...]:
     """The fields of a record class; none of another type."""
-    is_record = isinstance(kind, type) and issubclass(kind, tuple)
-    return tuple(get_type_hints(kind)) if is_record else ()
+    return tuple(get_type_hints(kind)) if isinstance(kind, type) else ()
 
 
 def with_field(value: Any, path: str, change: Callable[[Any], Any]) -> Any:

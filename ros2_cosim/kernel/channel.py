@@ -173,8 +173,7 @@ class Channel:
             self._raise(self._explicit.time)
 
     def _raise(self, time: int) -> None:
-        if time > self.promise:
-            self.promise = time
+        self.promise = max(self.promise, time)
 
 
 class SequenceNumbers:

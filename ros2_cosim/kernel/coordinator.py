@@ -115,8 +115,6 @@ class Coordinator:
 
     def awaited(self) -> list[str]:
         """Participants that should enter now and are not there: the horizon stands for them."""
-        if not self._awaited:
-            return []
         time = self.time
         return sorted(n for n, enter in self._awaited.items() if enter <= min(time, self.end - 1))
 

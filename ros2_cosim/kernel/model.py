@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import check_names, public_names
+from ros2_cosim.kernel.listening import Listening
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
 
 
@@ -259,6 +260,11 @@ class Model(ABC):
     def needs_beside(cls, context: ModelContext, parameters: Any) -> Needs:
         """What a participant of this model needs beside it."""
         return Needs()
+
+    @classmethod
+    def listens_at(cls, context: ModelContext, parameters: Any) -> tuple[Listening, ...]:
+        """Where the process of a participant of this model listens, for ``cosim plan``."""
+        return ()
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: Any) -> None:

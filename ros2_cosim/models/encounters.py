@@ -13,15 +13,17 @@ speed and yaw rate.
 
 The time to collision is that of J. C. Hayward (Highway Research Record 384, 1972): gap over closing
 speed. The time headway is the gap over ego's speed.
+
+What concerns two boxes alone (``touch``, ``apart``) takes any ``Rectangle``.
 """
 
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.exactmath import atan2, sincos
-from ros2_cosim.models.lane_frame import LaneBox, LaneGeometry, box_at, seen_ahead
+from ros2_cosim.models.lane_frame import LaneBox, LaneGeometry, box_at, gap_ahead, seen_ahead
 
 #: How far the motion of the other is followed [s], and in which steps.
 HORIZON_S: Final = 5.0
@@ -32,10 +34,40 @@ LEAVES_LANE: Final = 0.3
 LONGEST_TTC: Final = 20.0
 #: Gaps that close more slowly do not close: that is noise [m/s].
 CLOSES: Final = 0.1
+#: What two ways to compute one length differ by at most [m].
+_ROUNDING: Final = 1e-6
 #: Of a box, in halves of its length and width, one after the other.
 _CORNERS: Final = ((1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
 #: Paths with a smaller curvature are straight [1/m].
 _STRAIGHT: Final = 1e-6
+
+
+class Rectangle(Protocol):
+    """A box seen from above: centre and size [m], cosine and sine of its heading."""
+
+    @property
+    def x(self) -> float:
+        """Centre."""
+
+    @property
+    def y(self) -> float:
+        """Centre."""
+
+    @property
+    def cos(self) -> float:
+        """Of the heading."""
+
+    @property
+    def sin(self) -> float:
+        """Of the heading."""
+
+    @property
+    def length(self) -> float:
+        """Along the heading."""
+
+    @property
+    def width(self) -> float:
+        """Across the heading."""
 
 
 class Mover(NamedTuple):
@@ -80,23 +112,51 @@ class Encounter(NamedTuple):
         return time_to_collision(self.gap, self.closing)
 
 
-def time_to_collision(gap: float, closing: float) -> float:
-    """Gap [m] over closing speed [m/s]; infinite beyond ``LONGEST_TTC``."""
-    if not closing > CLOSES or gap > LONGEST_TTC * closing:
+def time_to_collision(
+    gap: float, closing: float, *, closes: float = CLOSES, longest: float = LONGEST_TTC
+) -> float:
+    """Gap [m] over closing speed [m/s], in s; infinite if it does not close faster than ``closes``,
+    or takes longer than ``longest`` [s].
+    """
+    if not closing > closes or gap > longest * closing:
         return inf
     return max(gap, 0.0) / closing
 
 
-def least_gap(ego: LaneBox, other: LaneBox) -> float:
-    """What the gap of two boxes is not below, unless they overlap: found without a road [m]."""
-    dx, dy = other.x - ego.x, other.y - ego.y
-    own = sqrt(ego.length * ego.length + ego.width * ego.width)
-    # Half the diagonal of the upright rectangle around the other, however it is turned.
-    around = sqrt(2.0 * (other.length * other.length + other.width * other.width))
-    return sqrt(dx * dx + dy * dy) - 0.5 * (own + around)
+def time_headway(gap: float, speed: float) -> float:
+    """Gap [m] over ego's own speed [m/s], in s; infinite for one that does not drive ahead."""
+    return gap / speed if speed > 0.0 else inf
 
 
-def touch(first: LaneBox, second: LaneBox) -> bool:
+def apart(first: Rectangle, second: Rectangle) -> float:
+    """Smallest distance between two boxes [m]; 0 where they touch."""
+    if touch(first, second):
+        return 0.0
+    # One of the nearest points of two convex shapes apart is a corner.
+    return min(
+        min(_to_box(x, y, second) for x, y in corners(first)),
+        min(_to_box(x, y, first) for x, y in corners(second)),
+    )
+
+
+def corners(box: Rectangle) -> list[tuple[float, float]]:
+    """The corners of a box, one after the other [m]."""
+    return [
+        (box.x + 0.5 * (u * box.length * box.cos - v * box.width * box.sin),
+         box.y + 0.5 * (u * box.length * box.sin + v * box.width * box.cos))
+        for u, v in _CORNERS
+    ]  # fmt: skip
+
+
+def _to_box(x: float, y: float, box: Rectangle) -> float:
+    """Distance of a point from a box [m]."""
+    dx, dy = x - box.x, y - box.y
+    along = max(abs(dx * box.cos + dy * box.sin) - 0.5 * box.length, 0.0)
+    across = max(abs(dy * box.cos - dx * box.sin) - 0.5 * box.width, 0.0)
+    return sqrt(along * along + across * across)
+
+
+def touch(first: Rectangle, second: Rectangle) -> bool:
     """Whether two boxes have a point in common (separating axes)."""
     dx, dy = second.x - first.x, second.y - first.y
     cos = abs(first.cos * second.cos + first.sin * second.sin)
@@ -132,8 +192,14 @@ class _Seen(NamedTuple):
     way: float
 
 
+#: Of one that is behind as a whole: it neither counts nor will.
+_BEHIND: Final = _Seen(0.0 - inf, 0.0, 0.0, 0.0 - inf)
+
+
 def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encounter | None:
     seen: _Seen = along(road, ego, other, other.box)
+    if seen is _BEHIND:
+        return None
     if seen.beside <= 0.0 and seen.gap < inf:
         # Of two that touch, the one behind meets the other.
         behind = seen.way + 0.5 * ego.box.length < 0.0
@@ -153,8 +219,10 @@ def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encou
 
 def _along_lane(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
     gap, speed, left, cos, sin = seen_ahead(road, ego.box, box)
-    half = 0.5 * (box.length * abs(cos) + box.width * abs(sin))
-    return _seen(ego.box.width, box, gap + half, left, (cos, sin), 0.0 - speed)
+    way = gap + 0.5 * (box.length * abs(cos) + box.width * abs(sin))
+    if way + 0.5 * (box.length + box.width + ego.box.length) < 0.0:
+        return _BEHIND
+    return _seen(ego.box.width, box, way, left, (cos, sin), 0.0 - speed)
 
 
 def _seen(
@@ -173,16 +241,17 @@ def _seen(
     """
     cos, sin = turned
     half = 0.5 * width
-    corners = [
-        (way + 0.5 * (u * box.length * cos - v * box.width * sin),
-         left + 0.5 * (u * box.length * sin + v * box.width * cos))
-        for u, v in _CORNERS
-    ]  # fmt: skip
-    beside = max(min(y for _, y in corners) - half, 0.0 - half - max(y for _, y in corners))
-    if beside > 0.0:
-        return _Seen(min(x for x, _ in corners), beside, closing, way)
+    # Half the diagonals, along the strip and to its left.
+    x, y = 0.5 * (box.length * cos - box.width * sin), 0.5 * (box.length * sin + box.width * cos)
+    u, v = 0.5 * (box.length * cos + box.width * sin), 0.5 * (box.length * sin - box.width * cos)
+    nearest = way - max(abs(x), abs(u))
+    aside = max(abs(y), abs(v))
+    beside = max(left - aside - half, 0.0 - half - (left + aside))
+    if beside > 0.0 or (left + aside <= half and -half <= left - aside):
+        return _Seen(nearest, beside, closing, way)
     # The nearest point of what is inside of the strip.
     gap = inf
+    corners = ((way + x, left + y), (way + u, left + v), (way - x, left - y), (way - u, left - v))
     for (x, y), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
         if -half <= y <= half:
             gap = min(gap, x)
@@ -228,6 +297,20 @@ class Extreme(NamedTuple):
     time: int | None = None
 
 
+def _reach(mover: Mover) -> tuple[float, float, float, float, float, float]:
+    """Centre [m] and velocity [m/s] in ``map``, and two radii around the centre [m].
+
+    No gap of two boxes is below the distance of their centres less ego's first radius and the
+    other's second one, unless they overlap: found without a road. They are half the diagonal of the
+    box, and half that of the upright rectangle around it, however it is turned.
+    """
+    box = mover.box
+    vx = mover.vx * box.cos - mover.vy * box.sin
+    vy = mover.vx * box.sin + mover.vy * box.cos
+    square = box.length * box.length + box.width * box.width
+    return box.x, box.y, vx, vy, 0.5 * sqrt(square), 0.5 * sqrt(2.0 * square)
+
+
 class Encounters:
     """The smallest gap [m] and time to collision [s] of all pairs of a run.
 
@@ -244,22 +327,38 @@ class Encounters:
 
         :param time: [ns]
         """
+        reaches = [(other, *_reach(other)) for other in others]
         for ego in egos:
-            for other in others:
-                if other.name != ego.name and self._may_be_less(ego, other):
+            x, y, vx, vy, round_ego, _ = _reach(ego)
+            box, keeps_lane = ego.box, not _leaves_lane(ego)
+            for other, x2, y2, vx2, vy2, _, around in reaches:
+                # Most pairs have by far no less than what was found so far.
+                dx, dy = x2 - x, y2 - y
+                gap = sqrt(dx * dx + dy * dy) - round_ego - around
+                if gap > 0.0:
+                    seen = other.box
+                    one_road = keeps_lane and box.position.road_id == seen.position.road_id
+                    if one_road:
+                        closing = box.direction * (box.speed - seen.speed)
+                    else:
+                        dx, dy = vx - vx2, vy - vy2
+                        # Along a bend the gap closes by speeds whose directions differ.
+                        closing = max(sqrt(dx * dx + dy * dy), abs(ego.vx) - abs(other.vx))
+                    if not self._may_be_less(gap, closing):
+                        continue
+                    if one_road:
+                        gap = gap_ahead(self._road, box, seen) - _ROUNDING
+                        whole = seen.length + seen.width + 0.5 * box.length
+                        if gap + whole < -_ROUNDING or not self._may_be_less(gap, closing):
+                            continue
+                if other.name != ego.name:
                     self._take(time, ego, other)
 
-    def _may_be_less(self, ego: Mover, other: Mover) -> bool:
-        """Whether a pair can have less than what was found so far: most have not by far."""
-        gap = least_gap(ego.box, other.box)
-        if gap <= 0.0 or gap < self.gap.value:
+    def _may_be_less(self, gap: float, closing: float) -> bool:
+        """Whether a pair can have less than was found, by bounds of its gap and closing speed."""
+        if gap < self.gap.value:
             return True
-        a, b = ego.box, other.box
-        vx = ego.vx * a.cos - ego.vy * a.sin - (other.vx * b.cos - other.vy * b.sin)
-        vy = ego.vx * a.sin + ego.vy * a.cos - (other.vx * b.sin + other.vy * b.cos)
-        # Along a bend the gap closes by speeds whose directions differ.
-        closing = max(sqrt(vx * vx + vy * vy), abs(ego.vx) - abs(other.vx))
-        return gap < min(self.ttc.value, LONGEST_TTC) * closing
+        return closing > CLOSES and gap < min(self.ttc.value, LONGEST_TTC) * closing
 
     def _take(self, time: int, ego: Mover, other: Mover) -> None:
         found = encounter(self._road, ego, other)

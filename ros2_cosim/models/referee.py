@@ -12,15 +12,12 @@ from pydantic import Field
 
 from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Section
 from ros2_cosim.interfaces.records import (
-    Odometry,
     PlatoonStatus,
     RedLightsPassed,
-    RoadUsers,
     StaticObjects,
 )
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import wrap_angle
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
@@ -35,6 +32,7 @@ from ros2_cosim.models.message_types import (
     STATIC_OBJECTS,
     STATUS,
 )
+from ros2_cosim.models.movers import Movers
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 
@@ -141,14 +139,14 @@ class PlatoonReferee(Model):
     ) -> None:
         platoon = _platoon(context)
         vehicles = scene_vehicles(context)
-        self._platoon = [(name, f"odometry/{name}", vehicles[name]) for name in platoon]
-        self._boxes = boxes or scene_boxes(context)
-        self._road = self._boxes.road
+        self._platoon = [(name, f"odometry/{name}") for name in platoon]
+        boxes = boxes or scene_boxes(context)
+        self._road = boxes.road
+        self._movers = Movers(boxes, vehicles)
         self._min_gap_limit = parameters.min_gap_limit
         self._time_limit = parameters.time_limit
         self._standstill_speed = parameters.standstill_speed
         self._standstill_time = parameters.standstill_time
-        self._hints: list[Any] = [None] * len(platoon)
         self._driven = [False] * len(platoon)
         self._obstacle: LaneBox | None = None
         self._obstacle_chosen = False
@@ -156,16 +154,12 @@ class PlatoonReferee(Model):
         self._watch = Encounters(self._road)
         others = [name for name in vehicles if name not in platoon]
         self._others = [
-            (name, f"odometry/{name}", vehicles[name])
+            (name, f"odometry/{name}")
             for name in others
             if f"odometry/{name}" in context.input_types
         ]
-        self._other_hints: list[Any] = [None] * len(self._others)
         self._identities = {info.id: name for name, info in vehicles.items()}
         self._fixed: list[Mover] = []
-        #: Of the traffic: road position and yaw [rad] at the last look, and its time [ns].
-        self._traffic: dict[int, tuple[Any, float]] = {}
-        self._traffic_time = 0
         self._first_collision: tuple[tuple[str, str], int] | None = None
         self._stood_at: int | None = None
         self._status = PlatoonStatus(inf, 0, False, (inf,) * (len(platoon) - 1), ())
@@ -184,16 +178,15 @@ class PlatoonReferee(Model):
         boxes: list[LaneBox | None] = []
         speeds: list[float] = []
         movers: list[Mover] = []
-        for index, (name, port, info) in enumerate(self._platoon):
+        for index, (name, port) in enumerate(self._platoon):
             sample = latest[port]
             if sample is None:
                 boxes.append(None)
                 speeds.append(0.0)
                 continue
-            box = self._boxes.vehicle(sample.value, info.length, info.width, self._hints[index])
-            self._hints[index] = box.position
-            boxes.append(box)
-            movers.append(_mover(name, box, sample.value))
+            mover = self._movers.vehicle(name, sample.value)
+            boxes.append(mover.box)
+            movers.append(mover)
             speed = sample.value.vx
             speeds.append(speed)
             if speed > self.DRIVEN_SPEED:
@@ -203,13 +196,7 @@ class PlatoonReferee(Model):
         if static is not None and not self._obstacle_chosen and boxes[0] is not None:
             self._obstacle = self._nearest_ahead(boxes[0], static.value)
             self._obstacle_chosen = True
-            self._fixed = [
-                Mover(
-                    f"obstacle {item.id}",
-                    fixed_box(self._road, item.x, item.y, item.yaw, item.length, item.width),
-                )
-                for item in static.value.objects
-            ]
+            self._fixed = self._movers.fixed(static.value)
         self._watch.look(step.time, movers, [*movers, *self._beside(step), *self._fixed])
         collision = latest.get("collision")
         if collision is not None and self._first_collision is None:
@@ -232,32 +219,15 @@ class PlatoonReferee(Model):
 
     def _beside(self, step: Step) -> list[Mover]:
         """All that move and are not of the platoon."""
-        found = []
-        for index, (name, port, info) in enumerate(self._others):
-            sample = step.latest[port]
-            if sample is not None:
-                hint = self._other_hints[index]
-                box = self._boxes.vehicle(sample.value, info.length, info.width, hint)
-                self._other_hints[index] = box.position
-                found.append(_mover(name, box, sample.value))
-        traffic = step.latest.get("traffic")
+        latest = step.latest
+        found = [
+            self._movers.vehicle(name, sample.value)
+            for name, port in self._others
+            if (sample := latest[port]) is not None
+        ]
+        traffic = latest.get("traffic")
         if traffic is not None:
-            found += self._of_traffic(traffic.stamp, traffic.value)
-        return found
-
-    def _of_traffic(self, time: int, users: RoadUsers) -> list[Mover]:
-        """The traffic, with yaw rates from the look before; it tells none itself."""
-        seconds = (time - self._traffic_time) / 1e9
-        found = []
-        newest: dict[int, tuple[Any, float]] = {}
-        for user in users.users:
-            hint, yaw = self._traffic.get(user.id, (None, user.yaw))
-            box = self._boxes.road_user(user, hint)
-            newest[user.id] = (box.position, user.yaw)
-            rate = wrap_angle(user.yaw - yaw) / seconds if seconds > 0.0 else 0.0
-            found.append(Mover(f"traffic {user.id}", box, user.vx, user.vy, rate))
-        if seconds > 0.0 or not self._traffic:
-            self._traffic, self._traffic_time = newest, time
+            found += self._movers.traffic(traffic.stamp, traffic.value)
         return found
 
     def _called(self, identity: int) -> str:
@@ -311,7 +281,7 @@ class PlatoonReferee(Model):
         elif time >= self._time_limit:
             moving = [
                 f"{name} {speed:.2f} m/s"
-                for (name, _, _), speed in zip(self._platoon, self._status.speeds, strict=True)
+                for (name, _), speed in zip(self._platoon, self._status.speeds, strict=True)
             ]
             self.stop_reason = (
                 f"time limit {format_ns(self._time_limit)} reached before all vehicles stood"
@@ -385,12 +355,8 @@ class PlatoonReferee(Model):
 #: What is kept of the road makes nothing but speed.
 _NOBODY = Extreme()
 _STATE = SavedAttributes(
-    parts=(Encounters,), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
+    parts=(Encounters, Movers), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
 )
-
-
-def _mover(name: str, box: LaneBox, odometry: Odometry) -> Mover:
-    return Mover(name, box, odometry.vx, odometry.vy, odometry.wz)
 
 
 def _platoon(context: ModelContext) -> tuple[str, ...]:

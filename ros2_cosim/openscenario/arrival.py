@@ -101,7 +101,10 @@ class _Way:
     def __init__(self, name: str, place: Where, traffic: Traffic) -> None:
         self._name = name
         self._x, self._y, _ = pose_of(place, traffic)
-        self._place: RoadPosition = traffic.network.project(self._x, self._y)
+        # Where roads cross, the place is on the one that the vehicle takes.
+        network = traffic.network_of(name)
+        hint = traffic.seen[name].position
+        self._place: RoadPosition = network.project(self._x, self._y, hint)
         self._passed = False
 
     def left(self, traffic: Traffic) -> float:
@@ -109,7 +112,7 @@ class _Way:
         if self._passed:
             return 0.0
         seen = traffic.seen[self._name]
-        network = traffic.routed.get(self._name, traffic.network)
+        network = traffic.network_of(self._name)
         here = network.project(*seen.reference, seen.position)
         try:
             way = seen.along * network.distance(here, self._place)

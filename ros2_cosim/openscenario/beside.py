@@ -66,4 +66,4 @@ class Beside:
         """What both boxes take up of the distance between the places [m]."""
         if not self._action.freespace:
             return 0.0
-        return 0.5 * own.box.width + other.half(-own.sin, own.cos)
+        return 0.5 * own.lane.width + other.half(-own.sin, own.cos)

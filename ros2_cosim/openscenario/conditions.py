@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from math import inf
 from typing import NamedTuple
 
+from ros2_cosim.models.encounters import time_headway, touch
 from ros2_cosim.models.road import RoadError
-from ros2_cosim.openscenario.story import Clearance, Condition, DistanceTo, Trigger, compare
-from ros2_cosim.openscenario.traffic import Seen, Traffic, overlap
+from ros2_cosim.openscenario.story import Clearance, Condition, Trigger, compare
+from ros2_cosim.openscenario.traffic import Measured, Seen, Traffic
 from ros2_cosim.openscenario.trajectories import pose_of
 
 #: Whether an element of the storyboard is in a state, or made a transition: (type, name, state).
@@ -107,7 +107,7 @@ class ConditionRun:
         if condition.collision is not None:
             # The simulator pushes apart what touches: a contact may be over at the next look.
             other = condition.collision
-            return overlap(seen, traffic.seen[other]) or {name, other} in traffic.touched
+            return touch(seen.lane, traffic.seen[other].lane) or {name, other} in traffic.touched
         for duration, since in (
             (condition.stand_still, traffic.standing),
             (condition.end_of_road, traffic.at_end),
@@ -117,21 +117,29 @@ class ConditionRun:
                 return name in since and (traffic.time - since[name]) / 1e9 >= duration
         if condition.reach is not None:
             x, y, _ = pose_of(condition.reach.place, traffic)
-            way = traffic.distance(seen, (x, y), "euclidian", freespace=False, along_road=False)
+            way = traffic.distance(seen, traffic.point(x, y), Measured("euclidian"))
             return way <= condition.reach.tolerance
-        return self._of_distance(traffic, seen)
+        return self._of_distance(traffic, name)
 
-    def _of_distance(self, traffic: Traffic, seen: Seen) -> bool:
-        condition = self._condition
-        for asked, figure in (
-            (condition.distance, _distance),
-            (condition.headway, _headway),
-            (condition.time_to_collision, _time_to_collision),
-        ):
-            if asked is not None:
-                other = _other(traffic, asked)
-                return compare(asked.rule, figure(traffic, seen, other, asked), asked.value)
-        raise AssertionError(condition)
+    def _of_distance(self, traffic: Traffic, name: str) -> bool:
+        condition, seen = self._condition, traffic.seen[name]
+        asked = condition.distance or condition.headway or condition.time_to_collision
+        assert asked is not None, condition
+        network = None if asked.shortest else traffic.network_of(name)
+        how = Measured(asked.measure, asked.freespace, asked.along_road, network)
+        if asked.to is not None:
+            other = traffic.seen[asked.to]
+        else:
+            assert asked.place is not None
+            x, y, _ = pose_of(asked.place, traffic)
+            other = traffic.point(x, y)
+        if condition.time_to_collision is not None:
+            found = traffic.time_to_collision(seen, other, how)
+        else:
+            found = traffic.distance(seen, other, how)
+            if condition.headway is not None:
+                found = time_headway(found, seen.speed)
+        return compare(asked.rule, found, asked.value)
 
 
 def _is_clear(traffic: Traffic, name: str, asked: Clearance) -> bool:
@@ -143,7 +151,8 @@ def _is_clear(traffic: Traffic, name: str, asked: Clearance) -> bool:
         lanes = _lanes_to_the_left(own, seen, asked.opposite)
         if lanes is None or not _among(lanes, asked.lanes):
             continue
-        way = traffic.way(own, seen, "longitudinal", freespace=asked.freespace, along_road=True)
+        how = Measured("longitudinal", asked.freespace, True, traffic.network_of(name))
+        way = traffic.way(own, seen, how)
         if -asked.backward <= way <= asked.forward:
             return False
     return True
@@ -163,40 +172,6 @@ def _lanes_to_the_left(own: Seen, other: Seen, opposite: bool) -> int | None:
 
 def _among(lanes: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return not ranges or any(low <= lanes <= high for low, high in ranges)
-
-
-def _other(traffic: Traffic, asked: DistanceTo) -> Seen | tuple[float, float]:
-    if asked.to is not None:
-        return traffic.seen[asked.to]
-    assert asked.place is not None
-    x, y, _ = pose_of(asked.place, traffic)
-    return x, y
-
-
-def _distance(
-    traffic: Traffic, seen: Seen, other: Seen | tuple[float, float], asked: DistanceTo
-) -> float:
-    return traffic.distance(
-        seen, other, asked.measure, freespace=asked.freespace, along_road=asked.along_road
-    )
-
-
-def _headway(
-    traffic: Traffic, seen: Seen, other: Seen | tuple[float, float], asked: DistanceTo
-) -> float:
-    """The distance as a time at the own speed [s]."""
-    return _distance(traffic, seen, other, asked) / seen.speed if seen.speed > 0.0 else inf
-
-
-def _time_to_collision(
-    traffic: Traffic, seen: Seen, other: Seen | tuple[float, float], asked: DistanceTo
-) -> float:
-    """The distance as a time at the speed with which it becomes smaller [s]."""
-    way = traffic.way(
-        seen, other, "longitudinal", freespace=asked.freespace, along_road=asked.along_road
-    )
-    closing = traffic.closing(seen, other, way)
-    return _distance(traffic, seen, other, asked) / closing if closing > 0.0 else inf
 
 
 class TriggerRun:

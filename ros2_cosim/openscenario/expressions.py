@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of attributes: ``$name`` stands for a parameter, ``${...}`` for an expression.
 
-The grammar is that of OpenSCENARIO 1.1 and later: numbers, parameters, ``+ - * / %``, ``not and
-or``, and the functions of :data:`_FUNCTIONS`. Python's parser reads it; nothing is executed but
+The grammar is that of OpenSCENARIO 1.1 and later: numbers, ``pi``, parameters, ``+ - * / %``, ``not
+and or``, and the functions of :data:`_FUNCTIONS`. Python's parser reads it; nothing is executed but
 what stands here.
 """
 
@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.exactmath import exp, log
 
 #: Characters of an expression: longer ones are written by no hand.
@@ -37,6 +38,8 @@ def _power(base: float, exponent: float) -> float:
     return exp(exponent * log(base))
 
 
+#: ``pi`` is none of the standard's: public files use it, and tools know it.
+_CONSTANTS: Final[dict[str, Any]] = {"true": True, "false": False, "pi": math.pi}
 _BINARY: Final[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -51,14 +54,20 @@ _UNARY: Final[dict[type[ast.AST], Callable[[Any], Any]]] = {
 }
 _FUNCTIONS: Final[dict[str, tuple[int, Callable[..., Any]]]] = {
     "abs": (1, abs),
+    "acos": (1, exactmath.acos),
+    "asin": (1, exactmath.asin),
+    "atan": (1, exactmath.atan),
     "ceil": (1, math.ceil),
+    "cos": (1, exactmath.cos),
     "floor": (1, math.floor),
     "max": (2, max),
     "min": (2, min),
     "pow": (2, _power),
     "round": (1, lambda x: math.floor(x + 0.5)),
     "sign": (1, lambda x: (x > 0) - (x < 0)),
+    "sin": (1, exactmath.sin),
     "sqrt": (1, math.sqrt),
+    "tan": (1, exactmath.tan),
 }
 
 
@@ -100,8 +109,8 @@ def evaluated(expression: str, parameters: Mapping[str, str]) -> float | bool:
 def _value_of(node: ast.AST, parameters: Mapping[str, str]) -> Any:
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value if isinstance(node.value, bool) else float(node.value)
-    if isinstance(node, ast.Name) and node.id in ("true", "false"):
-        return node.id == "true"
+    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
+        return _CONSTANTS[node.id]
     if isinstance(node, ast.Name) and node.id.startswith(_PREFIX):
         return _number(_value(node.id.removeprefix(_PREFIX), parameters))
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:

@@ -33,7 +33,7 @@ from ros2_cosim.openscenario.story import (
     Trajectory,
     Where,
 )
-from ros2_cosim.openscenario.traffic import Seen, Traffic
+from ros2_cosim.openscenario.traffic import Measured, Seen, Traffic
 from ros2_cosim.openscenario.trajectories import Pose, TrajectoryRun, ground_odometry, pose_of
 
 _NS: Final = 1e9
@@ -215,11 +215,12 @@ class Following:
 
     def _look(self, traffic: Traffic) -> tuple[float, float]:
         own, other = traffic.seen[self._name], traffic.seen[self._action.to]
-        freespace = self._action.freespace
-        way = traffic.way(own, other, "longitudinal", freespace=freespace, along_road=True)
+        how = Measured("longitudinal", self._action.freespace, True, traffic.network_of(self._name))
+        way = traffic.way(own, other, how)
         if abs(way) > 1e9:
-            way = traffic.way(own, other, "longitudinal", freespace=freespace, along_road=False)
-        return way, traffic.closing(own, other, 1.0)
+            way = traffic.way(own, other, how._replace(along_road=False))
+        # Of one ahead; the gap to one behind grows by it.
+        return way, own.speed - other.speed * (own.cos * other.cos + own.sin * other.sin)
 
 
 class Lateral(NamedTuple):
@@ -352,7 +353,7 @@ class Actor(Mover):
         if self._target is None:
             return None
         self._landing, self._target = self._target, None
-        centre = traffic.seen[self.name].box.centre
+        centre = traffic.seen[self.name].centre
         return ground_odometry(self._landing.ahead(centre, 0.0, 0.0), self._speed, traffic)
 
     def _land(self, odometry: Odometry, pose: Pose, traffic: Traffic) -> bool:
@@ -569,7 +570,7 @@ class Actor(Mover):
     ) -> float:
         """Steering to the point of a trajectory that is ahead of the vehicle's middle."""
         ahead = max(MIN_LOOKAHEAD, LOOKAHEAD_TIME * odometry.vx)
-        centre = traffic.seen[self.name].box.centre
+        centre = traffic.seen[self.name].centre
         x, y = trajectory.path.at(trajectory.path.way + centre + ahead)
         return self._keeper.steer_to(odometry, x, y)
 

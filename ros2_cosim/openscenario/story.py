@@ -338,12 +338,16 @@ class Clearance(Section):
 
 
 class DistanceTo(Compared):
-    """A distance to another vehicle or a place."""
+    """A distance to another vehicle or a place.
+
+    Along the road it follows the route of the vehicle, unless it is to be the ``shortest`` way.
+    """
 
     to: str | None = None
     place: Where | None = None
     freespace: bool = False
     along_road: bool = False
+    shortest: bool = False
     measure: Literal["longitudinal", "lateral", "euclidian"] = "longitudinal"
 
     @model_validator(mode="after")

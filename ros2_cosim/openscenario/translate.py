@@ -568,17 +568,18 @@ class Translator:
         words = {"longitudinal": "longitudinal", "lateral": "lateral"}
         words |= {"euclidianDistance": "euclidian", "cartesianDistance": "euclidian"}
         along = kind.flag("alongRoute", False)
-        system = kind.text("coordinateSystem", "road" if along else "entity")
-        if system not in ("entity", "lane", "road"):
-            raise kind.error(
-                f"coordinateSystem: found '{system}'; supported are entity, lane, road"
-            )
+        systems = {word: word for word in ("entity", "lane", "road")}
+        system = kind.one_of("coordinateSystem", systems, "road" if along else "entity")
+        # Without a word the way is that of the vehicle's route; so it is with it.
+        routings = {"undefined": "", "assignedRoute": "", "shortest": "1"}
+        shortest = bool(kind.one_of("routingAlgorithm", routings, "undefined"))
         # Without any of these a distance is that between the two points.
         default = "longitudinal" if along or kind.has("coordinateSystem") else "euclidianDistance"
         return {
             **_compared(kind),
             "freespace": kind.flag("freespace"),
             "along_road": system != "entity",
+            **({"shortest": True} if shortest else {}),
             "measure": kind.one_of("relativeDistanceType", words, default),
         }
 

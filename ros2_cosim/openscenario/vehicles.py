@@ -17,8 +17,8 @@ _KINDS: Final = {
     "semitrailer": (("truck",), "truck"),
     "trailer": (("truck",), "truck"),
     "bus": (("bus",), "truck"),
-    "motorbike": (("motorcycle",), "sedan"),
-    "bicycle": (("bicycle",), "sedan"),
+    "motorbike": (("motorcycle",), "motorcycle"),
+    "bicycle": (("bicycle",), "bicycle"),
 }
 #: The vehicle whose dynamics the drivers know best; taken where it is about as long [m].
 _USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}

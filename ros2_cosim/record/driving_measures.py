@@ -3,12 +3,12 @@
 
 - *Way*: integral of the forward speed, by the trapezoidal rule.
 - *Jerk*: change of the forward acceleration over ``JERK_STEP``; over shorter times it is noise.
-- *Time to collision* (J. C. Hayward, Highway Research Record 384 (1972)): gap over closing speed,
-  where the gap closes.
 - *Time-gap error*: ``(gap - standstill gap) / speed`` less the wanted time gap, where the vehicle
   drives.
 - *Ratios down the platoon*: largest deceleration, and energy of the acceleration (root of the
   integral of its square), each over that of the vehicle ahead.
+
+Gap, time to collision and time headway are those of ``recorded_encounters.py``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,8 @@ from ros2_cosim.scenario.registry import available_models, find_model
 
 #: [s]
 JERK_STEP: Final = 0.1
-#: Longer times to collision say nothing [s].
-LONGEST_TTC: Final = 20.0
 #: Slower vehicles have no time gap [m/s].
 _DRIVES: Final = 2.0
-#: Gaps that close more slowly do not close: that is noise [m/s].
-_CLOSES: Final = 0.1
 #: Smaller decelerations of the vehicle ahead give no ratio [m/s^2].
 _BRAKES: Final = 0.2
 
@@ -127,14 +123,6 @@ def _policy(model: str, given: Mapping[str, Any]) -> Policy | None:
     except ConfigurationError:
         return None
     return Policy(parameters.standstill_gap, parameters.time_gap)
-
-
-def time_to_collision(gap: float, speed_ahead: float, speed: float) -> float:
-    """In s; NaN where the gap does not close, or takes longer than ``LONGEST_TTC``."""
-    closing = speed - speed_ahead
-    if not closing > _CLOSES or gap > LONGEST_TTC * closing:
-        return math.nan
-    return max(gap, 0.0) / closing
 
 
 def time_gap_error(gap: float, speed: float, policy: Policy) -> float:

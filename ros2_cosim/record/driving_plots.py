@@ -11,6 +11,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ros2_cosim.interfaces.records import CONTROLLER_MODES
+from ros2_cosim.models.encounters import LONGEST_TTC
 from ros2_cosim.record.driving_measures import ratio
 from ros2_cosim.record.report_data import RunData
 from ros2_cosim.record.series import Series
@@ -49,7 +50,13 @@ def driving_plots(data: RunData) -> list[Plot]:
     platoon = list(data.intended.platoon) or vehicles
     plots = [
         Plot("Speeds", "Forward speed of each vehicle.", _lines(data, data.speed), "speed [m/s]"),
-        Plot("Gaps", "True distances, bumper to bumper.", _behind(platoon, data.gaps), "gap [m]"),
+        *_encounter_plots(data),
+        Plot(
+            "Gaps within the platoon",
+            "Along the lane to the vehicle ahead in the platoon, whatever else is between.",
+            _behind(platoon, data.gaps),
+            "gap [m]",
+        ),
         Plot(
             "Space-time diagram",
             "Way of each vehicle from where the last one started, along the first direction.",
@@ -61,12 +68,6 @@ def driving_plots(data: RunData) -> list[Plot]:
             "Time gap less the one that the controller is to keep, while the vehicle drives.",
             _behind(platoon, data.time_gap_error),
             "error [s]",
-        ),
-        Plot(
-            "Time to collision",
-            "Gap over closing speed, while the gap closes; longer ones than 20 s are left out.",
-            _behind(platoon, data.ttc),
-            "time [s]",
         ),
         *_controller_plots(data),
         Plot(
@@ -108,6 +109,32 @@ def driving_plots(data: RunData) -> list[Plot]:
         ),
     ]
     return [plot for plot in plots if any(map(_has_values, plot.lines))]
+
+
+def _encounter_plots(data: RunData) -> list[Plot]:
+    """What the referee judges."""
+    found = data.encounters
+    longest = f"longer ones than {LONGEST_TTC:g} s are left out."
+    return [
+        Plot(
+            "Gaps",
+            "From the front bumper to the nearest of all that is on the way, as min_gap_m has it.",
+            _lines(data, found.gap),
+            "gap [m]",
+        ),
+        Plot(
+            "Time to collision",
+            f"The least of all that is on the way: gap over closing speed; {longest}",
+            _lines(data, found.ttc),
+            "time [s]",
+        ),
+        Plot(
+            "Time headway",
+            f"Gap over the own speed; {longest}",
+            _lines(data, found.headway),
+            "time [s]",
+        ),
+    ]
 
 
 def _controller_plots(data: RunData) -> list[Plot]:

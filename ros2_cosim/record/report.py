@@ -12,10 +12,12 @@ from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.models.encounters import Extreme
 from ros2_cosim.record.driving_plots import drawn, driving_plots
 from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.profile import path_rows
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
+from ros2_cosim.record.recorded_encounters import RecordedEncounters
 from ros2_cosim.record.report_data import RunData, load_run, stamps_between
 from ros2_cosim.record.summary import ParticipantSummary, Summary, read_summary
 from ros2_cosim.record.svg_plot import Bar, Chart, Row, event_rows, stacked_bars
@@ -41,7 +43,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     data = load_run(run_dir, catalogue=catalogue)
     page = page_template("report.html").render(
         summary=summary,
-        tiles=_tiles(summary, data.min_ttc),
+        tiles=_tiles(summary, data.encounters),
         facts=_facts(summary),
         driving=[drawn(plot) for plot in driving_plots(data)],
         timing=timing_charts(data, summary.participants, partial(stamps_between, run_dir)),
@@ -124,7 +126,7 @@ def _parts(participant: ParticipantSummary) -> tuple[float, float, float]:
     return participant.compute_s, participant.wait_s, participant.transport_s
 
 
-def _tiles(summary: Summary, min_ttc: float) -> list[Tile]:
+def _tiles(summary: Summary, found: RecordedEncounters) -> list[Tile]:
     tiles = [
         Tile("real-time factor", f"{summary.rtf:.3g}"),
         Tile("simulated", f"{summary.sim_time_s:.6g} s"),
@@ -135,13 +137,25 @@ def _tiles(summary: Summary, min_ttc: float) -> list[Tile]:
     if summary.collisions is not None:
         tiles.append(Tile("collisions", str(summary.collisions), summary.collisions == 0))
     if summary.min_gap_m is not None:
-        tiles.append(Tile("smallest gap", f"{summary.min_gap_m:.2f} m", summary.min_gap_m > 0.0))
-    if math.isfinite(min_ttc):
-        tiles.append(Tile("smallest time to collision", f"{min_ttc:.1f} s", None))
+        label = _of_pair("smallest gap", found.least_gap)
+        tiles.append(Tile(label, f"{summary.min_gap_m:.2f} m", summary.min_gap_m > 0.0))
+    for name, least in (
+        ("smallest time to collision", found.least_ttc),
+        ("smallest post-encroachment time", found.least_pet),
+    ):
+        if math.isfinite(least.value):
+            tiles.append(Tile(_of_pair(name, least), f"{least.value:.2f} s", None))
     if summary.final_gap_to_obstacle_m is not None:
         gap = summary.final_gap_to_obstacle_m
         tiles.append(Tile("final gap to obstacle", f"{gap:.2f} m", gap > 0.0))
     return tiles
+
+
+def _of_pair(name: str, least: Extreme) -> str:
+    """With pair and time, where they are known."""
+    if least.pair is None or least.time is None:
+        return name
+    return f"{name}: {' to '.join(least.pair)} at {least.time / 1e9:.2f} s"
 
 
 def _facts(summary: Summary) -> list[tuple[str, str]]:

@@ -23,19 +23,21 @@ from ros2_cosim.interfaces.records import (
     ObjectList,
     Odometry,
     PlatoonStatus,
+    RoadUsers,
+    StaticObjects,
     V2VMessage,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
-from ros2_cosim.record.bag_reader import BagMessage, read_bag
+from ros2_cosim.record.bag_reader import BagMessage, read_bag, topic_types
 from ros2_cosim.record.driving_measures import (
     Braking,
     Intended,
     Way,
     intended,
     time_gap_error,
-    time_to_collision,
 )
+from ros2_cosim.record.recorded_encounters import RecordedEncounters, recorded_encounters
 from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
 from ros2_cosim.record.series import Events, Series
 
@@ -67,7 +69,7 @@ class RunData:
     kept_time_gap: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
     """time gap of the controller's spacing policy at present [s]"""
     gaps: list[Series] = field(default_factory=list)
-    """true gap behind vehicle i [m]"""
+    """gap along the lane behind vehicle i of the platoon [m], to the next one of the platoon"""
     obstacle_gap: Series = field(default_factory=Series)
     """distance of the first vehicle to the obstacle [m]"""
     latency: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
@@ -82,10 +84,8 @@ class RunData:
     """way since the start [m]"""
     jerk: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
     """forward jerk [m/s^3]"""
-    ttc: list[Series] = field(default_factory=list)
-    """time to collision behind vehicle i [s]"""
-    min_ttc: float = math.inf
-    """the smallest one of all"""
+    encounters: RecordedEncounters = field(default_factory=RecordedEncounters)
+    """gap, time to collision and time headway to all that is on the way"""
     time_gap_error: list[Series] = field(default_factory=list)
     """of the vehicle behind vehicle i [s]"""
     braking: dict[str, Braking] = field(default_factory=lambda: defaultdict(Braking))
@@ -100,7 +100,10 @@ class RunData:
         status = (self.mode, self.heard, self.known_error, self.kept_time_gap)
         for table in (*tables, self.latency, self.way, self.jerk, *status):
             yield from table.values()
-        for behind in (self.gaps, self.ttc, self.time_gap_error):
+        found = self.encounters
+        for table in (found.gap, found.ttc, found.headway):
+            yield from table.values()
+        for behind in (self.gaps, self.time_gap_error):
             yield from behind
         yield self.obstacle_gap
 
@@ -141,9 +144,13 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     :raises ConfigurationError: there is no bag, or the activation file is not understood
     :raises ProtocolError: the bag is damaged
     """
-    data = RunData(intended=intended(Path(run_dir)))
+    run_dir = Path(run_dir)
+    kinds = {topic.type_name for topic in topic_types(run_dir / BAG).values()}
+    judged = catalogue.type_name(PlatoonStatus) in kinds
+    encounters = recorded_encounters(run_dir, judged=judged)
+    data = RunData(intended=intended(run_dir), encounters=encounters)
     handlers: dict[str, tuple[CdrCodec, _Handler] | None] = {}
-    for message in read_bag(Path(run_dir) / BAG):
+    for message in read_bag(run_dir / BAG):
         topic = message.topic
         if topic not in handlers:
             handlers[topic] = _handler(message, catalogue)
@@ -153,10 +160,13 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
         entry = handlers[topic]
         if entry is not None:
             codec, handle = entry
-            handle(data, topic.strip("/").split("/"), time, codec.decode(message.data)[2])
+            parts, record = topic.strip("/").split("/"), codec.decode(message.data)[2]
+            handle(data, parts, time, record)
+            encounters.take(parts, message.stamp, record)
+    encounters.finish()
     for series in data.series():
         series.finish()
-    activations = load_activations(Path(run_dir) / ACTIVATIONS_FILE)
+    activations = load_activations(run_dir / ACTIVATIONS_FILE)
     data.activations = {name: [t * NS for t in times] for name, times in activations.items()}
     return data
 
@@ -222,17 +232,14 @@ def _status(data: RunData, topic: list[str], time: float, record: object) -> Non
     assert isinstance(record, PlatoonStatus)
     data.obstacle_gap.add(time, record.obstacle_gap)
     while len(data.gaps) < len(record.gaps):
-        for behind in (data.gaps, data.ttc, data.time_gap_error):
+        for behind in (data.gaps, data.time_gap_error):
             behind.append(Series())
     platoon, policies = data.intended.platoon, data.intended.policies
     for i, gap in enumerate(record.gaps):
         data.gaps[i].add(time, gap)
         if len(record.speeds) <= i + 1:
             continue
-        ahead, own = record.speeds[i], record.speeds[i + 1]
-        ttc = time_to_collision(gap, ahead, own)
-        data.ttc[i].add(time, ttc)
-        data.min_ttc = min(data.min_ttc, ttc) if ttc == ttc else data.min_ttc
+        own = record.speeds[i + 1]
         policy = policies.get(platoon[i + 1]) if i + 1 < len(platoon) else None
         if policy is not None:
             data.time_gap_error[i].add(time, time_gap_error(gap, own, policy))
@@ -249,6 +256,10 @@ def _collision(data: RunData, topic: list[str], time: float, record: object) -> 
     data.first_collision = data.first_collision or (time, record)
 
 
+def _seen_by_encounters(data: RunData, topic: list[str], time: float, record: object) -> None:
+    """Of what only the measure of encounters looks at, nothing more is kept."""
+
+
 _HANDLERS: dict[type, _Handler] = {
     Odometry: _odometry,
     Acceleration: _acceleration,
@@ -258,6 +269,8 @@ _HANDLERS: dict[type, _Handler] = {
     PlatoonStatus: _status,
     V2VMessage: _v2v,
     CollisionEvent: _collision,
+    RoadUsers: _seen_by_encounters,
+    StaticObjects: _seen_by_encounters,
 }
 
 

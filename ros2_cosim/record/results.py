@@ -26,6 +26,7 @@ from ros2_cosim.record.bag_metadata import BagTopic, Qos
 from ros2_cosim.record.drawing import drawing_of
 from ros2_cosim.record.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
+from ros2_cosim.record.recorded_encounters import least_pet
 from ros2_cosim.record.summary import (
     BranchOrigin,
     Breakdown,
@@ -231,6 +232,7 @@ def _write_results(
         versions=dict(_versions()),
         compiled=is_compiled(),
         figures=others or None,
+        min_pet_s=least_pet(output / BAG, scenario.scene),
         **figures,
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}

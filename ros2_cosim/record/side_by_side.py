@@ -20,6 +20,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.causes import settings_that_differ
 from ros2_cosim.record.driving_plots import Plot, drawn, driving_plots
 from ros2_cosim.record.page import page_template
+from ros2_cosim.record.recorded_encounters import RecordedEncounters
 from ros2_cosim.record.report_data import load_run
 from ros2_cosim.record.summary import Summary, Verdict, figure_text, read_summary
 from ros2_cosim.record.svg_plot import COLOURS, Axes, Chart, Line, spread
@@ -61,7 +62,7 @@ class ReportedRun:
     label: str
     summary: Summary
     scenario: Scenario | None
-    min_ttc: float
+    encounters: RecordedEncounters
     plots: Mapping[str, Plot]
 
 
@@ -124,7 +125,7 @@ def _read(label: str, directory: Path, catalogue: Catalogue) -> ReportedRun:
         label,
         summary,
         load_scenario(scenario) if scenario.is_file() else None,
-        data.min_ttc,
+        data.encounters,
         {plot.title: plot for plot in driving_plots(data)},
     )
 
@@ -152,7 +153,8 @@ def _figures(runs: Sequence[ReportedRun]) -> list[FigureRow]:
         row("End", lambda run: run.summary.end_reason),
         number("Collisions", lambda run: run.summary.collisions, ""),
         number("Smallest gap", lambda run: run.summary.min_gap_m, "m"),
-        number("Smallest time to collision", lambda run: run.min_ttc, "s"),
+        number("Smallest time to collision", lambda run: run.encounters.least_ttc.value, "s"),
+        number("Smallest post-encroachment time", lambda run: run.encounters.least_pet.value, "s"),
         number("Final gap to obstacle", lambda run: run.summary.final_gap_to_obstacle_m, "m"),
         *_model_figures(runs),
         row("Causality violations", lambda run: str(run.summary.violations)),

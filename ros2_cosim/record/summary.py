@@ -190,6 +190,11 @@ class Summary(Section):
     realtime: RealtimeSummary | None = None
     collisions: int | None = Field(default=None, ge=0)
     min_gap_m: float | None = None
+    min_pet_s: float | None = Field(
+        default=None,
+        description="smallest post-encroachment time, from the boxes in the bag; left out "
+        "without a bag",
+    )
     final_gap_to_obstacle_m: float | None = None
 
     @model_validator(mode="after")

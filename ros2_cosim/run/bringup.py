@@ -22,6 +22,7 @@ from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
+from ros2_cosim.ros.service_switch import NO_CONTROL
 from ros2_cosim.run.branch import check_branch, scenario_of
 from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import (
@@ -68,7 +69,8 @@ class RunRequest:
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
     note what they spend their time on. ``checkpoints`` are the times [ns] at which one is written,
     and ``branch`` is the one that the run goes on from; if ``scenario`` is the same file, the
-    scenario in it is meant. ``foxglove`` is where Foxglove finds the run, ``[HOST:]PORT``. All its
+    scenario in it is meant. ``foxglove`` is where Foxglove finds the run, ``[HOST:]PORT``. With
+    ``no_control`` no service changes the run. All its
     nodes and topics are in ``namespace``, and its nodes get the ROS arguments ``ros_args``. ``out``
     is the output directory, None: ``out/NAME`` of the scenario.
     """
@@ -94,6 +96,7 @@ class RunRequest:
     rviz: bool = False
     foxglove: str = ""
     paused: bool = False
+    no_control: bool = False
     repeat: int = 1
     processes: str = AUTO
     profile: bool = False
@@ -299,6 +302,11 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
             f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "
             "are the shapes ros and composed"
         )
+    if request.no_control:
+        raise ConfigurationError(
+            "--no-control: found with shape inproc, which has no services; allowed are the shapes "
+            "ros and composed"
+        )
     if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
             "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
@@ -355,6 +363,8 @@ def bring_up(
                 CHANNEL: channel.address,
                 RUN_SECRET: secret,
             }
+            if request.no_control:
+                environment[NO_CONTROL] = "1"
             environment.pop(LANE, None)
             if has_lane(options, plan, environment):
                 switchboard = stack.enter_context(Switchboard(secret))

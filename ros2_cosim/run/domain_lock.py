@@ -290,6 +290,11 @@ def own_domain(environment: Mapping[str, str] = os.environ) -> int:
     return int(domain)
 
 
+def place_name(domain: int, namespace: str) -> str:
+    """The socket that a run holds for its place, as the system lists it."""
+    return _PLACE.format(domain, namespace).replace("\0", "@")
+
+
 def active_runs() -> list[ActiveRun]:
     """The runs of this user on this machine, by domain and namespace.
 

@@ -223,6 +223,13 @@ OPTIONS = {
             "paused", "--paused", _truth, "false", "Begin paused; cosim control lets the run go on."
         ),
         RunOption(
+            "no_control",
+            "--no-control",
+            _truth,
+            "false",
+            "No service changes the run: whatever can reach its ROS domain can call them.",
+        ),
+        RunOption(
             "repeat",
             "--repeat",
             _whole,

@@ -39,6 +39,8 @@ from ros2_cosim.sockets.peers import peer_of
 
 #: Environment variable with the address.
 CHANNEL = "COSIM_CHANNEL"
+#: How the abstract name of its socket begins.
+CHANNEL_NAME = "ros2_cosim-channel"
 #: A longer line is no message.
 LINE_LIMIT = 65_536
 _MOST_CONNECTIONS = 1024
@@ -166,7 +168,7 @@ class StarterChannel:
 
     def __init__(self, directory: OutputDirectory | None = None) -> None:
         self._directory = directory
-        self.address = f"ros2_cosim-run-{os.getpid()}-{secrets.token_hex(8)}"
+        self.address = f"{CHANNEL_NAME}-{os.getpid()}-{secrets.token_hex(8)}"
         self._take: Callable[[str, AnyMessage], None] = lambda process, message: None
         self._refuse: Callable[[str, str], None] = lambda process, text: None
         self._changed = threading.Condition()

@@ -17,6 +17,7 @@ from ros2_cosim.documents.settings import read_section
 from ros2_cosim.kernel.duck_typed import as_model
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.listening import Listening
 from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.model import Model, Needs, Ports, Repeatability, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext
@@ -59,6 +60,11 @@ class ParticipantDeclaration:
     def needs(self) -> Needs:
         """What the participant needs beside it."""
         return self.model.kind.needs_beside(self.context, self.parameters)
+
+    @property
+    def listens_at(self) -> tuple[Listening, ...]:
+        """Where its process listens, besides the ports of companions and of the run."""
+        return self.model.kind.listens_at(self.context, self.parameters)
 
     @property
     def repeatability(self) -> Repeatability:

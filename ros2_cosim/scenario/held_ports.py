@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.listening import Listening, PortUse
 from ros2_cosim.kernel.model import Companion
 from ros2_cosim.scenario.declaration import declare_all
 from ros2_cosim.scenario.distribution import SIMULATOR, hosts_of
@@ -19,10 +19,14 @@ from ros2_cosim.scenario.system import with_declared_outputs
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
 LOOPBACK = "127.0.0.1"
-#: (kind, how far above the port that is named): RPC, streaming and the port that CARLA reserves for
-#: secondary servers; control over either transport.
-_SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1), ("tcp", 2))
-_SLAVE_SOCKETS = (("tcp", 0), ("udp", 0))
+#: (use, kind, how far above the port that is named); CARLA reserves the third port for secondary
+#: servers.
+_SIMULATOR_SOCKETS = (
+    (PortUse.SIMULATOR, "tcp", 0),
+    (PortUse.STREAMS, "tcp", 1),
+    (PortUse.RESERVED, "tcp", 2),
+)
+_SLAVE_SOCKETS = ((PortUse.DCP_CONTROL, "tcp", 0), (PortUse.DCP_CONTROL, "udp", 0))
 
 
 class HeldPorts:
@@ -87,51 +91,33 @@ def hold_ports(scenario: Scenario, shape: str = "ros") -> HeldPorts:
     return held
 
 
-def resolve_ports(scenario: Scenario) -> Scenario:
+def resolve_ports(scenario: Scenario, shape: str = "ros") -> Scenario:
     """The scenario with the numbers of :func:`hold_ports`, which are given up again; and with what
     models declare.
 
     :raises ConfigurationError: a port that the scenario asks for is in use
     """
-    held = hold_ports(scenario)
+    held = hold_ports(scenario, shape)
     held.close()
     return with_declared_outputs(held.scenario)
 
 
-@dataclass(frozen=True)
-class ListeningPort:
-    """A port at which a process of a run will listen, and the users that are served there."""
+def server_sockets(scenario: Scenario, shape: str = "ros") -> Iterator[tuple[str, Listening]]:
+    """Each socket at which a server of a run listens, with the process that it is in.
 
-    process: str
-    kind: str
-    host: str
-    port: int
-    users: str
-
-
-def listening_ports(scenario: Scenario) -> list[ListeningPort]:
-    """All ports at which the servers of a run will listen.
-
-    :param scenario: as :func:`resolve_ports` gives it
+    :param scenario: with the numbers of :func:`hold_ports`
     """
-    declared = declare_all(scenario)
-    found: list[ListeningPort] = []
-
-    def add(process: str, host: str, port: int, sockets: Sequence[tuple[str, int]]) -> None:
-        is_here = host == "localhost" or host.startswith("127.") or host == "::1"
-        users = "this user" if is_here else "this user, and other hosts"
-        for kind, above in sockets:
-            found.append(ListeningPort(process, kind, host, port + above, users))
-
+    declared = declare_all(scenario, shape)
     simulator = scenario.simulator
     if simulator.kind == "headless" and any(d.needs.simulator for d in declared.values()):
-        add(SIMULATOR, simulator.host, simulator.port, _SIMULATOR_SOCKETS)
+        for use, kind, above in _SIMULATOR_SOCKETS:
+            yield SIMULATOR, Listening(use, kind, simulator.host, simulator.port + above)
     for name, declaration in declared.items():
         for companion in declaration.needs.companions:
             if companion.address:
                 entry = address_of(companion, scenario.participants[name].parameters)
-                add(companion.name, entry["host"], entry["port"], _SLAVE_SOCKETS)
-    return found
+                for use, kind, above in _SLAVE_SOCKETS:
+                    yield companion.name, Listening(use, kind, entry["host"], entry["port"] + above)
 
 
 def address_of(companion: Companion, parameters: Mapping[str, Any]) -> Any:
@@ -143,13 +129,13 @@ def address_of(companion: Companion, parameters: Mapping[str, Any]) -> Any:
 
 
 def _reserve(
-    host: Any, port: Any, place: str, wanted: Sequence[tuple[str, int]]
+    host: Any, port: Any, place: str, wanted: Sequence[tuple[PortUse, str, int]]
 ) -> list[HeldSocket]:
     """Bind sockets to a port, or to a free one for 0.
 
-    :param wanted: kind of each socket, and how far its port is above the first
+    :param wanted: use and kind of each socket, and how far its port is above the first
     """
-    highest = 65535 - max(above for _, above in wanted)
+    highest = 65535 - max(above for *_, above in wanted)
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= highest:
         raise ConfigurationError(f"{place}.port: found {port!r}; allowed is 0 to {highest}")
     if not isinstance(host, str):
@@ -158,7 +144,7 @@ def _reserve(
         if candidate > highest:
             continue
         sockets: list[HeldSocket] = []
-        for kind, above in wanted:
+        for _, kind, above in wanted:
             try:
                 sockets.append(hold(kind, host, candidate + above))
             except OSError as error:

@@ -64,7 +64,22 @@ def peer_of(link: socket.socket) -> PeerProcess:
 
 def own_user() -> str:
     """Name and number of the user of this process."""
-    user = os.geteuid()
+    return _named(os.geteuid())
+
+
+def user_of(link: socket.socket) -> str:
+    """The user at the other end of a TCP connection that this end has accepted, in words."""
+    try:
+        here, there = link.getsockname(), link.getpeername()
+    except OSError:
+        return "an unknown user"
+    if not _is_of_this_machine(there[0], here[0]):
+        return f"an unknown user at {_plain(there[0])}"
+    user = tcp_user(here, there)
+    return "an unknown user" if user is None else _named(user)
+
+
+def _named(user: int) -> str:
     try:
         return f"{getpwuid(user).pw_name} (uid {user})"
     except KeyError:
@@ -129,7 +144,17 @@ class Admission:
                 self._environment.pop(name, None)
 
     def admits(self, link: socket.socket) -> bool:
-        """Whether a TCP connection may be served; or heard, if this end has opened it."""
+        """Whether a TCP connection that this end has accepted may be served."""
+        return self._admits(link, is_server=False)
+
+    def admits_server(self, link: socket.socket) -> bool:
+        """Whether the server of a TCP connection that this end has opened may be heard.
+
+        Another user can listen at a port before the server that is meant.
+        """
+        return self._admits(link, is_server=True)
+
+    def _admits(self, link: socket.socket, is_server: bool) -> bool:
         try:
             here, there = link.getsockname(), link.getpeername()
         except OSError:  # it has gone already
@@ -139,6 +164,8 @@ class Admission:
         if self.is_open:
             return True
         user = tcp_user(here, there)
+        if user is None and is_server:  # it has not accepted the connection yet
+            return self._serves(listening_users(there), there)
         return self._serves(set() if user is None else {user}, there)
 
     def admits_sender(self, address: tuple[Any, ...]) -> bool:
@@ -212,12 +239,20 @@ def udp_users(address: tuple[Any, ...]) -> set[int]:
     :param address: where it came from
     :return: none if there is no such socket any more
     """
-    sender = _packed(address[0])
-    return {
-        each.user
-        for each in _found(socket.IPPROTO_UDP, (sender, address[1]), None)
-        if each.port == address[1] and (each.here == sender or not any(each.here))
-    }
+    return {each.user for each in _at(socket.IPPROTO_UDP, address)}
+
+
+def listening_users(address: tuple[Any, ...]) -> set[int]:
+    """The users of the sockets that accept TCP connections to an address of this machine."""
+    return {each.user for each in _at(socket.IPPROTO_TCP, address) if each.listens}
+
+
+def _at(protocol: int, address: tuple[Any, ...]) -> Iterator[_Socket]:
+    """The sockets of an address, and those of its port at any address."""
+    host = _packed(address[0])
+    for each in _found(protocol, (host, address[1]), None):
+        if each.port == address[1] and (each.here == host or not any(each.here)):
+            yield each
 
 
 def _plain(host: str) -> str:

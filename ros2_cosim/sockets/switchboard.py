@@ -30,6 +30,8 @@ from ros2_cosim.sockets.reactor import Waker
 
 #: Environment variable with the address of the switchboard.
 LANE = "COSIM_LANE"
+#: How the abstract name of its socket begins.
+LANE_NAME = "ros2_cosim-lane"
 #: A message to the switchboard is one packet; it has to fit into the buffer of a socket.
 PACKET_LIMIT = 65_536
 #: So many topics, of at most 256 characters each in DDS, fit into one packet.
@@ -66,7 +68,7 @@ class Switchboard:
     """
 
     def __init__(self, secret: str) -> None:
-        self.address = f"ros2_cosim-lane-{os.getpid()}-{secrets.token_hex(8)}"
+        self.address = f"{LANE_NAME}-{os.getpid()}-{secrets.token_hex(8)}"
         self._secret = secret
         self._callers: set[_Caller] = set()
         self._writers: dict[str, set[_Caller]] = {}

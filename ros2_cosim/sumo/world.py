@@ -27,6 +27,7 @@ from ros2_cosim.interfaces.simulator import (
     MapChoice,
     Motion,
     Pose,
+    Size,
     Stranger,
     due_contacts,
 )
@@ -193,6 +194,7 @@ class SumoWorld(NamedSimulator):
         self._network.take_speed_limits(RoadNetwork.from_xodr(opendrive, "map of the scene"))
         self._opendrive, self._step = opendrive, step_s
         self._actors, self._names, self._rows, self._felt = {}, {}, [], []
+        self._strangers = {}
         self._placed = self._own_there = False
         self._ticks = 0
         self._lights = None
@@ -215,10 +217,18 @@ class SumoWorld(NamedSimulator):
 
         :raises ConfigurationError: there is no such blueprint
         """
+        return self.spawn_sized(blueprint, role, pose, Size())
+
+    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
+        """Add a vehicle or an object of a size.
+
+        :raises ConfigurationError: there is no such blueprint
+        """
         found = LIBRARY.get(blueprint)
         if found is None:
             raise ConfigurationError(f"{role}: cannot spawn {blueprint}: no such blueprint")
-        actor = len(self._actors) + 1
+        found = found.sized(size)
+        actor = self._next_number()
         extent = (found.extent.x, found.extent.y, found.extent.z)
         made = _Actor(f"scene.{actor}", extent, found.dynamics, role in self._settings.drives)
         made.motion = made.motion._replace(pose=_narrow_pose(pose))
@@ -258,7 +268,7 @@ class SumoWorld(NamedSimulator):
         :param yaw: from x to y [rad]
         :returns: its number
         """
-        actor = len(self._actors) + 1
+        actor = self._next_number()
         extent = (0.5 * size[0], 0.5 * size[1], 0.5 * size[2])
         made = _Actor(f"scene.{actor}", extent)
         pose = Pose(x, -y, 0.0, 0.0, -yaw / _DEGREE, 0.0)
@@ -318,7 +328,9 @@ class SumoWorld(NamedSimulator):
         vehicle = self._library.vehicle
         found = []
         for name in sorted(set(vehicle.getIDList()) - set(self._names)):
-            actor = self._strangers.setdefault(name, len(self._strangers) + 1)
+            if name not in self._strangers:
+                self._strangers[name] = self._next_number()
+            actor = self._strangers[name]
             half = tuple(
                 0.5 * size
                 for size in (
@@ -352,6 +364,14 @@ class SumoWorld(NamedSimulator):
         self._one.release()
 
     # Internals ---------------------------------------------------------------------------
+
+    def _next_number(self) -> int:
+        """That of the next vehicle or object, whoever brings it."""
+        return len(self._actors) + len(self._strangers) + 1
+
+    def _number(self, name: str) -> int:
+        """What has a name in SUMO; 0: nothing that is known."""
+        return self._names.get(name) or self._strangers.get(name, 0)
 
     @property
     def _roads(self) -> SumoNetwork:
@@ -519,7 +539,7 @@ class SumoWorld(NamedSimulator):
                 yaw = made.motion.pose.yaw * _DEGREE
                 size = sign * made.dynamics.mass * abs(closing)
                 impulse = _narrow((size * cos(yaw), size * sin(yaw), 0.0))
-                self._felt.append(Contact(self._ticks, actor, self._names.get(other, 0), impulse))
+                self._felt.append(Contact(self._ticks, actor, self._number(other), impulse))
 
 
 def pedal_acceleration(

@@ -32,7 +32,7 @@ class _Client(TCPClient):
         :raises StreamClosedError: what listens there is not admitted
         """
         stream = await super().connect(*arguments, **settings)
-        if not ADMISSION.admits(stream.socket):
+        if not ADMISSION.admits_server(stream.socket):
             stream.close()
             raise StreamClosedError(PermissionError("it is of another user"))
         return stream

@@ -205,6 +205,7 @@ def _row(run_id: str, parameters: Mapping[str, Any], seed: int, summary: Summary
     }
     _add(figures, "collisions", summary.collisions)
     _add(figures, "min_gap_m", summary.min_gap_m)
+    _add(figures, "min_pet_s", summary.min_pet_s)
     _add(figures, "final_gap_to_obstacle_m", summary.final_gap_to_obstacle_m)
     for verdict in summary.verdicts:
         _add(figures, verdict.name, verdict.value)

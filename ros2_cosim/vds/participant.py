@@ -33,6 +33,7 @@ from typing_extensions import Self
 from ros2_cosim.documents.settings import Host, Number, PositiveDuration, Section, Whole
 from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.kernel.listening import Listening, PortUse
 from ros2_cosim.kernel.model import Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
@@ -217,6 +218,16 @@ class VdsPlant(Model):
             return Repeatability.EVERYWHERE
         free = parameters.depends_on_wall_clock
         return Repeatability.NO if free else Repeatability.SAME_MACHINE
+
+    @classmethod
+    def listens_at(
+        cls, context: ModelContext, parameters: VdsPlantParameters
+    ) -> tuple[Listening, ...]:
+        """Where the states of a simulator arrive."""
+        if parameters.own is not None:
+            return ()
+        place = parameters.state_host, parameters.state_port
+        return (Listening(PortUse.VDS_STATES, "udp", *place),)
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: VdsPlantParameters) -> None:

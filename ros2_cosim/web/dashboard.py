@@ -30,7 +30,6 @@ from ros2_cosim.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.sockets.peers import own_user
 from ros2_cosim.vds.controllable import (
     ENDED,
     PAUSED,
@@ -40,7 +39,7 @@ from ros2_cosim.vds.controllable import (
     checked_steps,
 )
 from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.vds.data_port.view import ChangeTarget
 from ros2_cosim.web.recorded_past import RecordedPast
 from ros2_cosim.web.records_view import Footprint, History, RecordsView
@@ -106,7 +105,7 @@ class RequestQueue:
 
     def change(self, path: str, to: Any) -> None:
         """Ask for another value of a parameter, or for a fault to act or not."""
-        by = f"dashboard of {own_user()}"
+        by = f"dashboard of {REQUESTER.get()}"
         self.requests.put(Request(Command.CHANGE, reason=by, path=path, value=json.dumps(to)))
 
 

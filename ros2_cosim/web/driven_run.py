@@ -30,10 +30,9 @@ from ros2_cosim.run.inproc import SEEN_NS, InprocRun
 from ros2_cosim.scenario.changes import changeable
 from ros2_cosim.scenario.faultable import faultable
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.sockets.peers import own_user
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, page_of, shown_ports
 from ros2_cosim.web.records_view import RecordsView
 from ros2_cosim.web.world_view import WithWorld
@@ -49,7 +48,8 @@ class RunChanges:
         self._run = run
         self._lock = threading.Lock()
         self._wanted = scenario
-        self._waiting: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        #: Path, value, and the user that asks for it.
+        self._waiting: queue.SimpleQueue[tuple[str, Any, str]] = queue.SimpleQueue()
 
     def values(self) -> list[dict[str, Any]]:
         """``path`` and ``value`` of all that may be changed, as they have been asked for."""
@@ -67,13 +67,13 @@ class RunChanges:
         """
         with self._lock:
             self._wanted = self._run.changed(self._wanted, path, to)
-            self._waiting.put((path, to))
+            self._waiting.put((path, to, REQUESTER.get()))
 
     def make(self, tell: Callable[[str], None]) -> None:
         """Make what has been asked for; called by the thread of the run."""
         while not self._waiting.empty():
-            path, to = self._waiting.get()
-            time_ns = self._run.change(path, to, f"page of {own_user()}")
+            path, to, user = self._waiting.get()
+            time_ns = self._run.change(path, to, f"page of {user}")
             tell(f"{path}: {json.dumps(to)} from {format_ns(time_ns)} on")
 
 

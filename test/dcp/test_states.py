@@ -7,6 +7,7 @@ from ros2_cosim.dcp.wire.enums import PduType, State
 from ros2_cosim.dcp.wire.states import (
     ALLOWED,
     ERROR,
+    NON_REAL_TIME,
     NORMAL_OPERATION,
     OVERTAKEN,
     STOPPABLE,
@@ -22,6 +23,40 @@ def test_a_notification_that_was_overtaken_is_known_as_such() -> None:
     assert {(State.COMPUTING, State.COMPUTED), (State.SENDING_D, State.RUNNING)} <= OVERTAKEN
     assert {(State.STOPPING, State.STOPPED), (State.SENDING_I, State.CONFIGURED)} <= OVERTAKEN
     assert not any(is_transition(later, earlier) for earlier, later in OVERTAKEN)
+
+
+def test_nineteen_states_have_the_codes_of_the_standard() -> None:
+    assert [(state.value, state.name) for state in State] == list(
+        enumerate(
+            "ALIVE CONFIGURATION PREPARING PREPARED CONFIGURING CONFIGURED INITIALIZING "
+            "INITIALIZED SENDING_I SYNCHRONIZING SYNCHRONIZED RUNNING COMPUTING COMPUTED SENDING_D STOPPING "
+            "STOPPED ERRORHANDLING ERRORRESOLVED".split()
+        )
+    )
+    assert len(State) == 19
+    assert {S.COMPUTING, S.COMPUTED, S.SENDING_D} == NON_REAL_TIME
+
+
+def test_pdus_have_the_codes_of_the_standard() -> None:
+    requests = (
+        "register deregister prepare configure initialize run do_step send_outputs stop reset"
+    )
+    configuration = (
+        "time_res steps input output clear target_network_information source_network_information "
+        "parameter tunable_parameter param_network_information logging scope"
+    )
+    codes = {
+        **{f"STC_{name}": 0x01 + n for n, name in enumerate(requests.split())},
+        **{f"CFG_{name}": 0x20 + n for n, name in enumerate(configuration.split())},
+        **{f"INF_{name}": 0x80 + n for n, name in enumerate(("state", "error", "log"))},
+        **{
+            f"RSP_{name}": 0xB0 + n
+            for n, name in enumerate(("ack", "nack", "state_ack", "error_ack", "log_ack"))
+        },
+        **{f"NTF_{name}": 0xE0 + n for n, name in enumerate(("state_changed", "log"))},
+        **{f"DAT_{name}": 0xF0 + n for n, name in enumerate(("input_output", "parameter"))},
+    }
+    assert {kind.name: kind.value for kind in PduType} == codes
 
 
 def test_superstates_divide_the_states() -> None:

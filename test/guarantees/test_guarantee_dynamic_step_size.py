@@ -19,6 +19,29 @@ def build() -> StepSystem:
     )
 
 
+def test_the_time_advance_of_an_event_is_the_way_to_the_next_one():
+    """Events at 5, 7 and 9: that of 7 reaches a reader at 7, whose own event is at 8."""
+    nexts = {0: 5, 5: 7, 7: 9}
+    seen = []
+
+    def event(time, step):
+        time.set_next_step(nexts.get(step.time, 100))
+        return {"out": step.time} if step.time == 7 else None
+
+    def read(time, step):
+        time.set_next_step(8 if step.time < 8 else 100)
+        if (message := step.latest["x"]) is not None:
+            seen.append((step.time, message.stamp))
+
+    system = StepSystem(
+        s0=Part(100, event, dynamic=True), s1=Part(100, read, {"x": "s0"}, dynamic=True)
+    )
+    system.run(20)
+    assert [t for name, t in system.log if name == "s0"] == [0, 5, 7, 9]
+    assert [t for name, t in system.log if name == "s1"] == [0, 8]
+    assert seen == [(8, 7)]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_readers_wait_for_its_promises(seed):
     system = build()

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.activations import PORTS, MultipleOf, activations
 
-from ros2_cosim.kernel.activation import Activation, Combination, Count, Predicate, all_of, any_of
+from ros2_cosim.kernel.activation import (
+    Activation,
+    Combination,
+    Count,
+    NewerThan,
+    Predicate,
+    all_of,
+    any_of,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
 
@@ -111,3 +119,42 @@ def test_each_activation_consumes_at_least_the_minimum(
 )
 def test_what_is_known_before_a_run(alpha: Activation, minimum: int, regular: bool) -> None:
     assert (alpha.minimum_samples("a"), alpha.is_regular) == (minimum, regular)
+
+
+def test_newer_holds_after_a_sample_stamped_after_the_newest_of_the_other_port() -> None:
+    alpha = NewerThan("a", "b")
+    evaluator = alpha.evaluator()
+
+    def feed(port: str, stamp: int) -> bool:
+        return evaluator.feed(port, Sample(stamp, 0, None))
+
+    assert feed("a", 0)  # nothing has come of the other
+    evaluator.reset()
+    assert not feed("b", 5)
+    assert not feed("c", 9)
+    assert not feed("a", 5)
+    assert feed("a", 6)
+    assert feed("b", 7)  # it holds until it is reset
+    evaluator.reset()
+    assert not feed("a", 7)
+    assert feed("a", 8)
+
+
+def test_what_ports_each_function_needs() -> None:
+    newer, count, predicate = NewerThan("a", "b"), Count("a", 3), Predicate("a", bool)
+    assert newer.ports == {"a", "b"} and count.ports == predicate.ports == {"a"}
+    assert [newer.can_hold(frozenset(fed)) for fed in ("a", "b", "ab")] == [True, False, True]
+    assert [count.can_hold(frozenset(fed)) for fed in ("a", "b", "ab")] == [True, False, True]
+    assert [each.minimum_samples("a") for each in (newer, count, predicate)] == [1, 3, 1]
+    assert [each.minimum_samples("b") for each in (newer, count, predicate)] == [0, 0, 0]
+    assert [each.is_regular for each in (newer, count, predicate)] == [False, True, False]
+    with pytest.raises(ConfigurationError, match="compares port 'a' with itself"):
+        NewerThan("a", "a")
+
+
+def test_a_function_says_which_ports_it_has_and_makes_an_evaluator() -> None:
+    with pytest.raises(NotImplementedError, match="Activation"):
+        _ = Activation().ports
+    with pytest.raises(NotImplementedError, match="Activation"):
+        Activation().evaluator()
+    assert Activation().minimum_samples("a") == 0

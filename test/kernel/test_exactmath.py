@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel import exactmath
+from ros2_cosim.kernel import exactmath, exactmath_slow
 
 ordinary = st.floats(-1.0e6, 1.0e6)
 any_finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -220,3 +220,86 @@ def test_a_total_is_the_same_in_every_version_of_python() -> None:
     assert exactmath.total(numbers) == 0.9999999999999999
     assert exactmath.total(iter(numbers[:3])) == 0.1 + 0.1 + 0.1
     assert exactmath.total([]) == 0.0
+
+
+def test_the_digits_of_half_pi_are_these() -> None:
+    """By Machin's formula; those of a table of pi, in 64 binary places."""
+    assert exactmath_slow._half_pi_scaled(64) == 28976077832308491369
+    assert exactmath_slow._half_pi_scaled(8) == 402
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "said"),
+    [
+        (math.inf, 1.0, "both arguments must be finite"),
+        (1.0, math.nan, "both arguments must be finite"),
+        (0.0, -1.0, "math domain error"),
+        (-2.0, 0.5, "math domain error"),
+    ],
+)
+def test_powers_that_do_not_exist(x: float, y: float, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        exactmath_slow.pow(x, y)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        (5.0, 0.0, 1.0),
+        (0.0, 0.0, 1.0),
+        (1.0, 7.5, 1.0),
+        (0.0, 2.0, 0.0),
+        (-0.0, 3.0, -0.0),
+        (-0.0, 2.0, 0.0),
+        (-3.0, 1.0, -3.0),
+        (-3.0, 2.0, 9.0),
+        (-2.0, 3.0, -8.0),
+        (-2.0, 4.0, 16.0),
+        (1e-200, 2.0, 0.0),
+        (1e-160, 2.0, 1e-320),
+        (2.0, 0.5, 1.4142135623730951),
+        (10.0, 308.0, 1e308),
+        (0.5, 1074.0, 5e-324),
+        (0.5, 1076.0, 0.0),
+        (2.0, -1022.0, 2.2250738585072014e-308),
+    ],
+)
+def test_powers_are_these(x: float, y: float, expected: float) -> None:
+    found = exactmath_slow.pow(x, y)
+    assert (found, math.copysign(1.0, found)) == (expected, math.copysign(1.0, expected))
+
+
+@pytest.mark.parametrize(("x", "y"), [(10.0, 309.0), (2.0, 1024.0), (10.0, 1e6)])
+def test_powers_that_are_too_large(x: float, y: float) -> None:
+    with pytest.raises(OverflowError, match="math range error"):
+        exactmath_slow.pow(x, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "expected"),
+    [
+        (math.nan, 1.0, math.nan),
+        (1.0, math.nan, math.nan),
+        (0.0, -0.0, math.pi),
+        (-0.0, -0.0, -math.pi),
+        (-0.0, 0.0, -0.0),
+        (math.inf, -math.inf, 2.356194490192345),
+        (-1.0, 0.0, -1.5707963267948966),
+    ],
+)
+def test_angles_of_special_points(y: float, x: float, expected: float) -> None:
+    assert repr(exactmath.atan2(y, x)) == repr(expected)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 22, 355, 1001, 51819, 573204, 833719])
+def test_next_to_a_multiple_of_half_pi_the_reduction_is_that_of_whole_numbers(
+    k: int, sign: float
+) -> None:
+    """Doubles next to a zero of sine or cosine lose most of their digits to it."""
+    nearest = sign * k * (math.pi / 2.0)
+    for x in (nearest, nearest * (1.0 + 1e-13), nearest + 0.3, nearest - 0.3):
+        quarter, hi, lo = exactmath._reduce(x)
+        exact_quarter, exact_hi, exact_lo = exactmath_slow.reduce_exactly(x)
+        assert quarter == exact_quarter
+        assert (hi - exact_hi) + (lo - exact_lo) == pytest.approx(0.0, abs=abs(exact_hi) * 2e-20)

@@ -235,3 +235,51 @@ def test_the_work_of_the_checks_grows_with_the_number_of_connections() -> None:
     assert len(Compared.comparisons) <= number
     with pytest.raises(ConfigurationError, match="connection w7.out -> reader.in is declared twi"):
         Graph([*writers, reader], [*connections, connections[7]])
+
+
+def test_when_a_participant_takes_part_in_words() -> None:
+    assert ParticipantSpec("p", 10).describe_membership() == []
+    bound = ParticipantSpec("p", 10, enter_ns=20, leave_ns=70, required=False)
+    assert bound.describe_membership() == ["enters at 20ns", "leaves at 70ns", "not required"]
+    free = ParticipantSpec("p", 10, free_entry=True)
+    assert free.describe_membership() == ["enters when it is ready"]
+
+
+@pytest.mark.parametrize(
+    ("enter", "first", "can"),
+    [
+        (0, 3, True),
+        (3, 3, True),
+        (4, 13, True),
+        (13, 13, True),
+        (14, None, False),
+        (20, None, False),
+    ],
+)
+def test_the_first_activation_after_an_entry_is_on_the_grid(
+    enter: int, first: int | None, can: bool
+) -> None:
+    spec = ParticipantSpec("p", 10, 3, leave_ns=20)
+    assert spec.first_periodic(enter) == first
+    assert spec.can_enter(enter) is can
+
+
+def test_a_participant_of_events_can_enter_until_it_leaves() -> None:
+    spec = ParticipantSpec(
+        "p", None, 0, Count("in"), (InputPort("in"),), enter_ns=0, leave_ns=20, required=False
+    )
+    assert spec.first_time is None
+    assert [spec.can_enter(t) for t in (0, 19, 20, 21)] == [True, True, False, False]
+
+
+def test_what_is_kept_for_readers_that_connect_late() -> None:
+    specs = [
+        ParticipantSpec("w", 10, outputs=(OutputPort("a"), OutputPort("b"))),
+        ParticipantSpec("late", 10, inputs=(InputPort("in"),), enter_ns=30),
+        ParticipantSpec("there", 10, inputs=(InputPort("in"),)),
+    ]
+    graph = Graph(specs, wire("w.a>late.in w.b>there.in"))
+    assert graph.is_kept("w", "a") and not graph.is_kept("w", "b")
+    assert graph.has_late
+    early = Graph([specs[0], specs[2]], wire("w.b>there.in"))
+    assert not early.has_late and not early.is_kept("w", "b")

@@ -27,3 +27,24 @@ def test_where_nothing_is_known_nothing_is_asked() -> None:
 def test_edits_between_two_names(one: str, other: str, far: int) -> None:
     assert edit_distance(one, other) == edit_distance(other, one) == far
     assert edit_distance("activate", "on_starting") > 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"),
+    [
+        ("", "", 0),
+        ("abc", "abc", 0),
+        ("abc", "abd", 1),
+        ("abc", "ab", 1),
+        ("abc", "xabc", 1),
+        ("abc", "acb", 2),
+        ("abc", "c", 2),
+        ("", "ab", 2),
+        ("kitten", "sitting", 3),
+        ("abcdef", "", 3),
+        ("abcdefgh", "abcd", 3),
+    ],
+)
+def test_edits_between_two_words(one: str, other: str, distance: int) -> None:
+    """From three edits on, words whose lengths differ by more than two are all as far."""
+    assert edit_distance(one, other) == edit_distance(other, one) == distance

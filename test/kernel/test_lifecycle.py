@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ros2_cosim.kernel.errors import CosimError, LifecycleError
-from ros2_cosim.kernel.lifecycle import TRANSITIONS, Change, Lifecycle, State
+from ros2_cosim.kernel.lifecycle import TRANSITIONS, Change, Lifecycle, State, known_state
 
 REGULAR = [
     State.SERVICES_CREATED,
@@ -107,3 +107,17 @@ def test_a_new_reason_is_told_without_a_transition():
     assert told[-1] == Change(
         "p", State.SERVICES_CREATED, State.SERVICES_CREATED, "waits for others"
     )
+
+
+def test_a_number_is_a_state_or_none() -> None:
+    assert known_state(11) is State.SHUT_DOWN and known_state(0) is State(0)
+    assert known_state(99) is None and known_state(-1) is None
+
+
+def test_everything_but_the_last_states_may_fail() -> None:
+    for state, following in TRANSITIONS.items():
+        if state in (State.SHUT_DOWN, State.ABORTING):
+            assert State.ERROR not in following and State.ABORTING not in following
+        else:
+            assert State.ABORTING in following
+            assert (State.ERROR in following) == (state is not State.ERROR)

@@ -283,3 +283,41 @@ class TestTogether:
         assert (lifecycles.system, lifecycles.paused) == (State.PAUSED, ["a"])
         lifecycles.of["a"].resume("go on")
         assert (lifecycles.system, lifecycles.paused) == (State.RUNNING, [])
+
+
+def test_a_configuration_is_given_up_and_taken_again_within_a_pause():
+    changes: list[Change] = []
+    life = ParticipantLifecycle("p", Plain(), on_change=changes.append)
+    with pytest.raises(LifecycleError, match=r"^participant 'p' is INVALID; asked for cleanup$"):
+        life.clean_up("cleanup")
+    life.create()
+    for system in (State.SERVICES_CREATED, State.COMMUNICATION_INITIALISED, State.READY_TO_RUN):
+        life.follow(system, connected=True)
+    life.pause("wait")
+    assert not life.unconfigured
+    with pytest.raises(LifecycleError, match=r"^participant 'p' is PAUSED; asked for configure$"):
+        life.configure("configure")
+    life.clean_up("cleanup")
+    assert life.unconfigured and (life.state, life.reason) == (State.PAUSED, "cleanup")
+    with pytest.raises(LifecycleError, match=r"^participant 'p' is unconfigured; asked for again$"):
+        life.clean_up("again")
+    life.configure("configure")
+    assert not life.unconfigured and life.reason == "configure"
+    life.clean_up("cleanup")
+    life.resume("on")
+    assert not life.unconfigured and life.state is State.RUNNING
+
+
+def test_one_that_is_not_used_ends_in_order_and_without_results():
+    log: list[str] = []
+    states: list[State] = []
+    life = ParticipantLifecycle(
+        "p", Witness("p", log), on_change=lambda change: states.append(change.state)
+    )
+    life.create()
+    for system in (State.SERVICES_CREATED, State.COMMUNICATION_INITIALISED, State.READY_TO_RUN):
+        life.follow(system, connected=True)
+    life.leave_unused("no need")
+    assert log == ["p ready", "p starting", "p shutdown"]
+    assert states[-4:] == [State.STOPPING, State.STOPPED, State.SHUTTING_DOWN, State.SHUT_DOWN]
+    assert life.reason == "no need"

@@ -234,6 +234,90 @@ def test_wrong_latency_specs_are_refused_with_their_place(spec: object, message:
         LatencyDistribution.from_spec(spec, "v2v.latency")
 
 
+KEY = bytes(range(16))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (KEY, 16, 0, 0),
+        (KEY, 1024, 2048, 1024),
+        (KEY, 16, 16, 16),
+        (KEY, 32, 2**64 - 4, 4),
+    ],
+)
+def test_a_state_at_its_limits_is_taken_and_given_back(state: tuple[bytes, int, int, int]) -> None:
+    stream = RandomStream(1, "p", "s")
+    stream.restore_state(state)
+    assert stream.save_state() == state
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (KEY[:15], 16, 16, 0),
+        ("0123456789abcdef", 16, 16, 0),
+        (KEY, 16.0, 16, 0),
+        (KEY, 16, 16.0, 0),
+        (KEY, 16, 16, 0.0),
+        (KEY, True, 16, 0),
+        (KEY, 15, 16, 0),
+        (KEY, 1025, 16, 0),
+        (KEY, 16, 16, -1),
+        (KEY, 16, 16, 17),
+        (KEY, 1024, 2048, 1025),
+        (KEY, 16, 18, 0),
+        (KEY, 16, 2**64, 0),
+    ],
+)
+def test_a_state_beyond_its_limits_is_none(state: Any) -> None:
+    with pytest.raises(ConfigurationError, match="random stream: found what is no state of one"):
+        RandomStream(1, "p", "s").restore_state(state)
+
+
+def test_a_restored_stream_gives_the_words_that_were_left_and_those_behind_them() -> None:
+    one = RandomStream(1, "p", "s")
+    words = [one.raw() for _ in range(5000)]
+    for taken in (0, 1, 15, 16, 17, 47, 48, 49, 1008, 2031, 2032, 2033):
+        other = RandomStream(1, "p", "s")
+        for _ in range(taken):
+            other.raw()
+        third = RandomStream(7, "x", "y")
+        third.restore_state(other.save_state())
+        assert [third.raw() for _ in range(1500)] == words[taken : taken + 1500]
+
+
+@pytest.mark.parametrize("n", [0, -1, 2**64 + 1])
+def test_integers_beyond_a_word_are_refused(n: int) -> None:
+    with pytest.raises(ValueError, match=r"n must lie in 1\.\.2\^64"):
+        RandomStream(1, "p", "s").integers(n)
+
+
+def test_draws_are_these_numbers() -> None:
+    """Each from one word of numpy's Philox, by the formula of its distribution."""
+    stream = RandomStream(3, "p", "s")
+    found = [
+        stream.uniform(),
+        stream.uniform_between(-2.0, 6.0),
+        stream.normal(),
+        stream.exponential(3.0),
+        stream.bernoulli(0.5),
+        stream.integers(10),
+        stream.integers(1),
+        stream.integers(2**64),
+    ]
+    assert found == [
+        0.5657824138318012,
+        5.871789494219311,
+        -0.6656609116735275,
+        2.5201749724657034,
+        False,
+        9,
+        0,
+        13860485907338518658,
+    ]
+
+
 def test_means_of_latencies() -> None:
     """For an exponential and a normal one that of the scenario, before its bounds."""
     specs = {

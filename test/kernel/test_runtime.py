@@ -256,3 +256,151 @@ def test_the_first_stop_reason_and_its_time_are_kept() -> None:
     runtime.activate_time()
     told: tuple[str | None, int] = (runtime.stop_reason, runtime.stop_time)
     assert told == ("all stand still", 10)
+
+
+def sent(outputs: list[Any]) -> list[tuple[int, int, int, Any]]:
+    """Port, stamp, sequence number and value of what an activation sends."""
+    return [(port, sample.stamp, sample.seq, sample.value) for port, sample, _ in outputs]
+
+
+def test_what_is_sent_within_an_activation_leaves_with_it_or_at_once() -> None:
+    left: list[Any] = []
+
+    def answer(step: Any) -> Mapping[str, Any]:
+        runtime.send_now("often", step.time + 1)
+        runtime.send_now("often", step.time + 2)
+        runtime.send_now("each", 7)
+        return {"often": 9}
+
+    ports = (OutputPort("often", schedule="sparse"), OutputPort("each"))
+    runtime = alone(Scripted(answer), *ports)
+    early = [(0, 0, 0, 1), (0, 0, 1, 2), (1, 0, 0, 7)]
+    assert sent(runtime.activate_time()) == [*early, (0, 0, 2, 9)]
+    runtime.leave = left.extend
+    assert sent(runtime.activate_time()) == [(0, 10, 5, 9)]
+    assert sent(left) == [(0, 10, 3, 11), (0, 10, 4, 12), (1, 10, 1, 7)]
+    with pytest.raises(ParticipantError, match="'p' sent on port 'each' outside of an activation"):
+        runtime.send_now("each", 1)
+
+
+def test_a_port_that_sent_at_once_has_sent_in_this_activation_only() -> None:
+    def answer(step: Any) -> Mapping[str, Any]:
+        if step.time < 20:
+            runtime.send_now("each", 7)
+        return {}
+
+    runtime = alone(Scripted(answer), OutputPort("each"))
+    assert "sent nothing on port 'each' at 20ns" in failure(runtime, 3)
+
+
+def test_what_is_sent_at_once_passes_what_stands_around_the_model() -> None:
+    def passing(port: str, value: Any) -> Any:
+        return None if value == "lost" else f"{port} {value}"
+
+    def answer(step: Any) -> Mapping[str, Any]:
+        runtime.send_now("out", "lost")
+        runtime.send_now("out", "kept")
+        return {}
+
+    model = Scripted(answer)
+    runtime = alone(model, OutputPort("out", schedule="sparse"))
+    runtime.surround(model, passing)
+    assert sent(runtime.activate_time()) == [(0, 0, 0, "out kept")]
+
+
+def test_the_past_is_what_was_read_and_sent_last() -> None:
+    spec = ParticipantSpec(
+        "p", 10, inputs=(InputPort("in"),), outputs=(OutputPort("a", schedule="sparse"),
+                                                     OutputPort("b", schedule="sparse")),
+    )  # fmt: skip
+    writer = ParticipantSpec("w", 10, outputs=(OutputPort("out"),))
+    graph = Graph([writer, spec], wire("w.out>p.in"))
+    runtime = ParticipantRuntime(graph, "p", Scripted(sends(a=5)))
+    assert runtime.past() == ({}, {})
+    runtime.receiver(0)(Sample(0, 0, "x"))
+    runtime.activate_time()
+    assert runtime.past() == ({"in": Sample(0, 0, "x")}, {"a": 5})
+
+
+def test_what_is_to_be_done_between_activations_waits_for_the_end_of_one() -> None:
+    log: list[str] = []
+
+    def answer(step: Any) -> Mapping[str, Any]:
+        log.append(f"at {step.time}")
+        assert runtime.open_activation == (step.time // 10 + 1, step.time, 0)
+        if step.time == 0:
+            runtime.between(lambda: log.append("later"))
+            log.append("still at 0")
+        return {}
+
+    runtime = alone(Scripted(answer))
+    assert runtime.open_activation is None
+    runtime.between(lambda: log.append("now"))
+    runtime.activate_time()
+    runtime.activate_time()
+    assert log == ["now", "at 0", "still at 0", "later", "at 10"]
+    assert runtime.open_activation is None
+
+
+class Choosing(Scripted):
+    next_time: int | None = None
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "chosen", "leave", "found"),
+    [
+        (True, 17, 40, 17),
+        (True, 39, 40, 39),
+        (True, 40, 40, None),
+        (True, None, 40, 10),
+        (True, None, 10, None),
+        (True, 1, 40, 1),
+        (True, 0, 40, "'p' chose 0s for its next activation at 0s; allowed is any later time"),
+        (False, 17, 40, "allowed is that only with 'dynamic_step: true' in the scenario"),
+    ],
+)
+def test_a_model_chooses_its_next_activation(
+    dynamic: bool, chosen: int | None, leave: int, found: int | str | None
+) -> None:
+    spec = ParticipantSpec("p", 10, leave_ns=leave, dynamic_step=dynamic)
+    model = Choosing()
+    runtime = ParticipantRuntime(Graph([spec], []), "p", model)
+    model.next_time = chosen
+    if isinstance(found, str):
+        assert found in failure(runtime)
+    else:
+        runtime.activate_time()
+        assert runtime.next_time == found
+
+
+def test_a_free_entry_begins_the_grid_of_the_period() -> None:
+    spec = ParticipantSpec("p", 10, 3, free_entry=True)
+    runtime = ParticipantRuntime(Graph([spec], []), "p", Scripted())
+    runtime.enter(14)
+    assert runtime.next_time == 23
+    assert (runtime.spec.enter_ns, runtime.spec.free_entry) == (14, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [("yes", [(0, 5, 0, "yes")]), (None, "gave no answer to a request")]
+)
+def test_each_request_is_answered_once(answer: Any, expected: Any) -> None:
+    class Serving(Scripted):
+        def answer_service(self, name: str, request: Any, step: Any) -> Any:
+            assert (name, request, step.time) == ("ask", "q", 5)
+            return answer
+
+    spec = ParticipantSpec(
+        "p", 10, inputs=(InputPort("in", handled=True, service="ask"),),
+        outputs=(OutputPort("in", schedule="sparse"),),
+    )  # fmt: skip
+    caller = ParticipantSpec("c", 5, outputs=(OutputPort("out", schedule="sparse"),))
+    graph = Graph([caller, spec], wire("c.out>p.in"))
+    runtime = ParticipantRuntime(graph, "p", Serving())
+    runtime.receiver(0)(Sample(5, 0, "q"))
+    assert runtime.determine(6) == 5
+    if isinstance(expected, str):
+        with pytest.raises(ParticipantError, match=expected):
+            runtime.activate_data()
+    else:
+        assert sent(runtime.activate_data()) == expected

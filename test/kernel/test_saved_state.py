@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
 from enum import Enum
 from typing import NamedTuple
 
 import msgpack
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,3 +168,136 @@ def test_a_stream_goes_on_where_it_stood(before, after):
     other.restore_state(stream.save_state())
     assert other.save_state() == stream.save_state()
     assert [other.raw() for _ in range(after)] == [stream.raw() for _ in range(after)]
+
+
+class Law:
+    """Of code that declares nothing."""
+
+    def __init__(self):
+        self.gain = 1.0
+        self.wheel = Wheel(None)
+        self.other = None
+        self.lengths = numpy.array([[1.0, 2.0], [3.0, 4.0]])
+        self.one = numpy.float32(0.5)
+        self.half = math.sqrt
+        self.helper = len_of
+        self.own = self.twice
+        self.module = math
+
+    def twice(self):
+        return 2.0 * self.gain
+
+
+def len_of(x):
+    return len(x)
+
+
+PLAIN = SavedAttributes(plain=True, constants=(Road,))
+
+
+def test_the_state_of_code_that_declares_nothing_is_all_that_is_plain():
+    law = Law()
+    law.gain, law.wheel.speed, law.other = 2.5, 7.0, law.wheel
+    law.lengths[1, 0] = 9.0
+    law.one = numpy.float32(0.25)
+    law.new = [Point(1.0, 2.0), Colour.BLUE]
+    state = msgpack.unpackb(msgpack.packb(PLAIN.save(law)))
+    assert set(state) == {"gain", "wheel", "other", "lengths", "one", "new"}
+    assert state["lengths"][:4] == ["n", True, "<f8", [2, 2]]
+    assert state["one"] == ["n", False, "<f4", [], b"\0\0\x80>"]
+    other = Law()
+    wheel = other.wheel
+    PLAIN.restore(other, state)
+    assert other.wheel is wheel is other.other and wheel.speed == 7.0
+    assert other.lengths.tolist() == [[1.0, 2.0], [9.0, 4.0]]
+    other.lengths[0, 0] = 5.0  # it can be written, as the one that was saved
+    assert type(other.one) is numpy.float32 and other.one == 0.25
+    assert other.new == [Point(1.0, 2.0), Colour.BLUE]
+    assert other.own() == 5.0
+
+
+def closure(value):
+    return lambda: value
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (closure(3), r"Law\.gain: found a builtins:function, which cannot be saved; allowed are"),
+        (Law().twice, r"Law\.gain: found a builtins:method, which cannot be saved"),
+        (numpy.array([None]), r"Law\.gain: found a numpy:ndarray, which cannot be saved"),
+        (type("Call", (), {"__call__": len_of})(), "Call, which cannot be saved"),
+        (type("Hidden", (), {})(), "Hidden, which cannot be found by that name"),
+        (open, None),
+        (math, None),
+        (Road(), None),
+        (len_of, None),
+    ],
+)
+def test_what_hides_a_state_is_refused(value, said):
+    law = Law()
+    law.gain = value
+    if said is None:
+        assert "gain" not in PLAIN.save(law)
+    else:
+        with pytest.raises(ConfigurationError, match=said):
+            PLAIN.save(law)
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"wheel": ["o", 0, "builtins:list", {}]}, "found a builtins:list, which is no part of it"),
+        ({"wheel": ["o", 0, "no.such:Class", {}]}, "found 'no.such:Class', which is no known cl"),
+        ({"wheel": ["c"]}, None),
+        ({"other": ["c"]}, "a constant is not where it was"),
+        ({3: 1.0}, "found '3', which it does not have"),
+        ({"gain": ["?", 1]}, r"found the kind '\?'"),
+        ({"gain": []}, "found what is no saved value"),
+        ({"gain": [1]}, "found the kind 1"),
+        ({"gain": ["e", f"{__name__}:Point", "x"]}, "is no enumeration"),
+        ({"gain": ["r", f"{__name__}:Point", 1.0]}, "is no record with these fields"),
+        ({"gain": ["r", f"{__name__}:Colour", 1.0, 2.0]}, "is no record with these fields"),
+    ],
+)
+def test_a_state_that_does_not_fit_code_that_declares_nothing_is_refused(state, said):
+    if said is None:
+        PLAIN.restore(Law(), state)
+    else:
+        with pytest.raises(ConfigurationError, match=said):
+            PLAIN.restore(Law(), state)
+
+
+def test_what_is_declared_takes_no_arrays_and_no_other_objects():
+    for state in (["n", True, "<f8", [1], b"\0" * 8], ["o", 0, f"{__name__}:Wheel", {}]):
+        with pytest.raises(ConfigurationError, match="which is no part of it"):
+            STATE.restore(Car(), {"road": state})
+    car = Car()
+    car.fixed = numpy.float64(1.0)
+    with pytest.raises(ConfigurationError, match="declared neither as a part of the state nor"):
+        STATE.save(car)
+
+
+def test_a_state_nested_too_deep_is_refused():
+    def nested(depth):
+        state = 1.0
+        for _ in range(depth):
+            state = ["t", state]
+        return {"fixed": state}
+
+    STATE.restore(Car(), nested(60))
+    with pytest.raises(ConfigurationError, match="found what is no saved value"):
+        STATE.restore(Car(), nested(61))
+
+
+def test_a_set_is_changed_in_place_and_written_in_one_order():
+    one, other = Car(), Car()
+    one.seen = {3, 1, 2}
+    kept = other.seen
+    state = STATE.save(one)
+    assert state["seen"] == ["s", 1, 2, 3]
+    STATE.restore(other, state)
+    assert other.seen is kept == {1, 2, 3}
+    other.always = None
+    STATE.restore(other, state)
+    assert other.always == frozenset(("a",)) and type(other.always) is frozenset

@@ -172,3 +172,61 @@ def test_participants_without_readers_change_no_other_trace(system: System, othe
         System([*plan, *system.plan], [*connections, *system.connections]), UNTIL
     )
     assert {name: together[name] for name in alone} == alone
+
+
+def test_each_time_is_announced_once_before_its_activations() -> None:
+    graph = Graph([periodic("a"), periodic("b"), periodic("c", period=15)], [])
+    log: list[Any] = []
+
+    def remember(step: Step) -> dict[str, Any]:
+        log.append("x")
+        return {"out": 0}
+
+    scheduler = SequentialScheduler(graph, {name: Scripted(remember) for name in "abc"})
+    scheduler.run(16, before=log.append)
+    scheduler.run(31, before=log.append)
+    assert log == [0, "x", "x", "x", 10, "x", "x", 15, "x", 20, "x", "x", 30, "x", "x", "x"]
+    assert scheduler.next_time == 40
+
+
+def test_a_run_ends_at_the_end_that_is_known_though_only_a_part_is_asked_for() -> None:
+    graph = Graph([periodic("a")], [])
+    seen: list[int] = []
+
+    def remember(step: Step) -> dict[str, Any]:
+        seen.append(step.time)
+        return {"out": 0}
+
+    scheduler = SequentialScheduler(graph, {"a": Scripted(remember)})
+    assert scheduler.run(20, 100) == 100
+    assert seen == [0, 10]
+    assert scheduler.run(50, 30) == 30
+    assert seen == [0, 10, 20]
+
+
+def test_a_stop_from_within_ends_the_run_after_the_present_time() -> None:
+    graph = Graph([periodic("a"), periodic("b")], [])
+    seen: list[str] = []
+
+    def made(name: str) -> Scripted:
+        def answer(step: Step) -> dict[str, Any]:
+            seen.append(f"{name}{step.time}")
+            if step.time == 10 and name == "a":
+                scheduler.stop("enough")
+                scheduler.stop("again")
+            return {"out": 0}
+
+        return Scripted(answer)
+
+    scheduler = SequentialScheduler(graph, {name: made(name) for name in "ab"})
+    assert scheduler.run(100) == 11
+    assert seen == ["a0", "b0", "a10", "b10"]
+    assert scheduler.stop_reason == "enough"
+
+
+def test_deliveries_are_told_around_them() -> None:
+    graph = Graph([periodic("a")], [])
+    told: list[bool] = []
+    scheduler = SequentialScheduler(graph, {"a": Scripted(sends(out=1))}, on_delivery=told.append)
+    scheduler.run(20)
+    assert told == [False, True, False, True]

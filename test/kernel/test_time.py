@@ -112,3 +112,98 @@ def test_any_text_gives_a_duration_or_the_one_error(text: str) -> None:
         assert 0 <= parse_duration(text) <= FOREVER
     except ConfigurationError:
         pass
+
+
+@pytest.mark.parametrize(
+    ("time", "duration", "total"),
+    [
+        (3, 4, 7),
+        (3, -4, -1),
+        (FOREVER, -5, FOREVER),
+        (FOREVER, 5, FOREVER),
+        (NEVER, 5, NEVER),
+        (NEVER, -5, NEVER),
+        (FOREVER - 3, 2, FOREVER - 1),
+        (FOREVER - 3, 3, FOREVER),
+        (FOREVER - 3, 9, FOREVER),
+        (NEVER + 3, -2, NEVER + 1),
+        (NEVER + 3, -9, NEVER),
+    ],
+)
+def test_times_add_up_within_their_bounds_which_absorb(
+    time: int, duration: int, total: int
+) -> None:
+    assert saturating_add(time, duration) == total
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        (NEVER, "never"),
+        (NEVER - 1, "never"),
+        (FOREVER, "forever"),
+        (FOREVER - 1, "9223372036.854775806s"),
+        (0, "0s"),
+        (1, "1ns"),
+        (999, "999ns"),
+        (1000, "1us"),
+        (1001, "1.001us"),
+        (-1_500_000, "-1.5ms"),
+        (1_000_000, "1ms"),
+        (999_999_999, "999.999999ms"),
+        (1_000_000_000, "1s"),
+        (61_000_000_001, "61.000000001s"),
+    ],
+)
+def test_times_are_written_in_the_largest_unit(time: int, text: str) -> None:
+    assert format_ns(time) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "minimum", "nanoseconds"),
+    [
+        (7, 0, 7),
+        (FOREVER, 0, FOREVER),
+        (-3, -3, -3),
+        ("2us", 0, 2_000),
+        ("1.5 \u00b5s", 0, 1_500),
+        ("3\u03bcs", 0, 3_000),
+        ("0.25ms", 0, 250_000),
+        ("2s", 0, 2_000_000_000),
+        ("2min", 0, 120_000_000_000),
+        ("1.5h", 0, 5_400_000_000_000),
+        ("-2ns", -2, -2),
+        ("+2ns", 0, 2),
+        ("  10 ms ", 0, 10_000_000),
+    ],
+)
+def test_durations_of_each_unit(value: object, minimum: int, nanoseconds: int) -> None:
+    assert parse_duration(value, minimum=minimum) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("value", "minimum", "said"),
+    [
+        (True, 0, "d: found True; allowed is an integer number of nanoseconds or"),
+        (1.5, 0, "d: found 1.5; allowed is an integer number of nanoseconds or"),
+        ("10", 0, "d: found '10'; allowed is an integer number"),
+        ("10 days", 0, "d: found '10 days'; allowed is an integer number"),
+        ("0.5ns", 0, "d: found '0.5ns', which is no whole number of nanoseconds; allowed"),
+        (-1, 0, "d: found -1; allowed is 0s or more (and less than 2^63 nanoseconds)"),
+        ("9ns", 10, "d: found '9ns'; allowed is 10ns or more"),
+        (FOREVER + 1, 0, "allowed is 0s or more (and less than 2^63 nanoseconds)"),
+        ("9" * 90, 0, f"d: found '{'9' * 56}...; allowed"),
+    ],
+)
+def test_what_is_no_duration(value: object, minimum: int, said: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        parse_duration(value, "d", minimum=minimum)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds", "stamp"),
+    [(1_500_000_000, 1.5, (1, 500_000_000)), (-1, -1e-9, (-1, 999_999_999)), (0, 0.0, (0, 0))],
+)
+def test_seconds_and_stamps(time: int, seconds: float, stamp: tuple[int, int]) -> None:
+    assert to_seconds(time) == seconds and split_stamp(time) == stamp

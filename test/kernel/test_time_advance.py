@@ -27,6 +27,17 @@ def drain(advance: TimeAdvance, lbts: int) -> list[tuple[int, list[QueuedSample]
     return found
 
 
+def test_worked_example_of_figure_2() -> None:
+    """LBTS 5: what has come is later, and what is still in transit is older than that."""
+    advance = TimeAdvance(Count("a") | Count("b"))
+    advance.push(entry(12, 0, 0))
+    advance.push(entry(20, 0, 1))
+    assert advance.determine(5) is None
+    advance.push(entry(7, 1, 0))
+    assert advance.determine(5) is None
+    assert [time for time, _ in drain(advance, 21)] == [7, 12, 20]
+
+
 def test_worked_example_of_figure_3() -> None:
     advance = TimeAdvance(all_of(["a", "b"]))
     m00, m01, m10 = entry(5, 0, 0), entry(20, 0, 1), entry(32, 1, 0)

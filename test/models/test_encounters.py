@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from buildtools.highway import make_highway
 from ros2_cosim.models.encounters import (
     Encounters,
+    Extreme,
     Mover,
+    apart,
+    corners,
     encounter,
-    least_gap,
+    time_headway,
     time_to_collision,
     touch,
 )
-from ros2_cosim.models.lane_frame import LaneBox, box_at
+from ros2_cosim.models.lane_frame import box_at
 from ros2_cosim.models.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
@@ -141,6 +144,19 @@ def test_times_to_collision_have_limits() -> None:
     assert time_to_collision(-1.0, 5.0) == 0.0
 
 
+def test_the_distance_of_two_boxes_is_that_of_their_nearest_points() -> None:
+    other = mover("other", 130.0, 5.0)
+    assert apart(EGO.box, other.box) == pytest.approx(math.hypot(26.0, 3.0))
+    # A corner of the one, turned by 45 degrees, and the side of the other.
+    turned = mover("other", 110.0, yaw=math.pi / 4, size=(2.0, 2.0))
+    assert apart(EGO.box, turned.box) == pytest.approx(8.0 - math.sqrt(2.0))
+
+
+def test_the_time_headway_is_the_gap_over_the_own_speed() -> None:
+    assert time_headway(26.0, 20.0) == 1.3
+    assert time_headway(26.0, 0.0) == time_headway(26.0, -1.0) == math.inf
+
+
 def test_a_watch_keeps_the_smallest_values_with_pair_and_time() -> None:
     watch = Encounters(ROAD)
     near, far = mover("near", 130.0, speed=20.0), mover("far", 200.0)
@@ -157,16 +173,6 @@ sizes = st.tuples(st.floats(0.5, 12.0), st.floats(0.5, 3.0))
 
 def drawn(name: str, place: tuple[float, float, float], size: tuple[float, float]) -> Mover:
     return mover(name, place[0], place[1], 3.0, yaw=place[2], size=size)
-
-
-def corners(box: LaneBox) -> list[tuple[float, float]]:
-    return [
-        (box.x + u * box.cos - v * box.sin, box.y + u * box.sin + v * box.cos)
-        for u, v in (
-            (0.5 * a * box.length, 0.5 * b * box.width)
-            for a, b in ((1, 1), (1, -1), (-1, -1), (-1, 1))
-        )
-    ]
 
 
 @given(places, sizes, places, sizes)
@@ -188,13 +194,23 @@ def test_contact_is_mutual_and_that_of_sampled_points(
     )
     if inside:
         assert touch(a, b)
+    from_corner = min(math.dist(p, q) for p in corners(a) for q in corners(b))
+    assert 0.0 <= apart(a, b) <= from_corner + 1e-9
+    assert apart(a, b) == pytest.approx(apart(b, a), abs=1e-9)
+    assert (apart(a, b) == 0.0) == touch(a, b)
 
 
 @given(places, sizes, places, sizes)
-def test_the_quick_bound_is_one(one: Any, one_size: Any, two: Any, two_size: Any) -> None:
+def test_the_quick_bound_hides_nothing(one: Any, one_size: Any, two: Any, two_size: Any) -> None:
+    """A watch that has found more than a pair has takes it, whatever the quick bound says."""
     ego, other = drawn("ego", one, one_size), drawn("other", two, two_size)
-    distance = min(math.dist(p, q) for p in corners(ego.box) for q in corners(other.box))
-    assert least_gap(ego.box, other.box) <= distance + 1e-9
     found = encounter(ROAD, ego, other)
-    if found is not None and found.gap >= 0.0:
-        assert least_gap(ego.box, other.box) <= found.gap + 1e-6
+    watch = Encounters(ROAD)
+    if found is not None:
+        watch.gap = Extreme(found.gap + 1e-6)
+        watch.ttc = Extreme(found.time_to_collision + 1e-6)
+    watch.look(SECOND, [ego], [other])
+    assert (watch.gap.pair is not None) == (found is not None)
+    if found is not None:
+        assert watch.gap.value == found.gap
+        assert watch.ttc.value == found.time_to_collision

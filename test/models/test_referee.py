@@ -3,6 +3,7 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,18 +11,21 @@ from support.models import made, scene_of
 
 from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
+    CLASS_CAR,
     CLASS_OBSTACLE,
     CollisionEvent,
     Odometry,
     PlatoonStatus,
     RedLightsPassed,
+    RoadUser,
+    RoadUsers,
     StaticObject,
     StaticObjects,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.referee import PlatoonReferee
+from ros2_cosim.models.referee import PlatoonReferee, RefereeParameters
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -207,3 +211,280 @@ def test_lights_passed_at_red_fail_the_run(passed_at_red: tuple[int, int], good:
     }
     model.activate(Step(0, {}, latest))
     assert passed(model)["red_lights_passed"] is good
+
+
+OTHERS = {**VEHICLES, "cutter": VehicleInfo(7, 4.0, 2.0), "parked": VehicleInfo(8, 4.0, 2.0)}
+
+
+def watching(**parameters: Any) -> PlatoonReferee:
+    """A referee that also reads what drives beside the platoon."""
+    context = {
+        "scene": scene_of(OTHERS, platoon=parameters.pop("platoon", PLATOON)),
+        "input_types": {"odometry/cutter": "nav_msgs/msg/Odometry"},
+    }
+    return made(PlatoonReferee, parameters, name="referee", context=context, boxes=LaneBoxes(ROAD))
+
+
+def glance(model: PlatoonReferee, time: int, **latest: Any) -> PlatoonStatus:
+    """One look at what is in the arguments, each sampled just then."""
+    names = {"leader": "odometry/leader", "follower1": "odometry/follower1"}
+    names["cutter"] = "odometry/cutter"
+    samples: dict[str, Any] = dict.fromkeys(names.values())
+    samples |= {names.get(k, k): Sample(time, 0, value) for k, value in latest.items()}
+    status = model.activate(Step(time, {}, samples))["status"]
+    assert isinstance(status, PlatoonStatus)
+    return status
+
+
+def verdict(model: PlatoonReferee, name: str) -> dict[str, Any]:
+    found = {v["name"]: v for v in model.report().verdicts or ()}
+    return {key: value for key, value in found[name].items() if key != "name"}
+
+
+def figures(model: PlatoonReferee) -> dict[str, Any]:
+    return dict(model.report().figures or {})
+
+
+def test_defaults_and_limits_of_parameters() -> None:
+    plain = RefereeParameters()
+    assert plain.model_dump() == {
+        "min_gap_limit": 0.5, "time_limit": 120_000_000_000, "standstill_speed": 0.02,
+        "standstill_time": 1_000_000_000, "expect_standstill": True, "min_ttc_limit": None,
+        "max_deceleration_limit": None, "max_peak_growth_limit": None,
+    }  # fmt: skip
+    RefereeParameters(min_gap_limit=0.0, max_peak_growth_limit=0.0)
+    for wrong in (
+        {"min_gap_limit": -0.1},
+        {"standstill_speed": 0.0},
+        {"min_ttc_limit": 0.0},
+        {"max_deceleration_limit": 0.0},
+        {"max_peak_growth_limit": -0.1},
+        {"expect_standstill": 1},
+    ):
+        with pytest.raises(ValueError):
+            RefereeParameters.model_validate(wrong)
+    RefereeParameters(standstill_speed=0.01, min_ttc_limit=0.5, max_deceleration_limit=0.5)
+
+
+def context_of(platoon: list[str]) -> ModelContext:
+    scene = scene_of(OTHERS, platoon=platoon)
+    return ModelContext(
+        name="referee", parameters={}, scene=scene, run_seed=1, base_directory=Path(".")
+    )
+
+
+def test_the_ports_are_those_of_the_platoon_and_of_the_others() -> None:
+    context = context_of(PLATOON)
+    names = PlatoonReferee.port_names(context, RefereeParameters())
+    assert names == {"member": ("leader", "follower1"), "other": ["cutter", "parked"]}
+    for platoon in ([], ["leader", "leader"]):
+        wrong = context_of(platoon)
+        with pytest.raises(ConfigurationError, match=r"scene.platoon: found \["):
+            PlatoonReferee.check_settings(wrong, RefereeParameters())
+
+
+def test_speeds_at_the_limits_of_driving_and_standing() -> None:
+    model = referee(standstill_time=0)
+    look(model, 0, (300.0, 1.0), (280.0, 5.0))
+    assert not look(model, 1, (300.0, 0.0), (280.0, 0.0)).standstill  # the leader has not driven
+    look(model, 2, (300.0, 1.01), (280.0, 0.0))
+    assert not look(model, 3, (300.0, 0.02), (280.0, 0.0)).standstill
+    assert not look(model, 4, (300.0, -0.02), (280.0, 0.0)).standstill
+    assert reason(model) is None
+    assert look(model, 5, (300.0, 0.019), (280.0, -0.019)).standstill
+    assert reason(model) == "all vehicles stand still"
+    assert verdict(model, "stands_still_by_s") == {"value": 5e-9, "limit": 120.0, "passed": True}
+    # What comes afterwards changes neither the time nor the reason.
+    look(model, 200 * SECOND, (300.0, 0.0), (280.0, 0.0))
+    assert verdict(model, "stands_still_by_s")["value"] == 5e-9
+    assert reason(model) == "all vehicles stand still"
+
+
+def test_a_vehicle_that_is_not_there_yet_ends_no_run_and_is_no_obstacle_of_the_others() -> None:
+    model = watching()
+    status = glance(model, 0, follower1=odometry(80.0, 20.0), static_objects=BLOCKS)
+    assert (status.gaps, status.speeds, status.obstacle_gap) == (
+        (math.inf,), (0.0, 20.0), math.inf
+    )  # fmt: skip
+    # Its own gap is that to the block ahead: nothing is chosen before the leader is there.
+    assert figures(model)["min_gap_m"] is None
+    status = glance(
+        model, SECOND, leader=odometry(100.0, 5.0), follower1=odometry(80.0, 20.0),
+        static_objects=BLOCKS,
+    )  # fmt: skip
+    assert status.gaps == pytest.approx((15.5,))
+    assert status.obstacle_gap == pytest.approx(297.5)
+    assert figures(model)["braking_peaks"] == [0.0, 0.0]
+    assert figures(model)["final_gap_to_obstacle_m"] == pytest.approx(297.5)
+
+
+def test_the_obstacle_is_the_nearest_that_the_leader_would_hit() -> None:
+    def gap(*blocks: StaticObject, lead: float = 100.0) -> float:
+        return glance(
+            watching(), 0, leader=odometry(lead, 20.0), static_objects=StaticObjects(blocks)
+        ).obstacle_gap
+
+    # 3.4 m long and 1 m wide, along the lane: half their widths are 1.4 m.
+    along = [aside(9, 400.0, left, 0.0) for left in (1.39, 1.41, -1.39, -1.41)]
+    assert [gap(each) for each in along] == pytest.approx([296.3, math.inf, 296.3, math.inf])
+    # Across it: 0.9 m and 1.7 m.
+    across = [aside(9, 400.0, left, math.pi / 2) for left in (2.59, 2.61, -2.59, -2.61)]
+    assert [gap(each) for each in across] == pytest.approx([297.5, math.inf, 297.5, math.inf])
+    # Of several the nearest, whatever their order; none that is behind, or touches the front.
+    assert gap(along[0], across[0]) == pytest.approx(296.3)
+    assert gap(across[0], along[0]) == pytest.approx(296.3)
+    assert gap(aside(9, 60.0, 0.0, 0.0), across[0]) == pytest.approx(297.5)
+    assert gap(aside(9, 103.0, 0.0, 0.0), across[0]) == pytest.approx(297.5)
+    assert gap() == math.inf
+
+
+def aside(number: int, s: float, left: float, yaw: float) -> StaticObject:
+    x, y, z, heading = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s) + left)
+    return StaticObject(number, CLASS_OBSTACLE, x, y, z, heading + yaw, 3.4, 1.0, 1.2)
+
+
+def test_obstacles_are_chosen_once() -> None:
+    model = watching()
+    glance(model, 0, leader=odometry(100.0, 20.0), static_objects=BLOCKS)
+    nearer = StaticObjects((aside(12, 150.0, 0.0, 0.0),))
+    status = glance(model, SECOND, leader=odometry(120.0, 20.0), static_objects=nearer)
+    assert status.obstacle_gap == pytest.approx(277.5)
+    assert verdict(model, "min_gap_m") == {
+        "value": pytest.approx(277.5), "limit": 0.5, "passed": True,
+        "pair": ["leader", "obstacle 10"], "time_s": 1.0,
+    }  # fmt: skip
+
+
+def test_another_vehicle_of_the_scene_counts_with_its_name() -> None:
+    model = watching(min_ttc_limit=2.0)
+    ahead = {"leader": odometry(100.0, 20.0), "cutter": odometry(113.0, 15.0)}
+    glance(model, SECOND, **ahead)
+    assert verdict(model, "min_gap_m") == {
+        "value": pytest.approx(9.0), "limit": 0.5, "passed": True,
+        "pair": ["leader", "cutter"], "time_s": 1.0,
+    }  # fmt: skip
+    assert verdict(model, "min_ttc_s") == {
+        "value": pytest.approx(1.8), "limit": 2.0, "passed": False,
+        "pair": ["leader", "cutter"], "time_s": 1.0,
+    }  # fmt: skip
+
+
+def user(number: int, s: float, left: float, yaw: float, speed: float, vy: float = 0.0) -> RoadUser:
+    x, y, z, heading = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s) + left)
+    return RoadUser(number, CLASS_CAR, x, y, z, heading + yaw, speed, vy, 4.0, 2.0, 1.5)
+
+
+def test_traffic_turns_as_its_yaw_has_changed() -> None:
+    def least(*yaws: float, vy: float = 0.0) -> float | None:
+        model = watching()
+        for number, yaw in enumerate(yaws):
+            traffic = RoadUsers((user(3, 130.0, 3.5, yaw, 10.0, vy),))
+            glance(model, number * SECOND, leader=odometry(100.0, 20.0), traffic=traffic)
+        return figures(model)["min_gap_m"]
+
+    # 0.04 rad to the left of the lane, and 0.1 rad/s back to the right: it comes into the strip.
+    assert least(0.04) is None
+    assert least(0.04, 0.04) is None
+    assert least(0.14, 0.04) == pytest.approx(math.hypot(25.96, 1.42), abs=0.02)
+    assert least(-0.02, 0.04) is None
+    # What moves across its heading comes in without any turn.
+    assert least(0.0, vy=-1.0) == pytest.approx(math.hypot(26.0, 1.6))
+    model = watching()
+    traffic = RoadUsers((user(3, 130.0, 0.0, 0.0, 10.0),))
+    glance(model, SECOND, leader=odometry(100.0, 20.0), traffic=traffic)
+    assert verdict(model, "min_gap_m")["pair"] == ["leader", "traffic 3"]
+    assert figures(model)["min_ttc_s"] == pytest.approx(2.6)
+
+
+def test_a_repeated_message_of_traffic_leaves_its_yaw_rates() -> None:
+    model = watching()
+    turning = [RoadUsers((user(3, 130.0, 3.5, yaw, 10.0),)) for yaw in (0.14, 0.04)]
+    leader = Sample(0, 0, odometry(100.0, 20.0))
+    ports = {"odometry/follower1": None, "odometry/cutter": None, "odometry/leader": leader}
+    for stamp, users in ((0, turning[0]), (0, turning[1]), (SECOND, turning[1])):
+        model.activate(Step(SECOND, {}, {**ports, "traffic": Sample(stamp, 0, users)}))
+    assert figures(model)["min_gap_m"] == pytest.approx(math.hypot(25.96, 1.42), abs=0.02)
+
+
+def test_a_collision_names_the_first_pair_and_its_time() -> None:
+    model = watching()
+    for number, (vehicle, other) in enumerate([(1, 7), (2, 99)]):
+        event = CollisionEvent(vehicle, other, 50.0)
+        status = model.activate(
+            Step(
+                2 * SECOND,
+                {},
+                {
+                    "odometry/leader": None,
+                    "odometry/follower1": None,
+                    "odometry/cutter": None,
+                    "collision": Sample((number + 1) * SECOND, number, event),
+                },
+            )  # fmt: skip
+        )["status"]
+    assert status.collisions == 2
+    assert verdict(model, "no_collision") == {
+        "value": 2, "limit": 0, "passed": False, "pair": ["leader", "cutter"], "time_s": 1.0
+    }  # fmt: skip
+    other = watching()
+    unknown = CollisionEvent(2, 99, 50.0)
+    glance(other, SECOND, collision=unknown)
+    assert verdict(other, "no_collision")["pair"] == ["follower1", "object 99"]
+
+
+def test_braking_is_judged_from_looks_at_all_of_the_platoon_alone() -> None:
+    model = watching(max_deceleration_limit=4.0, max_peak_growth_limit=3.0)
+    both = [(20.0, 20.0), (19.0, 16.0), (18.5, 15.0)]
+    for number, (first, second) in enumerate(both):
+        moment = number * SECOND // 2
+        glance(model, moment, leader=odometry(200.0, first), follower1=odometry(80.0, second))
+    assert figures(model)["braking_peaks"] == [2.0, 8.0]
+    assert verdict(model, "max_deceleration") == {"value": 8.0, "limit": 4.0, "passed": False}
+    assert verdict(model, "max_peak_growth") == {"value": 6.0, "limit": 3.0, "passed": False}
+    # While one is missing nothing is judged, nor at the same time again.
+    glance(model, 2 * SECOND, follower1=odometry(80.0, 0.0))
+    glance(model, SECOND, leader=odometry(200.0, 0.0), follower1=odometry(80.0, 0.0))
+    assert figures(model)["braking_peaks"] == [2.0, 8.0]
+
+
+def test_a_single_vehicle_has_no_follower_that_brakes() -> None:
+    model = watching(platoon=["leader"], max_deceleration_limit=4.0, max_peak_growth_limit=3.0)
+    glance(model, 0, leader=odometry(200.0, 20.0))
+    glance(model, SECOND, leader=odometry(220.0, 10.0))
+    assert figures(model)["braking_peaks"] == [10.0]
+    assert verdict(model, "max_deceleration") == {"value": 0.0, "limit": 4.0, "passed": True}
+    assert verdict(model, "max_peak_growth") == {"value": 0.0, "limit": 3.0, "passed": True}
+
+
+def test_values_at_their_limits_pass() -> None:
+    limits = {"max_deceleration_limit": 3.0, "max_peak_growth_limit": 1.0, "min_gap_limit": 0.0}
+    model = watching(expect_standstill=False, time_limit="1s", **limits)
+    glance(model, 0, leader=odometry(200.0, 20.0), follower1=odometry(80.0, 20.0))
+    glance(model, SECOND - 1, leader=odometry(200.0, 20.0), follower1=odometry(80.0, 20.0))
+    assert reason(model) is None
+    glance(model, 2 * SECOND - 1, leader=odometry(200.0, 18.0), follower1=odometry(80.0, 17.0))
+    assert passed(model)["max_deceleration"] and passed(model)["max_peak_growth"]
+    assert reason(model) == "watched for 1s"
+    assert verdict(model, "min_gap_m")["limit"] == 0.0
+    # Only watched: neither where the leader stands, nor whether, is judged.
+    assert not {"stands_before_obstacle", "stands_still_by_s"} & set(passed(model))
+
+
+def test_a_restored_referee_goes_on_as_the_one_that_was_saved() -> None:
+    one, other = watching(), watching()
+    traffic = [RoadUsers((user(3, 130.0 + n, 3.5, 0.1 - 0.05 * n, 10.0),)) for n in range(4)]
+
+    def drive(model: PlatoonReferee, number: int) -> PlatoonStatus:
+        return glance(
+            model, number * SECOND, leader=odometry(100.0 + number, 20.0 - number),
+            follower1=odometry(80.0, 20.0 - 2 * number), cutter=odometry(140.0, 15.0),
+            static_objects=BLOCKS, traffic=traffic[number],
+        )  # fmt: skip
+
+    for number in range(2):
+        drive(one, number)
+    other.restore_state(one.save_state())
+    assert other.report() == one.report()
+    for number in range(2, 4):
+        assert drive(other, number) == drive(one, number)
+    assert other.report() == one.report()

@@ -9,7 +9,16 @@ import pytest
 from openscenario.test_storyboard import begins, marker, played
 from support.xosc_files import at, by_entity, by_value, document, event, group, private, speed
 
+from ros2_cosim.interfaces.records import Odometry
+from ros2_cosim.kernel.exactmath import wrap_angle
+from ros2_cosim.models.frames import quaternion_from_yaw
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.openscenario.arrival import _Way
+from ros2_cosim.openscenario.story import Box, Where
+from ros2_cosim.openscenario.traffic import Traffic
 from ros2_cosim.scenario.scenario_error import ScenarioError
+
+TOWN = RoadNetwork.from_file(Path(__file__).resolve().parents[2] / "config" / "town.xodr")
 
 pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
 
@@ -87,3 +96,46 @@ def test_the_final_speed_is_that_of_the_arrival(tmp_path: Path) -> None:
 def test_another_kind_of_steady_state_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="Steady: not supported; supported are TargetDistance"):
         played(tmp_path, text(final_speed(12.0, "<Steady/>")))
+
+
+def test_a_place_in_a_junction_is_on_the_own_way() -> None:
+    """Of all roads that cross there, the vehicle's own leads to it."""
+    straight = [road for road in TOWN.roads.values() if road.junction is not None]
+    straight = [road for road in straight if abs(bend(road.id)) < 0.1]
+    assert len(straight) >= 4
+    tried = 0
+    for road in straight:
+        length = TOWN.length(road.id)
+        for lane in TOWN.lane_ids(road.id, 0.5 * length, "driving"):
+            start = before(road.id, lane)
+            if start is None:
+                continue
+            traffic = Traffic(TOWN, {"A": Box(length=4.0, width=2.0)}, {})
+            x, y, _, heading = TOWN.lane_pose(*start)
+            q = quaternion_from_yaw(heading)
+            traffic.look(0, {"A": Odometry(x, y, 0.0, *q, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0)})
+            for share in (0.2, 0.35, 0.5, 0.65, 0.8):
+                t = TOWN.lane_centre(road.id, lane, share * length)
+                for aside in (-1.0, 1.0):
+                    u, v, _, _ = TOWN.pose(road.id, share * length, t + aside)
+                    way = 10.0 + (share if lane < 0 else 1.0 - share) * length
+                    left = _Way("A", Where(x=u, y=v), traffic).left(traffic)
+                    assert left == pytest.approx(way, abs=0.5)
+                    tried += 1
+    assert tried > 20
+
+
+def bend(road: int) -> float:
+    """How far a road turns [rad]."""
+    ends = [TOWN.pose(road, s, 0.0)[3] for s in (0.0, TOWN.length(road))]
+    return wrap_angle(ends[1] - ends[0])
+
+
+def before(road: int, lane: int) -> tuple[int, int, float] | None:
+    """A place 10 m before a junction, whose straightest way is a lane in it."""
+    for other in TOWN.roads.values():
+        for end in (10.0, TOWN.length(other.id) - 10.0) if other.junction is None else ():
+            for own in TOWN.lane_ids(other.id, end, "driving"):
+                if TOWN.advance(other.id, own, end, 11.0)[:2] == (road, lane):
+                    return other.id, own, end
+    return None

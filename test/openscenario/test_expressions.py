@@ -24,6 +24,7 @@ PARAMETERS = {"v": "90", "name": "Ego", "on": "true", "_x1": "-2.5"}
         ("${pow(2, 10)}", "1024"),
         ("${pow(2, -1)}", "0.5"),
         ("${sqrt(16) + sign($_x1) + abs(-1) + max(1, 2) + min(1, 2)}", "7"),
+        ("${cos(pi) + sin(0) + tan(0) + acos(1) + asin(0) + atan(0)}", "-1"),
         ("${not $on}", "false"),
         ("${$on and not false}", "true"),
     ],

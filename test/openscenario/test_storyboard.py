@@ -628,3 +628,30 @@ def test_conditions_know_what_stands_still(tmp_path: Path) -> None:
     assert found["to the point"] == pytest.approx((100 - 30) / 20.0, abs=2 * PERIOD)
     # From the front of the car (its centre is 1.4 m ahead) to the rear of the box.
     assert found["to the box"] == pytest.approx((120 - 30 - 1.4 - 2.4 - 1.0) / 20.0, abs=2 * PERIOD)
+
+
+@pytest.mark.parametrize(
+    ("category", "length", "final", "seconds"),
+    [("bicycle", 1.9, 4.2, 1.7), ("motorbike", 2.1, 20.0, 8.0)],
+)
+def test_two_wheelers_follow_their_speeds(
+    tmp_path: Path, category: str, length: float, final: float, seconds: float
+) -> None:
+    """From rest to a speed: the way is that of the constant acceleration, but for the lag."""
+    rider = (
+        f'<ScenarioObject name="R"><Vehicle name="r" vehicleCategory="{category}"><BoundingBox>'
+        f'<Center x="0.6" y="0" z="0.6"/><Dimensions width="0.5" length="{length}" height="1.2"/>'
+        "</BoundingBox></Vehicle></ScenarioObject>"
+    )
+    start = teleport('<LanePosition roadId="1" laneId="-3" s="100"/>')
+    go = event("go", speed(str(final), f'dynamicsShape="linear" value="{seconds}"'), at(0.0))
+    end = seconds + 2.0
+    summary = played(
+        tmp_path,
+        document(
+            group(go, "R"), at(end), entities=rider,
+            init=f'<Private entityRef="R">{start}</Private>',
+        ),
+    )  # fmt: skip
+    way = final * (0.5 * seconds + end + LATENCY - seconds)
+    assert figures(summary)["travelled_m"]["R"] == pytest.approx(way, abs=0.25 * final)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from fractions import Fraction
 from math import ceil
@@ -188,3 +189,89 @@ def test_what_is_not_granted_is_said_plainly() -> None:
         "soft real time only: not granted were real-time priority "
         "(SCHED_FIFO: Operation not permitted)"
     )
+
+
+def test_a_pacer_says_how_late_each_time_begins() -> None:
+    clock = VirtualClock()
+    clock.time = 1000
+    pacer = Pacer(2.0, clock)
+    pacer.start(1000, 100)
+    assert (pacer.due(100), pacer.due(300), pacer.limit(1000), pacer.limit(1100)) == (
+        1000, 1100, 101, 301
+    )  # fmt: skip
+    assert pacer.wait(300) == 0
+    assert (clock.time, pacer.waits, pacer.late) == (1100, 1, 0)
+    assert pacer.wait(300) == 0  # due just now is not late
+    assert (pacer.waits, pacer.late) == (2, 0)
+    clock.time = 1250
+    assert pacer.began(400) == 100
+    assert pacer.wait(400) == 100
+    assert (pacer.waits, pacer.late) == (3, 1)
+    assert (pacer.jitter.number, pacer.jitter.total_ns, pacer.jitter.largest_ns) == (3, 100, 100)
+    pacer.slip(100)
+    assert pacer.slipped_ns == 100 and pacer.due(400) == 1250
+    pacer.slip(5)
+    assert pacer.slipped_ns == 105 and pacer.due(400) == 1255
+
+
+def test_a_pacer_without_a_rate_waits_for_nothing() -> None:
+    clock = VirtualClock()
+    clock.time = 7
+    pacer = Pacer(None, clock)
+    assert pacer.wait(10**12) == 0 and clock.time == 7
+    assert (pacer.waits, pacer.due(3), pacer.limit(3)) == (0, FOREVER, FOREVER)
+
+
+def test_a_pacer_starts_with_the_first_question() -> None:
+    for ask in (lambda p: p.due(0), lambda p: p.began(0), lambda p: p.slip(0)):
+        clock = VirtualClock()
+        clock.time = 500
+        pacer = Pacer(1.0, clock)
+        ask(pacer)
+        clock.time = 800
+        assert pacer.due(10) == 510
+
+
+def test_an_origin_that_floats_moves_to_the_earliest_begin() -> None:
+    clock = VirtualClock()
+    pacer = Pacer(1.0, clock, floating=True)
+    late = []
+    for wall, time in ((1000, 100), (1150, 200), (1190, 300), (1290, 400), (1300, 400)):
+        clock.time = wall
+        late.append(pacer.began(time))
+    assert late == [0, 50, 0, 0, 10]
+
+
+@pytest.mark.parametrize(
+    ("rate", "duration", "wall", "simulated"),
+    [
+        (None, 7, 7, 7),
+        (1.0, 7, 7, 7),
+        (2.0, 7, 4, 14),
+        (0.1, 7, 70, 0),
+        (0.3, 10, 34, 3),
+        (3.0, -7, -2, -21),
+    ],
+)
+def test_durations_at_a_rate_are_rounded_to_the_safe_side(
+    rate: float | None, duration: int, wall: int, simulated: int
+) -> None:
+    scale = TimeScale(rate)
+    assert (scale.rate, scale.wall(duration), scale.simulated(duration)) == (rate, wall, simulated)
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1.0, 999_999.0, None])
+def test_rates_from_the_smallest_to_below_the_limit_are_taken(rate: float | None) -> None:
+    assert checked_rate(rate) == rate
+    assert parse_rate("max" if rate is None else repr(rate)) == rate
+
+
+@pytest.mark.parametrize("rate", [0.99e-4, 0.0, -1.0, 1e6, math.nan, math.inf])
+def test_rates_beyond_them_are_refused(rate: float) -> None:
+    said = f"rate: found {rate}; allowed is a number from 0.0001 to below 1e6, or max"
+    with pytest.raises(ConfigurationError) as error:
+        checked_rate(rate)
+    assert str(error.value) == said
+    with pytest.raises(ConfigurationError) as error:
+        parse_rate(str(rate))
+    assert str(error.value) == said.replace(f"found {rate}", f"found '{rate}'")

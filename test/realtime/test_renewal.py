@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from support.behaviours import Plain
@@ -12,8 +14,10 @@ from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.model import Wrapper
+from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
+from ros2_cosim.realtime.renewal import Renewable, cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun
 
 
@@ -77,3 +81,101 @@ def test_the_thread_of_a_slow_part_ends_and_its_model_stays_open() -> None:
     assert renewed(coupled, "slow", Plain) is model
     assert threads() == set()
     assert model.calls == ["reset"]
+
+
+class Counting(Plain):
+    """Counts its activations; can be reset where ``keeps`` says so."""
+
+    def __init__(self, log: list[str], name: str) -> None:
+        self.log, self.name, self.count = log, name, 0
+        self.stop_reason: str | None = None
+        self.host: Host | None = None
+
+    def attach(self, host: Host) -> None:
+        self.host = host
+        self.log.append(f"{self.name} attached")
+
+    def on_communication_ready(self) -> None:
+        self.log.append(f"{self.name} ready")
+
+    def on_starting(self) -> None:
+        self.log.append(f"{self.name} starting")
+
+    def on_stop(self) -> None:
+        self.log.append(f"{self.name} stop")
+
+    def finish(self) -> None:
+        self.log.append(f"{self.name} finish")
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        self.count += 1
+        return {"always": self.count, "first": self.name}
+
+
+class Kept(Counting):
+    def reset(self) -> None:
+        self.count = 0
+        self.log.append(f"{self.name} reset")
+
+
+STEP = Step(0, {}, {})
+
+
+def test_a_model_that_begins_anew_within_a_run_is_made_again_and_meets_the_process() -> None:
+    log: list[str] = []
+    second = Counting(log, "second")
+    model = Renewable(Wrapper(Counting(log, "first")), "p", lambda: second, Wrapper, once=["first"])
+    host = local_host(lambda port, record: None)
+    model.attach(host)
+    assert model.activate(STEP) == {"always": 1, "first": "first"}
+    assert model.activate(STEP) == {"always": 2, "first": "first"}
+    model.begin_again()
+    assert log == [
+        "first attached", "first stop", "first finish", "second attached", "second ready",
+        "second starting",
+    ]  # fmt: skip
+    assert second.host is host
+    # What is sent once has been sent by the first.
+    assert model.activate(STEP) == {"always": 1}
+    model.begin_again()
+    assert model.activate(STEP) == {"always": 2}
+
+
+def test_a_model_that_is_kept_knows_the_process_already() -> None:
+    log: list[str] = []
+    model = Renewable(Wrapper(Kept(log, "m")), "p", Plain, Wrapper, once=["first"])
+    model.attach(local_host(lambda port, record: None))
+    # Nothing was sent before it began anew, so the port that sends once has yet to send.
+    model.begin_again()
+    assert log == [
+        "m attached", "m stop", "m finish", "m reset", "m ready", "m starting"
+    ]  # fmt: skip
+    assert model.activate(STEP) == {"always": 1, "first": "m"}
+
+
+def test_without_ports_that_send_once_the_newest_model_is_activated_itself() -> None:
+    log: list[str] = []
+    second = Counting(log, "second")
+    model = Renewable(Counting(log, "first"), "p", lambda: second, lambda inner: inner)
+    assert model.activate(STEP) == {"always": 1, "first": "first"}
+    model.begin_again()  # there is no process: nothing is attached
+    assert model.activate(STEP) == {"always": 1, "first": "second"}
+    assert "second attached" not in log
+
+
+def test_a_slow_handler_is_waited_for() -> None:
+    class Slow(Plain):
+        def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
+            threading.Thread(target=lambda: (ready.wait(), complete())).start()
+            threading.Timer(0.02, ready.set).start()
+
+        def on_starting(self) -> None:
+            started.append(ready.is_set())
+
+    for host in (None, local_host(lambda port, record: None)):
+        ready, started = threading.Event(), list[bool]()
+        model = Renewable(Slow(), "p", Slow, lambda inner: inner)
+        if host is not None:
+            model.attach(host)
+        model.begin_again()
+        assert started == [True]

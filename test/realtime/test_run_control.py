@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.kernel_systems import CoordinatedRun, System, run_sequential, systems
 
 from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
@@ -252,3 +253,141 @@ def test_a_reset_is_refused_with_the_reason_where_one_is_known() -> None:
         Answer(False, "this run cannot begin anew: participant 'a': holds something open")
     ]
     assert driver.control.stop_reason is None
+
+
+def test_the_required_participants_are_those_asked_for_before_the_start() -> None:
+    driver = Driver(paused=True)
+    asked: list[tuple[str, ...]] = []
+    driver.control.on_require = asked.append
+    assert driver.ask(Command.REQUIRE, participants=("b", "a", "b")) == [
+        Answer(True, "required: a, b")
+    ]
+    assert asked == [("a", "b")] and driver.control.required == ("a", "b")
+
+    def refuse(names: tuple[str, ...]) -> None:
+        raise ConfigurationError("there is no c")
+
+    driver.control.on_require = refuse
+    assert driver.ask(Command.REQUIRE, participants=("c",)) == [Answer(False, "there is no c")]
+    assert driver.control.required == ("a", "b")
+    driver.control.granted = driver.time = 1
+    assert driver.ask(Command.REQUIRE, participants=("a",)) == [
+        Answer(
+            False,
+            "require: too late, the run is paused at 0s; allowed is that before the system is "
+            "RUNNING, or while a run that began paused stands at 0s",
+        )
+    ]
+
+
+def test_a_change_is_made_with_its_origin_or_refused() -> None:
+    driver = Driver()
+    change = {"path": "a.b", "value": "3", "time_ns": 70}
+    assert driver.ask(Command.CHANGE, **change) == [
+        Answer(False, "change: found 'a.b'; this run takes no changes as requests")
+    ]
+    made: list[Any] = []
+
+    def make(*what: Any) -> str:
+        made.append(what)
+        return "from 70ns on"
+
+    driver.control.on_change = make
+    assert driver.ask(Command.CHANGE, **change) == [Answer(True, "from 70ns on")]
+    assert driver.ask(Command.CHANGE, reason="why", **change) == [Answer(True, "from 70ns on")]
+    assert made == [
+        ("a.b", "3", 70, "/cosim/control: not told"),
+        ("a.b", "3", 70, "/cosim/control: why"),
+    ]
+
+
+def test_an_abort_ends_the_run_at_once_and_nothing_is_taken_after_it() -> None:
+    driver = Driver()
+    driver.control.check_abort()
+    assert driver.ask(Command.ABORT, reason="smoke") == [Answer(True, "abort accepted")]
+    assert driver.control.stop_reason is None and not driver.control.reset
+    with pytest.raises(Aborted, match="^aborted: smoke$") as raised:
+        driver.control.check_abort()
+    assert raised.value.origin is AbortOrigin.REQUEST
+    assert driver.ask(Command.PAUSE) == [Answer(False, "the run is ending already")]
+    driver.control.over("done")
+    assert driver.ask(Command.PAUSE) == [Answer(False, "the run is over")]
+    assert driver.ask(Command.STATUS) == [Answer(True, "over at 0s")]
+
+
+@pytest.mark.parametrize(
+    ("paused", "steps", "again_paused"),
+    [(False, 0, False), (True, 0, True), (False, 1, True), (True, 2, True)],
+)
+def test_a_reset_says_how_the_run_begins_anew(paused: bool, steps: int, again_paused: bool) -> None:
+    driver = Driver(paused=paused, can_reset=True)
+    assert driver.ask(Command.RESET, steps=steps) == [Answer(True, "reset accepted")]
+    assert driver.control.reset and driver.control.reset_paused is again_paused
+    assert driver.control.stop_reason == "reset: on request" and not driver.control.paused
+    stopped = Driver()
+    assert stopped.ask(Command.STOP, reason="enough") == [Answer(True, "stop accepted")]
+    assert (stopped.control.reset, stopped.control.stop_reason) == (False, "stop: enough")
+
+
+def test_where_the_run_is_in_words() -> None:
+    driver = Driver()
+    control = driver.control
+    control.granted, driver.time = 70, 40
+    assert control.describe(40) == "running at 40ns, rate max"
+    assert control.describe(-5) == "running at 0s, rate max"
+    assert driver.ask(Command.RATE, rate=2.5) == [Answer(True, "rate 2.5")]
+    assert control.describe(40) == "running at 40ns, rate 2.5"
+    assert driver.ask(Command.RATE) == [Answer(True, "rate max")]
+    assert driver.ask(Command.PAUSE) == [] and control.stepping
+    assert control.describe(40) == "pausing at 70ns"
+    assert not control.update(69, 0)
+    assert control.update(70, 0) and not control.stepping
+    assert driver.answers[-1] == Answer(True, "paused at 70ns")
+    assert driver.ask(Command.RESUME) == [Answer(True, "running")]
+    assert driver.ask(Command.UNTIL, time_ns=90) == []
+    assert control.describe(75) == "running at 75ns until 90ns"
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "said"),
+    [
+        (Command.STEP, {"time_ns": -1}, "length of a step: found -1 ns; it must not be negative"),
+        (
+            Command.UNTIL,
+            {"time_ns": 69},
+            "until: found 69ns; everything before 70ns has been granted already",
+        ),
+        (
+            Command.RESET,
+            {},
+            "this run cannot begin anew: it was not started with the means for it",
+        ),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused_with_what_is_allowed(
+    command: Command, values: dict[str, Any], said: str
+) -> None:
+    driver = Driver(paused=True)
+    driver.control.granted = driver.time = 70
+    assert driver.ask(command, **values) == [Answer(False, said)]
+    before = Driver()
+    assert before.ask(Command.UNTIL, time_ns=-1) == [
+        Answer(False, "until: found -1ns; everything before 0s has been granted already")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "reached"),
+    [
+        ({}, 10),
+        ({"steps": 3}, 30),
+        ({"time_ns": 7}, 7),
+        ({"time_ns": 7, "steps": 2}, 14),
+        ({"time_ns": 0, "steps": 1}, 10),
+    ],
+)
+def test_a_step_goes_so_far(values: dict[str, Any], reached: int) -> None:
+    driver = Driver(paused=True)
+    assert driver.ask(Command.STEP, **values) == []
+    assert driver.work() == reached
+    assert driver.answers == [Answer(True, f"paused at {reached}ns")]

@@ -22,6 +22,7 @@ from ros2_cosim.kernel.errors import (
 )
 from ros2_cosim.kernel.graph import ParticipantSpec
 from ros2_cosim.kernel.participant import Step
+from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.virtual_time import VirtualTime
 
 
@@ -178,3 +179,115 @@ class TestDynamicSteps:
 
         expected = digests(build().run(300).runtimes)
         assert build().engines(300, seed).run() == expected
+
+
+class Recorder:
+    """What a participant sends at once, and its waits, as its process sees them."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        self.sent: list[tuple[str, Any]] = []
+        host = local_host(lambda port, record: self.sent.append((port, record)))
+        self.host = host._replace(node="node")
+        time.attach(self.host)
+
+
+def test_what_is_sent_at_once_leaves_before_the_step_is_complete() -> None:
+    time = VirtualTime(context("a"))
+    process = Recorder(time)
+    assert time.node == "node"
+
+    def step(step: Step) -> None:
+        def later() -> None:
+            time.send_now("urgent", 1)
+            time.send("last", 2)
+            time.send_now("urgent", 3)
+            time.complete_step()
+
+        threading.Thread(target=later).start()
+
+    time.set_step_handler_async(step)
+    assert time.activate(Step(5, {}, {})) == {"last": 2}
+    assert process.sent == [("urgent", 1), ("urgent", 3)]
+    assert time.now() == 5
+
+
+def test_nothing_is_sent_at_once_outside_of_an_asynchronous_step_of_such_a_process() -> None:
+    blocking, alone = VirtualTime(context("a")), VirtualTime(context("b"))
+    with pytest.raises(LifecycleError):
+        blocking.send_now("out", 1)
+    with pytest.raises(LifecycleError, match="has no time yet"):
+        blocking.now()
+    blocking.set_step_handler(lambda step: blocking.send_now("out", 1))
+    with pytest.raises(LifecycleError, match="send_now in a blocking step"):
+        blocking.activate(Step(0, {}, {}))
+    alone.set_step_handler_async(lambda step: alone.send_now("out", 1))
+    with pytest.raises(LifecycleError, match="send_now where the messages of a step leave togeth"):
+        alone.activate(Step(0, {}, {}))
+    together = VirtualTime(context("c"))
+    together.attach(local_host(lambda port, record: None)._replace(send=None))
+    together.set_step_handler_async(lambda step: together.send_now("out", 1))
+    with pytest.raises(LifecycleError, match="leave together"):
+        together.activate(Step(0, {}, {}))
+
+
+@pytest.mark.parametrize("second", ["set_step_handler", "set_step_handler_async"])
+@pytest.mark.parametrize("first", ["set_step_handler", "set_step_handler_async"])
+def test_a_second_step_handler_is_refused(first: str, second: str) -> None:
+    time = VirtualTime(context("a"))
+    getattr(time, first)(lambda step: None)
+    with pytest.raises(ConfigurationError, match="'a' has a step handler already; allowed is one"):
+        getattr(time, second)(lambda step: None)
+
+
+def test_messages_and_requests_have_handlers_and_those_without_are_refused() -> None:
+    time = VirtualTime(context("a"))
+
+    def handle(step: Step) -> dict[str, Any]:
+        time.send("log", step.latest["in"])
+        return {"out": time.now()}
+
+    time.set_message_handler("in", handle)
+    time.set_service_handler("ask", lambda request, step: (request, time.now()))
+    assert time.handle_message("in", Step(4, {}, {"in": 9})) == {"log": 9, "out": 4}
+    assert time.answer_service("ask", "q", Step(6, {}, {})) == ("q", 6)
+    with pytest.raises(LifecycleError):
+        time.send("out", 1)  # the handling is over
+    for call in (
+        lambda: time.handle_message("other", Step(0, {}, {})),
+        lambda: time.answer_service("other", 1, Step(0, {}, {})),
+    ):
+        with pytest.raises(Exception, match="other"):
+            call()
+    time.set_message_handler("silent", lambda step: None)
+    assert time.handle_message("silent", Step(7, {}, {})) == {}
+    time.set_message_handler("bad", lambda step: time.report_error("broken"))
+    with pytest.raises(ParticipantError, match="'a' reports an error: broken"):
+        time.handle_message("bad", Step(8, {}, {}))
+    # It is said once.
+    assert time.handle_message("silent", Step(9, {}, {})) == {}
+
+
+def test_handlers_of_the_lifecycle_are_those_that_are_set() -> None:
+    calls: list[Any] = []
+    time = VirtualTime(context("a"))
+    assert time.ready_handlers == 0
+    time.on_communication_ready_async(lambda: calls.append("complete"))
+    time.on_stop()
+    assert calls == ["complete"]
+    time.set_handlers(
+        on_communication_ready=lambda: calls.append("ready"),
+        on_stop=lambda: calls.append("stop"),
+        on_abort=calls.append,
+    )
+    assert time.ready_handlers == 1
+    calls.clear()
+    time.on_communication_ready_async(lambda: calls.append("complete"))
+    time.on_stop()
+    time.on_abort("RUNNING")
+    time.on_starting()
+    assert calls == ["ready", "complete", "stop", "RUNNING"]
+    time.set_handlers(on_communication_ready_async=lambda complete: calls.append("both"))
+    assert time.ready_handlers == 2
+    calls.clear()
+    time.on_communication_ready_async(lambda: calls.append("complete"))
+    assert calls == ["both"]

@@ -39,6 +39,19 @@ def test_each_scenario_runs_and_meets_its_verdicts(name: str, tmp_path: Path) ->
     assert verdicts and all(verdicts.values()), verdicts
 
 
+def test_the_platoon_is_that_of_the_demonstrator() -> None:
+    """Three vehicles 300 m before a roadblock, the followers by CACC, each fed by a sensor."""
+    scenario = load_scenario(ROOT / "config/platoon.yaml")
+    scene = scenario.scene
+    assert scene is not None
+    vehicles = scene["vehicles"]
+    assert scene["platoon"] == ["leader", "follower1", "follower2"] == list(vehicles)
+    assert scene["roadblock"]["s"] - vehicles["leader"]["s"] == 300.0
+    assert {vehicle["speed"] for vehicle in vehicles.values()} == {25.0}
+    models = [part.model for part in scenario.participants.values()]
+    assert models.count("cacc_controller") == models.count("object_sensor") == 2
+
+
 def test_verdicts_can_fail(tmp_path: Path) -> None:
     changes = ["parameters.law=path_acc", "platoon.controller.emergency={trigger: 100.0}"]
     summary = run_inproc(load_scenario(library_file("braking"), changes), tmp_path, record=False)

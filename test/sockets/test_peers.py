@@ -10,6 +10,7 @@ import time
 import pytest
 from support.patience import HANG_S, until
 
+from ros2_cosim.dcp.wire.transport import tcp_connect
 from ros2_cosim.sockets import peers
 from ros2_cosim.sockets.endpoints import Listener
 from ros2_cosim.sockets.peers import Admission, Senders, tcp_user, udp_users
@@ -20,10 +21,18 @@ STRANGE = f"""
 import os, socket, sys
 os.setgroups([]); os.setgid({STRANGER}); os.setuid({STRANGER})
 kind, host, port = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-with socket.socket(socket.AF_INET, kind) as sock:
+with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, kind) as sock:
     sock.connect((host, port))
     sock.sendall(b"hello")
     print("sent", flush=True)
+    sys.stdin.read()
+"""
+
+SQUATTING = f"""
+import os, socket, sys
+os.setgroups([]); os.setgid({STRANGER}); os.setuid({STRANGER})
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    print(listener.getsockname()[1], flush=True)
     sys.stdin.read()
 """
 
@@ -46,6 +55,17 @@ def stranger():
         process.communicate(timeout=HANG_S)
 
 
+@pytest.fixture
+def squatter():
+    """The port at which a program of another user listens; it accepts nothing."""
+    if os.getuid() != 0:
+        pytest.skip("a second user: only root can become one")
+    words = [sys.executable, "-S", "-c", SQUATTING]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield int(process.stdout.readline())
+        process.stdin.close()
+
+
 @pytest.fixture(params=["sock_diag", "tables"])
 def way(request, monkeypatch):
     if request.param == "tables":
@@ -54,6 +74,44 @@ def way(request, monkeypatch):
             raise PermissionError
 
         monkeypatch.setattr(peers, "_asked", refused)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_server_is_heard_before_it_has_accepted_a_connection_and_after(way, host):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listener:
+        with socket.create_connection(listener.getsockname()[:2], HANG_S) as link:
+            assert Admission({}).admits_server(link)
+            accepted, _ = listener.accept()
+            with accepted:
+                assert Admission({}).admits_server(link)
+
+
+def test_a_server_of_another_user_is_not_heard_unless_open_says_so(way, squatter):
+    with socket.create_connection(("127.0.0.1", squatter), HANG_S) as link:
+        assert not Admission({}).admits_server(link)
+        assert Admission({"COSIM_OPEN": "1"}).admits_server(link)
+    with pytest.raises(PermissionError, match="what listens there is not of this user"):
+        tcp_connect("127.0.0.1", squatter, HANG_S)
+
+
+def test_addresses_of_ipv4_within_ipv6_are_those_of_ipv4(way, stranger):
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(("::", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, port), HANG_S) as own:
+                assert Admission({}).admits_server(own)
+                link, address = listener.accept()
+                with link:
+                    assert Admission({}).admits(link), address
+        for host in ("127.0.0.1", "::1"):
+            stranger(socket.SOCK_STREAM, (host, port))
+            link, address = listener.accept()
+            with link:
+                assert not Admission({}).admits(link), address
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

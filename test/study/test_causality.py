@@ -128,6 +128,21 @@ def test_defaults_are_those_of_the_case_study() -> None:
     assert study_options(Path("x")).steps[:3] == (1_000_000, 2_500_000, 5_000_000)
 
 
+def test_scenario_is_that_of_the_case_study() -> None:
+    """Traffic steps of 10 ms, two sensors of 40 ms, a driving function that data activate."""
+    scenario = load_scenario(ROOT / SCENARIO)
+    assert scenario.duration == 100 * SECOND
+    found = {name: part.period for name, part in scenario.participants.items()}
+    sensors = {"front_sensor": 40_000_000, "rear_sensor": 40_000_000}
+    assert found == {"traffic": 10_000_000, **sensors, "driving": None}
+    links = build_graph(scenario).connections
+    assert {link.target_port: link.source for link in links if link.target == "driving"} == {
+        "front": "front_sensor",
+        "rear": "rear_sensor",
+        "own": "traffic",
+    }
+
+
 def test_step_widths_are_sorted_and_each_is_there_once() -> None:
     assert parse_steps("10ms,2.5ms,10 ms") == (2_500_000, 10_000_000)
 

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
+from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
+from ros2_cosim.carla_bridge.scene import ActorCommand, Scene, SceneCollision
 from ros2_cosim.documents import extras
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
-from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose
+from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose, Size
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import cos, hypot, sin
 from ros2_cosim.models.road import RoadNetwork
@@ -164,6 +166,41 @@ def test_sumos_vehicles_stop_before_what_stands_in_their_lane(tmp_path: Path, be
 
 
 @needs_sumo
+def test_all_have_their_size_in_contacts_and_in_what_is_told(tmp_path: Path) -> None:
+    """A van of 7 m drives into a lorry of 12 m of a user's route file, which stands."""
+    (tmp_path / "mine.rou.xml").write_text(
+        '<routes><vType id="lorry" length="12" width="2.4" height="3.1" minGap="0"/>'
+        '<vehicle id="mine" type="lorry" depart="0" departLane="1" departPos="200" departSpeed="0">'
+        '<route edges="-1"/><stop lane="-1_1" endPos="202" duration="1000"/></vehicle></routes>'
+    )
+    van = VehicleSpec("van", -2, 100.0, 20.0, steering="command", size=Size(7.0, 2.4, 2.5))
+    scene = Scene(
+        sumo_world(tmp_path, routes=["mine.rou.xml"]),
+        SceneParameters(HIGHWAY, 10_000_000, (van,), settle_ticks=5, reports_traffic=True),
+    )
+    scene.initialise()
+    try:
+        assert scene.dimensions()["van"] == pytest.approx((7.0, 2.4, 2.5), abs=1e-6)
+        begun: tuple[SceneCollision, ...] = ()
+        while not begun:
+            scene.step({"van": ActorCommand(0.3, 0.0)})
+            begun = scene.collisions()
+            users = scene.road_users()
+            assert users is not None
+            front = scene.read()["van"].odometry.x + 3.5
+            assert front < 230.0, "it has driven through the lorry"
+        (lorry,) = users.users
+        size = (lorry.length, lorry.width, lorry.height)
+        assert size == pytest.approx((12.0, 2.4, 3.1), abs=1e-6)
+        (collision,) = begun
+        assert (collision.event.vehicle, collision.event.other) == (1, lorry.id)
+        gap = lorry.x - 6.0 - front
+        assert -1.5 < gap < 0.3  # at 20 m/s, told some steps later
+    finally:
+        scene.dismantle()
+
+
+@needs_sumo
 def test_a_vehicle_whose_lane_ends_is_named(world: SumoWorld) -> None:
     actor, _ = world.spawn(CAR, "car", Pose(100.0, 5.25, 0.3, 0.0, 0.0, 0.0))
     end = RoadNetwork.from_xodr(HIGHWAY.opendrive).lane_pose(1, -2, 3180.0)
@@ -202,7 +239,7 @@ def test_sumos_own_vehicles_are_told() -> None:
         for _ in range(3):
             world.tick()
         found = world.strangers()
-        assert [one.actor for one in found] == list(range(1, 7))
+        assert [one.actor for one in found] == list(range(2, 8))  # behind the scene's own
         before = {one.actor: one.motion.pose for one in found}
         for _ in range(50):
             world.tick()

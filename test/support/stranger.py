@@ -17,6 +17,7 @@ import pytest
 from support.patience import HANG_S
 
 USER = 65534
+LOOPBACK = "127.0.0.1"
 #: As ``setpriv --reuid=65534 --regid=65534 --clear-groups`` does, behind the imports: the
 #: interpreter may lie where the other user cannot read.
 BECOME = f"""
@@ -27,12 +28,16 @@ _TALK = """
 import json, socket, sys
 become
 for line in sys.stdin:
-    kind, port, data, enough, wait_s = json.loads(line)
+    kind, host, port, data, enough, wait_s = json.loads(line)
     answer, closed = b"", False
-    with socket.socket(socket.AF_INET, socket.SocketKind[kind]) as sock:
+    if host.startswith("@"):
+        family, address = socket.AF_UNIX, chr(0) + host[1:]
+    else:
+        family, address = socket.AF_INET6 if ":" in host else socket.AF_INET, (host, port)
+    with socket.socket(family, socket.SocketKind[kind]) as sock:
         sock.settimeout(wait_s)
         try:
-            sock.connect(("127.0.0.1", port))
+            sock.connect(address)
             sock.sendall(bytes.fromhex(data))
             while len(answer) < enough:
                 part = sock.recv(65536)
@@ -61,20 +66,32 @@ class Program:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def tcp(self, port: int, data: bytes, enough: int = 1_000_000, wait_s: float = HANG_S) -> Said:
+    def tcp(
+        self,
+        port: int,
+        data: bytes,
+        enough: int = 1_000_000,
+        wait_s: float = HANG_S,
+        host: str = LOOPBACK,
+    ) -> Said:
         """Connect, send, and take what comes until the end, or until that is enough bytes.
 
         :param wait_s: for each part of it
         """
-        return self._say("SOCK_STREAM", port, data, enough, wait_s)
+        return self._say("SOCK_STREAM", host, port, data, enough, wait_s)
 
-    def udp(self, port: int, data: bytes, wait_s: float = HANG_S) -> Said:
+    def udp(self, port: int, data: bytes, wait_s: float = HANG_S, host: str = LOOPBACK) -> Said:
         """Send a datagram, and wait for one as answer."""
-        return self._say("SOCK_DGRAM", port, data, 1, wait_s)
+        return self._say("SOCK_DGRAM", host, port, data, 1, wait_s)
 
-    def _say(self, kind: str, port: int, data: bytes, *limits: float) -> Said:
+    def unix(self, name: str, data: bytes, *, in_packets: bool) -> Said:
+        """Connect with a socket of an abstract name (``@NAME``), send, and take what comes."""
+        kind = "SOCK_SEQPACKET" if in_packets else "SOCK_STREAM"
+        return self._say(kind, name, 0, data, 1, HANG_S)
+
+    def _say(self, kind: str, host: str, port: int, data: bytes, *limits: float) -> Said:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps([kind, port, data.hex(), *limits]) + "\n")
+        self._process.stdin.write(json.dumps([kind, host, port, data.hex(), *limits]) + "\n")
         self._process.stdin.flush()
         answer, closed = json.loads(self._process.stdout.readline())
         return Said(bytes.fromhex(answer), closed)

@@ -131,8 +131,7 @@ def test_command_loss_brings_the_fail_safe_within_its_timeout() -> None:
         commands[clock.time // MS] = "fail" if run.in_fail_safe("a") else "drive"
 
     fleet = two()
-    settings = FreeRunSettings(command_timeout_ns=100 * MS)
-    run = FreeRunMode(fleet, settings, clock=clock, on_tick=on_tick)
+    run = FreeRunMode(fleet, clock=clock, on_tick=on_tick)  # a timeout of 100 ms
     run.run(steps=60)
     assert max(t for t, mode in commands.items() if mode == "drive") == 135
     assert min(t for t, mode in commands.items() if mode == "fail") == 140  # 40 + 100

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from support.patience import HANG_S, until
 from support.vds_peer import pack_command, unpack_state
 from support.vds_serving import served
 from typer.testing import CliRunner
 
+from ros2_cosim.cli import vds
 from ros2_cosim.cli.vds import app
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.wall_clock import MonotonicClock
@@ -368,6 +370,17 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.output.startswith("ego: commands at")
     assert "2 s in 200 steps" in done.output
+
+
+def test_defaults_of_the_command_are_these_numbers() -> None:
+    (serve,) = (command for command in app.registered_commands if command.callback is vds.serve)
+    options = typer.main.get_command_from_info(
+        serve, pretty_exceptions_short=True, rich_markup_mode=None
+    )
+    found = {option.opts[0]: option.default for option in options.params}
+    assert found["--rate"] == 200  # steps of 5 ms
+    assert found["--cmd-timeout"] == 0.1
+    assert (found["--cmd-port"], found["--state-port"]) == (7001, 7002)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from support.patience import HANG_S, until
 from support.sensor_scenario import sensor_scenario
+from support.stranger import USER, Program, http, program
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -27,6 +28,7 @@ from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun, run_inproc
 from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.sockets.peers import ADMISSION, own_user
 from ros2_cosim.web import dashboard
 from ros2_cosim.web.driven_run import onlooker_of, run_shown
 
@@ -44,6 +46,11 @@ class Page:
         self._url = ""
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._url.rstrip("/").rpartition(":")[2])
 
     def ask(self, request: dict[str, Any] | None = None) -> dict[str, Any]:
         data = None if request is None else json.dumps(request).encode()
@@ -153,6 +160,33 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(tmp_path: Path) -> 
     assert summary.trace_sha256 != run_inproc(alone, tmp_path / "alone").trace_sha256
     scenario, _, _ = prepare_replay(tmp_path / "out")
     assert run_inproc(scenario, tmp_path / "again").trace_sha256 == summary.trace_sha256
+
+
+def test_the_summary_names_the_user_of_a_change_and_the_bag_does_not(tmp_path: Path) -> None:
+    """Two users make the same change at the same time: the bags are the same, byte by byte."""
+    path = "participants.cacc1.parameters.time_gap"
+
+    def changed_by(stranger: Program) -> Callable[[Page], object]:
+        def use(page: Page) -> None:
+            page.until(lambda p: p["run"]["state"] == "paused")
+            change = http("POST", "/api/changes", page.port, {"set": path, "to": 1.5})
+            assert stranger.tcp(page.port, change).answer.startswith(b"HTTP/1.1 200 ")
+            page.ask({"action": "resume"})
+
+        return use
+
+    told = []
+    for of_another_user in (False, True):
+        output = tmp_path / f"out{of_another_user:d}"
+        with program(of_another_user) as stranger, ADMISSION.widened(True):
+            shown(output, changed_by(stranger))
+        (change,) = json.loads((output / "summary.json").read_text())["changes"]
+        told.append(change.pop("by"))
+        assert (change["set"], change["to"]) == (path, 1.5)
+    assert told[0] == f"page of {own_user()}" and "(uid 0)" in told[0]
+    assert told[1].startswith("page of ") and f"uid {USER}" in told[1]
+    own, other = (tmp_path / f"out{n}" / "bag" / "bag_0.mcap" for n in (0, 1))
+    assert own.read_bytes() == other.read_bytes()
 
 
 def test_a_page_adds_faults_and_a_replay_has_them_too(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ one datagram is one PDU.
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import sys
@@ -15,6 +16,7 @@ from contextlib import suppress
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.sockets.endpoints import open_udp, send_all
+from ros2_cosim.sockets.peers import ADMISSION
 
 PREFIX = struct.Struct("<I")
 READ_SIZE = 65536
@@ -204,9 +206,13 @@ def is_loopback(host: str) -> bool:
 def tcp_connect(host: str, port: int, timeout_s: float) -> TcpLink:
     """Connect to a listener.
 
-    :raises OSError: nothing listens there, or it does not answer in time
+    :raises OSError: nothing listens there, it does not answer in time, or another user listens
     """
-    return TcpLink(socket.create_connection((host, port), timeout_s))
+    sock = socket.create_connection((host, port), timeout_s)
+    if not ADMISSION.admits_server(sock):
+        sock.close()
+        raise PermissionError(errno.EACCES, "what listens there is not of this user")
+    return TcpLink(sock)
 
 
 def udp_socket(host: str, port: int) -> socket.socket:

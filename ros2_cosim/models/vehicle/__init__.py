@@ -3,7 +3,6 @@
 
 from ros2_cosim.models.vehicle.on_road import RoadVehicle, road_position
 from ros2_cosim.models.vehicle.parameters import (
-    PARAMETER_SETS,
     SEDAN,
     TRUCK,
     VAN,
@@ -20,7 +19,6 @@ from ros2_cosim.models.vehicle.pedals import (
 from ros2_cosim.models.vehicle.vehicle import ActuatorCommand, Vehicle
 
 __all__ = [
-    "PARAMETER_SETS",
     "SEDAN",
     "TRUCK",
     "VAN",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a vehicle's dynamics and three ready-made vehicles.
+"""Parameters of a vehicle's dynamics and ready-made vehicles.
 
 The values are typical of the class of vehicle, not those of one product. Drag, rolling
 resistance and air density follow the usual ranges (Rajamani, "Vehicle Dynamics and Control",
@@ -8,7 +8,7 @@ resistance and air density follow the usual ranges (Rajamani, "Vehicle Dynamics 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -179,5 +179,42 @@ TRUCK = VehicleParameters(
     steer_lag=0.15,
 )
 
-VEHICLES = {vehicle.name: vehicle for vehicle in (SEDAN, VAN, TRUCK)}
-PARAMETER_SETS = VEHICLES
+MOTORCYCLE = replace(
+    SEDAN,
+    name="motorcycle",
+    mass=290.0,
+    yaw_inertia=110.0,
+    front_axle=0.72,
+    rear_axle=0.72,
+    cg_height=0.6,
+    length=2.1,
+    width=0.8,
+    height=1.5,
+    wheel_radius=0.31,
+    drag_area=0.5,
+    rolling_resistance=0.015,
+    max_power=50_000.0,
+    max_drive_force=1_600.0,
+    engine_braking_force=100.0,
+    max_brake_force=2_700.0,
+    max_reverse_speed=2.0,
+    friction=1.0,
+)
+# Its motor is stronger than a rider: CARLA's bicycles take part in its traffic.
+BICYCLE = replace(
+    MOTORCYCLE,
+    name="bicycle",
+    mass=90.0,
+    yaw_inertia=22.0,
+    front_axle=0.52,
+    rear_axle=0.52,
+    length=1.7,
+    wheel_radius=0.34,
+    max_power=1_500.0,
+    max_drive_force=250.0,
+    engine_braking_force=5.0,
+    max_brake_force=600.0,
+    max_speed=15.0,
+)
+
+VEHICLES = {v.name: v for v in (SEDAN, VAN, TRUCK, MOTORCYCLE, BICYCLE)}

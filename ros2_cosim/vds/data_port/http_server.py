@@ -20,13 +20,14 @@ import socketserver
 import threading
 import time
 from collections.abc import Iterable
+from contextvars import ContextVar
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.sockets.peers import ADMISSION
+from ros2_cosim.sockets.peers import ADMISSION, user_of
 from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
 MAX_BODY = 16_384
@@ -37,6 +38,8 @@ IDLE_S = 30.0
 REFUSAL_S = 1.0
 #: What a Host may be (RFC 9110, 7.2): no user.
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[!$&'()*+,;=._~%0-9A-Za-z-]*)(:[0-9]*)?")
+#: The user of the program whose request this thread answers, in words.
+REQUESTER: ContextVar[str] = ContextVar("REQUESTER", default="this process")
 _HEADERS = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
@@ -167,6 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = IDLE_S
     wbufsize = 65_536  # head and body leave in one piece
+
+    def setup(self) -> None:
+        """Begin with a connection, whose thread this is."""
+        super().setup()
+        REQUESTER.set(user_of(self.connection))
 
     def do_GET(self) -> None:
         self._serve()

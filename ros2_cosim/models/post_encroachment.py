@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Post-encroachment time, from boxes at recorded times.
+
+It is the time from when the first of two road users leaves a place to when the second one comes
+there (B. L. Allen, B. T. Shin and P. J. Cooper, Transportation Research Record 667, 1978). A place
+is here any point that the boxes of both have covered: the least time between a box of the one and a
+later box of the other that touches it. It is 0 for two that touch at one time.
+
+Only ways that cross or meet at an angle count, as in the Surrogate Safety Assessment Model (FHWA,
+2008): the headings of both at the place differ by more than ``CROSSES``. What follows in one lane
+is judged by gap and time to collision. Heights do not count: boxes are seen from above.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+from ros2_cosim.models.encounters import Extreme, Rectangle, corners, touch
+
+#: Longer times say nothing [s].
+LONGEST_PET: Final = 10.0
+#: Ways whose headings differ by less lead the same way: 30 degrees, as a cosine.
+CROSSES: Final = 0.8660254037844387
+#: Boxes of one road user are looked at so far apart, or further [ns].
+STEP: Final = 20_000_000
+#: Size of the squares by which boxes that may touch are found [m].
+_SQUARE: Final = 5.0
+_COS_10: Final = 0.984807753012208
+_COS_20: Final = 0.9396926207859084
+
+
+class Footprint(NamedTuple):
+    """A box at one time."""
+
+    x: float
+    y: float
+    cos: float
+    sin: float
+    length: float
+    width: float
+
+
+class _Passage:
+    """The boxes of one road user in a square, and how far their headings differ from the first."""
+
+    __slots__ = ("boxes", "first", "turned")
+
+    def __init__(self, first: Rectangle) -> None:
+        self.boxes: deque[tuple[int, Rectangle]] = deque()
+        self.first = first
+        #: Smallest cosine of the difference.
+        self.turned = 1.0
+
+    def add(self, time: int, box: Rectangle) -> None:
+        """Take a box over."""
+        self.boxes.append((time, box))
+        self.turned = min(self.turned, _cosine(self.first, box))
+
+    def may_cross(self, box: Rectangle) -> bool:
+        """Whether a box may have another heading than one of them: most do not, for a lane."""
+        return self.turned < _COS_10 or _cosine(self.first, box) < _COS_20
+
+
+class PostEncroachment:
+    """The smallest post-encroachment time of a run [s], to within twice the time between boxes.
+
+    ``least`` has the pair, the one that leaves first, and the time when the second one comes.
+
+    :param egos: at least one of a pair is among these, but not both; none: all pairs count
+    """
+
+    def __init__(self, egos: Collection[str] = ()) -> None:
+        self._egos = frozenset(egos)
+        self.least = Extreme()
+        self._trails: dict[str, deque[tuple[int, Rectangle]]] = {}
+        self._squares: dict[tuple[int, int], dict[str, _Passage]] = {}
+        self._tidied = 0
+
+    def add(self, time: int, name: str, box: Rectangle) -> None:
+        """Take a box over, in the order of times.
+
+        :param time: [ns]
+        """
+        trail = self._trails.setdefault(name, deque())
+        if trail and time - trail[-1][0] < STEP:
+            return
+        if time - self._tidied > LONGEST_PET * 1e9:
+            self._tidy(time)
+        for square in _squares_under(box):
+            users = self._squares.setdefault(square, {})
+            for other, passage in users.items():
+                if other != name and self._counts(name, other) and passage.may_cross(box):
+                    self._compare(time, (other, name), box, passage.boxes)
+            if name not in users:
+                users[name] = _Passage(box)
+            users[name].add(time, box)
+        trail.append((time, box))
+
+    def _counts(self, name: str, other: str) -> bool:
+        return not self._egos or (name in self._egos) != (other in self._egos)
+
+    def _compare(
+        self, time: int, pair: tuple[str, str], box: Rectangle, boxes: deque[tuple[int, Rectangle]]
+    ) -> None:
+        for since, there in reversed(boxes):
+            passed = (time - since) / 1e9
+            if passed >= min(self.least.value, LONGEST_PET):
+                return
+            if _cross(box, there) and touch(box, there):
+                # One that turns ahead of another has come past here in the same direction.
+                _, here = min(
+                    self._trails[pair[0]],
+                    key=lambda kept: (kept[1].x - box.x) ** 2 + (kept[1].y - box.y) ** 2,
+                )
+                if _cross(box, here):
+                    self.least = Extreme(passed, pair, time)
+                return
+
+    def _tidy(self, time: int) -> None:
+        """Forget what is too old."""
+        self._tidied = time
+        oldest = time - int(LONGEST_PET * 1e9)
+        for trail in self._trails.values():
+            _drop(trail, oldest)
+        for users in self._squares.values():
+            for passage in users.values():
+                _drop(passage.boxes, oldest)
+        squares = self._squares.items()
+        kept = {place: {n: p for n, p in users.items() if p.boxes} for place, users in squares}
+        self._squares = {place: users for place, users in kept.items() if users}
+        self._trails = {name: trail for name, trail in self._trails.items() if trail}
+
+
+def _drop(boxes: deque[tuple[int, Rectangle]], oldest: int) -> None:
+    while boxes and boxes[0][0] < oldest:
+        boxes.popleft()
+
+
+def _cross(first: Rectangle, second: Rectangle) -> bool:
+    return _cosine(first, second) < CROSSES
+
+
+def _cosine(first: Rectangle, second: Rectangle) -> float:
+    """Of the difference of two headings."""
+    return first.cos * second.cos + first.sin * second.sin
+
+
+def _squares_under(box: Rectangle) -> Iterator[tuple[int, int]]:
+    """The squares that the upright rectangle around a box lies on."""
+    places = corners(box)
+    x, y = [place[0] for place in places], [place[1] for place in places]
+    for column in range(int(min(x) // _SQUARE), int(max(x) // _SQUARE) + 1):
+        for row in range(int(min(y) // _SQUARE), int(max(y) // _SQUARE) + 1):
+            yield column, row
