@@ -135,7 +135,8 @@ def proof(key: Key, baselines: dict[tuple[str, str], Any], directory: Path) -> s
                 if outcome(data, what, output, record=record) != baselines[example.name, what]:
                     return what
             except CosimError as error:
-                if re.search(rf"\b{key.name}\b|\bfound '?{re.escape(str(value))}\b", str(error)):
+                named = rf"\b{key.name}\b|\bfound '?{re.escape(str(value))}\b|nosuch"
+                if re.search(named, str(error)):
                     return "refused"
     return ""
 

@@ -160,20 +160,20 @@ def places(example: Example) -> Iterator[tuple[type[BaseModel], Place]]:
         if key in example.raw:
             for kind, path in _sections(section, example.raw[key], (key,)):
                 yield kind, Place(example, path, True)
-    found = [(Scenario, example.plain, ())]
+    found: list[tuple[type[BaseModel], Any, Path_]] = [(Scenario, example.plain, ())]
     found += [(SceneSettings, example.plain.get("scene") or {}, ("scene",))]
     for name, participant in example.plain["participants"].items():
         kind = find_model(participant["model"], name).kind.Parameters
         given = participant.get("parameters") or {}
-        path: Path_ = ("participants", name, "parameters")
+        at = ("participants", name, "parameters")
         if kind is not None:
-            found.append((kind, given, path))
+            found.append((kind, given, at))
         if given.get("law") in laws:
             law = laws[given["law"]].load()
-            found.append((law, given.get("law_parameters") or {}, (*path, "law_parameters")))
+            found.append((law, given.get("law_parameters") or {}, (*at, "law_parameters")))
     for section, data, path in found:
-        for kind, at in _sections(section, data, path):
-            yield kind, Place(example, at, False)
+        for inner, there in _sections(section, data, path):
+            yield inner, Place(example, there, False)
 
 
 def value_at(data: Any, path: Path_) -> Any:
@@ -181,7 +181,7 @@ def value_at(data: Any, path: Path_) -> Any:
     for part in path:
         if isinstance(data, Mapping):
             data = data.get(part)
-        elif isinstance(data, Sequence) and not isinstance(data, str):
+        elif isinstance(data, (list, tuple)) and isinstance(part, int):
             data = data[part]
         else:
             return None
@@ -233,7 +233,7 @@ def _values(entry: Mapping[str, Any], defs: Mapping[str, Any], now: Any) -> Iter
     elif entry.get("type") == "null":
         yield None
     elif entry.get("type") == "string":
-        yield from ("other", "/other", "other.other")
+        yield from ("nosuch", "/nosuch", "nosuch.nosuch")
     elif entry.get("type") == "array" or "prefixItems" in entry:
         if isinstance(now, Sequence) and not isinstance(now, str) and now:
             yield list(now)[:-1]
@@ -254,7 +254,7 @@ def _values(entry: Mapping[str, Any], defs: Mapping[str, Any], now: Any) -> Iter
             yield {}
             yield dict(list(now.items())[:-1])
     elif not entry.keys() - {"title", "default", "description"}:
-        yield from _numbers({}, now) if isinstance(now, (int, float)) else ("other",)
+        yield from _numbers({}, now) if isinstance(now, (int, float)) else ("nosuch",)
 
 
 def _section(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any] | None:
