@@ -23,7 +23,7 @@ from ros2_cosim.openscenario.places import Places, Spot
 from ros2_cosim.openscenario.story import Trajectory, Where
 from ros2_cosim.openscenario.trajectories import Path as Way
 from ros2_cosim.openscenario.trajectories import Pose, points_of
-from ros2_cosim.openscenario.translate import Translator, changed_values, is_constant
+from ros2_cosim.openscenario.translate import DRIVEN, Translator, changed_values, is_constant
 from ros2_cosim.openscenario.vehicles import (
     STANDING,
     StandingKind,
@@ -158,6 +158,8 @@ class _Import:
                 self._entity(entity)
 
     def _entity(self, entity: Element) -> None:
+        for controller in entity.each("ObjectController"):
+            self._findings.note(controller, f"has no effect: {DRIVEN}")
         content = [c for c in entity.children() if c.tag != "ObjectController"]
         if len(content) != 1:
             raise entity.error(

@@ -48,17 +48,19 @@ _ELEMENTS: Final = {
     word: word for word in ("story", "act", "maneuverGroup", "maneuver", "event", "action")
 }
 
+#: Why controllers of a file have no effect.
+DRIVEN: Final = "the storyboard drives all vehicles that are not external"
 #: Actions without effect on what is simulated here, and why.
 _WITHOUT_EFFECT: Final = {
-    "ActivateControllerAction": "the storyboard drives all vehicles that are not external",
+    "ActivateControllerAction": DRIVEN,
     "AnimationAction": "appearance is not simulated",
     "AppearanceAction": "appearance is not simulated",
-    "AssignControllerAction": "the storyboard drives all vehicles that are not external",
-    "ControllerAction": "the storyboard drives all vehicles that are not external",
+    "AssignControllerAction": DRIVEN,
+    "ControllerAction": DRIVEN,
     "EnvironmentAction": "weather and friction are those of the scene",
     "InfrastructureAction": "traffic lights are those of the map",
     "LightStateAction": "lights are not simulated",
-    "OverrideControllerValueAction": "the storyboard drives all vehicles that are not external",
+    "OverrideControllerValueAction": DRIVEN,
     "UserDefinedAction": "its content is known to one tool only",
     "VisibilityAction": "all vehicles are visible",
 }

@@ -88,6 +88,10 @@ class VdsPlantParameters(Section):
     def _one_of_two(self) -> Self:
         if (self.host is None) == (self.own is None):
             raise ValueError("give either host or own")
+        other = "own" if self.host is None else "host"
+        for key in ("port", "state_host", "state_port", "mode", "timeout_s", "ground"):
+            if key in self.model_fields_set and (key == "ground") != (other == "own"):
+                raise ValueError(f"found {key} with {other}, which has no use for it; leave it out")
         return self
 
     @property

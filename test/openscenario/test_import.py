@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -123,6 +124,16 @@ def test_what_has_no_effect_is_a_warning(tmp_path: Path) -> None:
     light = private("<AppearanceAction><LightStateAction/></AppearanceAction>")
     text = document(group(event("light", light, at(1))))
     with pytest.warns(WithoutEffectWarning, match=r"line \d+: AppearanceAction: has no effect"):
+        loaded(tmp_path, text)
+
+
+def test_so_is_a_controller_of_a_vehicle(tmp_path: Path) -> None:
+    properties = '<Properties><Property name="gain" value="1"/></Properties>'
+    controller = f'<ObjectController><Controller name="c">{properties}</Controller>'
+    text = re.sub(
+        "</ScenarioObject>", f"{controller}</ObjectController>\\g<0>", document(), count=1
+    )
+    with pytest.warns(WithoutEffectWarning, match=r"ObjectController: has no effect: the story"):
         loaded(tmp_path, text)
 
 

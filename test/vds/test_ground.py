@@ -221,7 +221,7 @@ def test_a_row_of_vehicles_on_a_road_and_its_record(tmp_path: Path) -> None:
     assert served.exit_code == 0, served.output
     header = json.loads(record.read_text().splitlines()[0])
     assert header["vehicles"]["v1"]["start"] == {"lane": -1, "s": 70.0}
-    assert header["vehicles"]["v0"]["solver_step"] == 2 * MS
+    assert header["vehicles"]["v0"]["solver_step"] == "2ms"
     states = tmp_path / "states.csv"
     again = CliRunner().invoke(app, ["vds", "replay", str(record), "--out", str(states)])
     assert again.exit_code == 0, again.output

@@ -172,6 +172,9 @@ def test_a_simulator_that_runs_by_itself_is_followed() -> None:
     [
         ({}, {}, "give either host or own"),
         ({**OWN, "host": "127.0.0.1"}, {}, "give either host or own"),
+        ({**OWN, "mode": "free"}, {}, "found mode with own, which has no use for it"),
+        ({**OWN, "state_port": 5000}, {}, "found state_port with own, which has no use for it"),
+        ({"host": "127.0.0.1", "ground": "scene"}, {}, "found ground with host, which has no use"),
         ({"host": "127.0.0.1", "port": 0}, {}, "parameters.port: found 0"),
         ({"host": "127.0.0.1", "speed": 1}, {}, "parameters.speed: unknown key"),
         ({"own": {"kind": "tank"}}, {}, "parameters.own.kind: found 'tank'"),

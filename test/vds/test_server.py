@@ -379,7 +379,7 @@ def test_defaults_of_the_command_are_these_numbers() -> None:
     )
     found = {option.opts[0]: option.default for option in options.params}
     assert found["--rate"] == 200  # steps of 5 ms
-    assert found["--cmd-timeout"] == 0.1
+    assert found["--cmd-timeout"] == "100ms"
     assert (found["--cmd-port"], found["--state-port"]) == (7001, 7002)
 
 
