@@ -43,6 +43,7 @@ def test_edits_between_two_names(one: str, other: str, far: int) -> None:
         ("kitten", "sitting", 3),
         ("abcdef", "", 3),
         ("abcdefgh", "abcd", 3),
+        ("abc", "uvwxyz", 3),
     ],
 )
 def test_edits_between_two_words(one: str, other: str, distance: int) -> None:

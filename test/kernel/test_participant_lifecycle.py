@@ -18,6 +18,7 @@ from ros2_cosim.kernel.errors import (
 )
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
@@ -321,3 +322,17 @@ def test_one_that_is_not_used_ends_in_order_and_without_results():
     assert log == ["p ready", "p starting", "p shutdown"]
     assert states[-4:] == [State.STOPPING, State.STOPPED, State.SHUTTING_DOWN, State.SHUT_DOWN]
     assert life.reason == "no need"
+
+
+def test_a_model_meets_the_process_that_it_runs_in():
+    class Met(Plain):
+        host = None
+
+        def attach(self, host):
+            self.host = host
+
+    host = Host(lambda seconds: None, lambda: None)
+    with_host, alone = Met(), Met()
+    ParticipantLifecycle("p", with_host, host=host)
+    ParticipantLifecycle("p", alone)
+    assert with_host.host is host and alone.host is None

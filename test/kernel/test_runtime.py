@@ -404,3 +404,8 @@ def test_each_request_is_answered_once(answer: Any, expected: Any) -> None:
             runtime.activate_data()
     else:
         assert sent(runtime.activate_data()) == expected
+
+
+def test_a_sparse_port_may_be_named_without_a_message() -> None:
+    runtime = alone(Scripted(sends(out=None)), OutputPort("out", schedule="sparse"))
+    assert runtime.activate_time() == []
