@@ -18,9 +18,6 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.models.cam_triggering import dcc_interval
 from ros2_cosim.models.radio import (
-    AIFS_NS,
-    CAPTURE,
-    SLOT_NS,
     Radio,
     RadioFrame,
     RadioSettings,
@@ -35,6 +32,9 @@ from ros2_cosim.scenario.library import library_file
 
 PERIOD = 50_000_000
 RADIO = RadioSettings()
+
+#: Of the access category of CAMs (IEEE 802.11): inter-frame space and slot [ns]; capture [dB].
+AIFS_NS, SLOT_NS, CAPTURE = 110_000, 13_000, 8.0
 
 
 def level(distance: float) -> float:

@@ -15,7 +15,6 @@ from support.vds_peer import HandClock
 from support.vds_serving import Client
 
 from ros2_cosim.models.vehicle import SEDAN
-from ros2_cosim.vds.data_port.http_server import MAX_BODY
 from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Target, TargetsRequest
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
@@ -87,7 +86,7 @@ def test_the_picture_has_vehicles_gaps_and_timing(client: Client) -> None:
         ("POST", "/", {}, 405, "allowed is GET"),
         ("POST", "/api/io", b"{", 400, "body: not JSON"),
         ("POST", "/api/io", b"\xff", 400, "body: not JSON"),
-        ("POST", "/api/io", b"[" * MAX_BODY, 400, "body: not JSON"),
+        ("POST", "/api/io", b"[" * 16_384, 400, "body: not JSON"),
         ("POST", "/api/io", b'{"vehicle": "rear", "brake": NaN}', 400, "NaN is no number"),
         ("POST", "/api/io", [], 400, r"body: found \[\]; allowed is a mapping"),
         ("POST", "/api/io", {}, 400, "body: vehicle: missing"),

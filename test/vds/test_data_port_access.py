@@ -13,8 +13,10 @@ from support.vds_serving import Client, data_port
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.data_port import http_server
-from ros2_cosim.vds.data_port.http_server import MAX_BODY, MAX_CONNECTIONS
 from ros2_cosim.vds.server import VdsServer
+
+#: Most bytes of a request's body, and most connections.
+MAX_BODY, MAX_CONNECTIONS = 16_384, 32
 
 
 def raw(server: VdsServer, request: bytes) -> bytes:
