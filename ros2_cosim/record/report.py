@@ -140,7 +140,9 @@ def _tiles(summary: Summary, found: RecordedEncounters) -> list[Tile]:
         tiles.append(Tile("collisions", str(summary.collisions), summary.collisions == 0))
     if summary.min_gap_m is not None:
         label = _of_pair("smallest gap", found.least_gap)
-        tiles.append(Tile(label, f"{summary.min_gap_m:.2f} m", summary.min_gap_m > 0.0))
+        judged = {verdict.name: verdict.passed for verdict in summary.verdicts}
+        good = judged.get("min_gap_m", summary.min_gap_m > 0.0)
+        tiles.append(Tile(label, f"{summary.min_gap_m:.2f} m", good))
     for name, least in (
         ("smallest time to collision", found.least_ttc),
         ("smallest post-encroachment time", found.least_pet),
