@@ -81,7 +81,7 @@ def _meant(bare: str) -> str:
     """What a number without a unit probably means: earlier versions read nanoseconds."""
     digits = bare.lstrip("+-")
     nanoseconds = int(digits) if digits.isdecimal() else 0
-    return format_ns(nanoseconds) if nanoseconds >= MILLISECOND else f"{digits}s"
+    return format_ns(nanoseconds) if MILLISECOND <= nanoseconds < FOREVER else f"{digits}s"
 
 
 def _parse_text(text: str, path: str) -> int:

@@ -35,6 +35,7 @@ DESCRIPTIVE = {
     "port_names",
     "declared_ports",
     "needs_beside",
+    "listens_at",
     "check_settings",
     "drawn_sectors",
     "declared_repeatability",
@@ -137,7 +138,7 @@ def test_an_object_offers_what_it_has() -> None:
     model = as_model(made, "here")
     assert isinstance(model, DuckTyped) and model.wrapped is made
     assert model.activate(Step(4, {}, {})) == {"out": 4}
-    assert model.report() == Report({"a": 1}, [], None, (3, "why"), 5)
+    assert model.report() == Report({"a": 1}, [], not_repeatable=(3, "why"), transport_ns=5)
     assert (model.stop_reason, model.next_time) == ("over", 7)
     model.on_stop()
     model.finish()
@@ -161,7 +162,7 @@ def test_an_object_that_offers_nothing_is_a_model_as_well() -> None:
 
 def test_a_model_has_defaults_for_everything_else() -> None:
     model = Plain()
-    assert model.report() == Report(None, None, None, None, 0)
+    assert model.report() == Report(None, None, None, None, None, 0)
     assert Plain.traits == Traits() and Plain.Parameters is None
     assert Plain.declared_ports(None, None) == Ports(others=True)  # type: ignore[arg-type]
     assert Plain.needs_beside(None, None) == Needs()  # type: ignore[arg-type]
