@@ -23,6 +23,7 @@ from ros2_cosim.record.causes import (
     trace_causes,
 )
 from ros2_cosim.record.comparison import Comparison, Difference
+from ros2_cosim.record.comparison_report import compare_recordings, write_page
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 MS = 1_000_000
@@ -221,3 +222,13 @@ def test_settings_are_compared_by_their_paths() -> None:
     assert settings_that_differ(one, scenario_of(schedule="sparse")) == {
         "participants.reader.outputs.out.schedule": ("every", "sparse")
     }
+
+
+def test_the_page_has_the_time_of_the_first_difference(tmp_path: Path) -> None:
+    for name, value in (("a", 0.0), ("b", 9.0)):
+        recording(tmp_path / name, {"/source": [(0, 1.0), (20, value)]})
+    write_page(compare_recordings(tmp_path / "a", tmp_path / "b"), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "<b>20ms</b><span>first difference</span>" in text
+    assert "<b>2</b><span>messages in A</span>" in text
+    assert "<b>1</b><span>messages that differ</span>" in text
