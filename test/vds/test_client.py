@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from threading import Thread
+from threading import Thread, Timer
 from typing import NamedTuple
 
 import pytest
@@ -103,6 +103,15 @@ def test_a_wait_without_a_state_ends_and_sends_nothing(pair: Pair) -> None:
     pair.server.settimeout(0.0)
     with pytest.raises(BlockingIOError):
         pair.server.recv(512)
+
+
+def test_a_wait_goes_on_behind_what_is_no_state(pair: Pair) -> None:
+    """After the time at which a command would be repeated: there is none to repeat."""
+    timers = [Timer(0.08, pair.put, (b"no state",)), Timer(0.16, pair.tell, (6,))]
+    for timer in timers:
+        timer.start()
+    assert pair.client.wait(HANG_S).seq == 6
+    assert counts(pair.client) == (1, 1, 0, 0)
 
 
 def test_a_command_is_repeated_until_its_answer(pair: Pair) -> None:
