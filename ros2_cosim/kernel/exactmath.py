@@ -372,7 +372,7 @@ def hypot(x: float, y: float, z: float = 0.0) -> float:
     if 1e-280 < square < 1e300:
         return sqrt(square)
     size = max(abs(x), abs(y), abs(z))
-    if size == 0.0 or size == _INF or isnan(square):
+    if size == _INF or isnan(square):
         if _INF in (abs(x), abs(y), abs(z)):
             return _INF
         return square

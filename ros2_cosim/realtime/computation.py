@@ -174,7 +174,6 @@ class InThread:
         """End the thread; a computation that is under way is waited for."""
         with self._changed:
             self._ended = True
-            self._queue.clear()
             self._changed.notify_all()
         self._thread.join(self._patience_s)
         sys.setswitchinterval(self._former_interval)

@@ -207,3 +207,13 @@ def test_files_that_are_none(tmp_path: Path, content: bytes, said: str) -> None:
     path.write_bytes(content)
     with pytest.raises(DescriptionError, match=said):
         list(read_pcap(path))
+
+
+def test_a_datagram_without_data_is_no_pdu_and_a_header_cut_short_no_datagram() -> None:
+    """UDP has 8 bytes before its data, TCP 20."""
+    assert decoded(ipv4(17, udp(b""))) == []
+    for size in range(9):
+        assert decoded(ipv4(17, udp(b"")[:size])) == []
+    assert decoded(ipv4(17, udp(ACK))) == [ACK]
+    for size in (8, 19, 20):
+        assert decoded(ipv4(6, tcp(100, b"")[:size])) == []

@@ -244,3 +244,19 @@ def test_log_template_text() -> None:
     template = LogTemplate(1, 1, 3, "%uint8 of %string: 100%%")
     assert template.arguments == (DataType.uint8, DataType.string)
     assert template.text([3, "x"]) == "3 of x: 100%"
+
+
+def test_the_interval_of_a_heartbeat_is_a_fraction() -> None:
+    """A missing numerator or denominator is 1."""
+    data = description_bytes(replace(full(), heartbeat=Fraction(3, 7)))
+    pair = b'numerator="3" denominator="7"'
+    assert data.count(pair) == 1
+    for attributes, interval in (
+        (pair, Fraction(3, 7)),
+        (b'denominator="4"', Fraction(1, 4)),
+        (b'numerator="5"', Fraction(5)),
+    ):
+        found = parse_description(data.replace(pair, attributes))
+        assert found.heartbeat == interval
+    with pytest.raises(DescriptionError, match="the denominator of the interval is 0"):
+        parse_description(data.replace(pair, b'numerator="3" denominator="0"'))

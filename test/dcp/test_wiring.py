@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +12,9 @@ import pytest
 from support.dcp_models import Offset, running, sine_description
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import SlaveDescription, Unit
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Unit, Variable
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import SlaveUse
+from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import (
     Input,
@@ -23,7 +24,7 @@ from ros2_cosim.dcp.slave.slave_model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.wire.enums import DataType, OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DescriptionError, PduError, WiringError
 
 METRE = Unit("m", {"m": 1})
@@ -164,6 +165,38 @@ def test_values_that_do_not_fit_are_named() -> None:
         master.do_step()
         assert remote.outputs == [3.0]
         master.stop()
+
+
+def test_what_can_be_tuned_is_listed_in_the_refusal() -> None:
+    class Tunable(SlaveModel):
+        gain = Parameter("float64", start=1.0, variability="tunable")
+        bias = Parameter("float64", start=0.0, variability="tunable")
+        y = Output("float64")
+
+        def do_step(self, step: StepInfo) -> None:
+            self.y = self.gain + self.bias
+
+    description = describe(Tunable)
+    with running(Tunable(), description) as slave, Master(timeout_s=HANG_S) as master:
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        with pytest.raises(WiringError, match="'x' is not tunable, only gain, bias$"):
+            master.tune({"Tunable": {"x": 1.0}})
+        master.stop()
+
+
+def test_the_size_of_an_array_is_that_of_its_parameter_or_one() -> None:
+    size = Variable("n", 7, Causality.STRUCTURAL, DataType.uint8, 3, "tunable")
+    without = Variable("m", 8, Causality.STRUCTURAL, DataType.uint8, None, "tunable")
+    description = replace(describe(Growing), variables=(size, without))
+    slave = RemoteSlave("s", description, 1, "127.0.0.1", 1, TransportProtocol.UDP_IPv4)
+    assert slave.structural() == {7: 3, 8: 1}
+    slave.parameters = {"n": 5}
+    assert slave.structural() == {7: 5, 8: 1}
+    slave.tuned = {"n": 6, "m": 2}
+    assert slave.structural() == {7: 6, 8: 2}
+    assert (slave.seq, slave.log_count, slave.state, slave.error_code) == (0, 0, None, None)
 
 
 class Growing(SlaveModel):

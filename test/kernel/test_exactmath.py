@@ -303,3 +303,21 @@ def test_next_to_a_multiple_of_half_pi_the_reduction_is_that_of_whole_numbers(
         exact_quarter, exact_hi, exact_lo = exactmath_slow.reduce_exactly(x)
         assert quarter == exact_quarter
         assert (hi - exact_hi) + (lo - exact_lo) == pytest.approx(0.0, abs=abs(exact_hi) * 2e-20)
+
+
+@pytest.mark.parametrize(
+    ("quarters", "x", "rest"),
+    [
+        (41609, 65359.26436160885, 7.586261850805901e-14),
+        (59585, 93595.89913207392, 4.096417907456826e-14),
+        (83218, 130718.5287232177, 1.5172523701611802e-13),
+    ],
+)
+def test_close_above_a_multiple_of_half_pi_all_digits_are_right(
+    quarters: int, x: float, rest: float
+) -> None:
+    """``rest`` is x - quarters pi/2 with 60 digits of pi; three parts of pi/2 lack two of them."""
+    small = {0: exactmath.sin(x), 1: -exactmath.cos(x), 2: -exactmath.sin(x), 3: exactmath.cos(x)}[
+        quarters % 4
+    ]
+    assert small == rest

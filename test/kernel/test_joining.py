@@ -230,3 +230,10 @@ def test_the_run_goes_on_without_a_dead_participant(system: System, seed: int, r
     run.run()
     assert run.coordinator.finished
     assert digests(run.runtimes).keys() == run.engines.keys()
+
+
+def test_a_reader_that_has_missed_nothing_enters_with_the_first_message() -> None:
+    channel, counts = late_channel(FOREVER), CausalityCounts()
+    channel.reader_enters(70, "r", counts)
+    channel.push(Sample(70, 0, None), "r", counts)
+    assert (counts.timing, counts.order, counts.loss, channel.received) == (0, 0, 0, 1)

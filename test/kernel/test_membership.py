@@ -137,3 +137,34 @@ def test_a_permanent_participant_costs_nothing() -> None:
     assert membership.guard("w", sequence, receive) is receive
     membership.update((), 90)
     assert channel.promise == 0
+
+
+def test_what_is_no_participant_is_never_ready() -> None:
+    membership, coordinator = system(spec("b", enter_ns=70))
+    membership.ready("stranger")
+    assert membership.taking_part == {"a"} and "stranger" not in membership.record()["presence"]
+    coordinator.completed("a", 500)
+    assert coordinator.awaited() == ["b"]
+
+
+def test_what_cannot_be_repeated_is_said_in_the_order_of_time() -> None:
+    membership, _ = system(spec("b", free_entry=True), spec("c", free_entry=True))
+    for name, allowed in (("c", 50), ("b", 90)):
+        membership.ready(name)
+        assert membership.admit(allowed) == [name]
+    assert membership.record()["not_repeatable"] == [
+        50,
+        "'c' entered when it was ready (with enter: 50ns it repeats); "
+        "'b' entered when it was ready (with enter: 90ns it repeats)",
+    ]
+
+
+@pytest.mark.parametrize(("stop", "presence"), [(19, None), (20, None), (21, 70)])
+def test_an_entry_at_the_very_end_is_none(stop: int, presence: int | None) -> None:
+    """A stop ends the run 50 ns later."""
+    membership, coordinator = system(spec("b", enter_ns=70))
+    membership.ready("b")
+    coordinator.stop_requested("a", stop, "enough")
+    for name in ("a", "b"):
+        coordinator.completed(name, FOREVER)
+    assert membership.record()["presence"] == {"a": [0, None], "b": [presence, None]}

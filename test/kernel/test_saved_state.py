@@ -301,3 +301,11 @@ def test_a_set_is_changed_in_place_and_written_in_one_order():
     other.always = None
     STATE.restore(other, state)
     assert other.always == frozenset(("a",)) and type(other.always) is frozenset
+
+
+def test_a_set_has_what_was_saved_and_nothing_else() -> None:
+    car, other = Car(), Car()
+    car.seen = {2, 5}
+    seen = other.seen
+    STATE.restore(other, STATE.save(car))
+    assert other.seen is seen and seen == {2, 5}

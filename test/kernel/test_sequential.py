@@ -230,3 +230,20 @@ def test_deliveries_are_told_around_them() -> None:
     scheduler = SequentialScheduler(graph, {"a": Scripted(sends(out=1))}, on_delivery=told.append)
     scheduler.run(20)
     assert told == [False, True, False, True]
+
+
+def test_each_time_is_announced_once_before_anything_runs_at_it() -> None:
+    graph = Graph([periodic("a"), periodic("b"), periodic("c", period=15)], [])
+    seen: list[int | str] = []
+
+    def note(name: str) -> Scripted:
+        def answer(step: Step) -> dict[str, Any]:
+            seen.append(name)
+            return {"out": 0}
+
+        return Scripted(answer)
+
+    scheduler = SequentialScheduler(graph, {name: note(name) for name in "abc"})
+    for until in (10, 16):
+        scheduler.run(until, before=seen.append)
+    assert seen == [0, "a", "b", "c", 10, "a", "b", 15, "c"]

@@ -8,6 +8,7 @@ machine can only make more of them late, and nothing here depends on how many.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from support.virtual_clock import VirtualClock
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.computation import InThread, MacroStep
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
@@ -198,3 +200,14 @@ def test_a_slow_part_that_hangs_ends_the_run_where_it_is_waited_for() -> None:
         thread.take()
     gate.set()
     thread.close()
+
+
+def test_the_fast_part_gets_the_interpreter_back_after_a_fifth_of_a_millisecond() -> None:
+    before = sys.getswitchinterval()
+    macro_step = MacroStep(Gated(threading.Event(), -1), ["out"])
+    computation = InThread(
+        macro_step, deadline=lambda te: FOREVER, timer=lambda: 0, name="s", patience_s=HANG_S
+    )
+    assert sys.getswitchinterval() == pytest.approx(200e-6)
+    computation.close()
+    assert sys.getswitchinterval() == before

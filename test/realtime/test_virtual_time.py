@@ -291,3 +291,16 @@ def test_handlers_of_the_lifecycle_are_those_that_are_set() -> None:
     calls.clear()
     time.on_communication_ready_async(lambda: calls.append("complete"))
     assert calls == ["both"]
+
+
+def test_what_a_message_handler_reports_ends_the_run_and_is_said_once() -> None:
+    time = VirtualTime(context("a"))
+
+    def handle(step: Step) -> None:
+        if step.time == 4:
+            time.report_error("no more")
+
+    time.set_message_handler("in", handle)
+    with pytest.raises(ParticipantError, match="'a' reports an error: no more"):
+        time.handle_message("in", Step(4, {}, {"in": 9}))
+    assert time.handle_message("in", Step(5, {}, {"in": 9})) == {}

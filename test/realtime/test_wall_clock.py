@@ -3,9 +3,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 
-from ros2_cosim.realtime.hard_realtime import HardRealtime
+import pytest
+
+from ros2_cosim.realtime.hard_realtime import (
+    SLOW_PRIORITY,
+    HardRealtime,
+    _locked_memory,
+    _real_time_priority,
+    lower_priority,
+)
 from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing
 
 
@@ -71,3 +81,39 @@ def test_what_was_granted_is_one_sentence() -> None:
     ):
         assert not refused.granted
         assert refused.statement() == f"soft real time only: not granted were {said}"
+
+
+def test_the_figures_of_one_step_are_its_own() -> None:
+    timing = Timing()
+    timing.began(3000)
+    timing.ended(40_000, False)
+    figures = timing.figures()
+    assert figures["lateness_us"] == {"last": 3.0, "mean": 3.0, "max": 3.0}
+    assert (figures["busy_us"], figures["overruns"]) == (40.0, 0)
+
+
+def test_what_is_said_of_the_priority_is_what_the_thread_has() -> None:
+    """Priorities are those of a thread on Linux: this one ends with its own."""
+    found: list[tuple[str, int]] = []
+
+    def ask() -> None:
+        lower_priority()
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
+        found.append((_real_time_priority(), os.sched_getscheduler(0)))
+        lower_priority()
+        found.append(("", os.sched_getparam(0).sched_priority))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    (refused, policy), (_, lowered) = found
+    if policy == os.SCHED_FIFO:
+        assert (refused, lowered) == ("", SLOW_PRIORITY)
+    else:
+        assert refused.startswith("SCHED_FIFO: ") and refused.endswith("or an rtprio limit")
+        assert lowered == 0
+
+
+def test_a_system_without_a_lock_for_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
+    assert _locked_memory() == "this operating system has no mlockall"

@@ -39,7 +39,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record import bag as bag_module
 from ros2_cosim.record.bag import BagWriter, describe_types
 from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
-from ros2_cosim.record.bag_reader import is_complete, read_bag
+from ros2_cosim.record.bag_reader import is_complete, read_bag, read_growing
 from ros2_cosim.record.mcap_reader import Chunk, scan
 from ros2_cosim.record.recovery import recover
 
@@ -155,6 +155,28 @@ def test_an_empty_bag_is_a_bag(tmp_path: Path) -> None:
     with Reader(tmp_path / "bag") as reader:
         assert reader.message_count == 0
     assert list(read_bag(tmp_path / "bag")) == []
+    about = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())
+    about = about["rosbag2_bagfile_information"]
+    # As rosbag2 writes it: the start is the largest time there is.
+    extent = {
+        "starting_time": {"nanoseconds_since_epoch": 9_223_372_036_854_775_807},
+        "duration": {"nanoseconds": 0},
+        "message_count": 0,
+    }
+    assert {key: about[key] for key in extent} == extent
+    assert about["files"] == [{"path": "bag_0.mcap", **extent}]
+
+
+def test_a_bag_that_grows_is_read_up_to_its_last_chunk(tmp_path: Path) -> None:
+    messages = run_messages()
+    bag = write(tmp_path / "bag", messages)
+    path = mcap_path(bag)
+    end = max(behind for part, behind in scan(path) if isinstance(part, Chunk))
+    os.truncate(path, end)
+    (bag / "metadata.yaml").unlink()
+    assert [message.data for message in read_growing(bag)] == [m.data for m in messages]
+    found = [message.stamp for message in read_growing(bag, 10 * MS, 30 * MS)]
+    assert found == [10 * MS, 20 * MS]
 
 
 KILLED = """

@@ -25,7 +25,13 @@ from ros2_cosim.record.bag import BagWriter, describe_types
 from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import TopicType, read_bag, topic_types
 from ros2_cosim.record.comparison import PRESENT, Comparison, Difference, Rules, compare_bags
-from ros2_cosim.record.message_fields import MessageFields, field_of, parse_path
+from ros2_cosim.record.message_fields import (
+    MessageFields,
+    _compare_arrays,
+    _compare_scalars,
+    field_of,
+    parse_path,
+)
 from ros2_cosim.record.recovery import recover
 
 MS = 1_000_000
@@ -608,3 +614,41 @@ def test_long_texts_are_shown_from_where_they_differ() -> None:
     assert str(found.a).startswith(dots + "x" * 20 + "left")
     assert str(found.b).startswith(dots + "x" * 20 + "right")
     assert len(str(found.a)) == 122
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "largest", "scale"),
+    [
+        (2.0, -3.0, 5.0, 3.0),
+        (7, 5, 2.0, 7.0),
+        (True, False, None, 0.0),
+        (1.0, math.inf, None, 0.0),
+        ("left", "right", None, 0.0),
+    ],
+)
+def test_a_difference_has_a_size_and_that_of_its_values(
+    a: Any, b: Any, largest: float | None, scale: float
+) -> None:
+    (found,) = _compare_scalars(a, b, parse_path("x"), ())
+    assert found == ("x", "x", a, b, largest, "x", scale)
+
+
+def test_arrays_have_the_largest_difference_and_where_it_is() -> None:
+    def compared_arrays(a: Any, b: Any) -> Any:
+        return list(_compare_arrays(np.array(a), np.array(b), parse_path("x"), ()))
+
+    assert compared_arrays([1.0, 2.0, 9.0], [1.0, 2.5, 5.0]) == [
+        ("x[]", "x[1]", 2.0, 2.5, 4.0, "x[2]", 9.0)
+    ]
+    assert compared_arrays([True, False], [True, True]) == [
+        ("x[]", "x[1]", False, True, None, "x[1]", 0.0)
+    ]
+    assert compared_arrays([1.0, 2.0], [math.inf, 2.0]) == [
+        ("x[]", "x[0]", 1.0, math.inf, None, "x[0]", 0.0)
+    ]
+    assert compared_arrays([0.0, math.nan], [-0.0, math.nan]) == [
+        ("x[]", "x[0]", 0.0, -0.0, 0.0, "x[0]", 0.0)
+    ]
+    assert compared_arrays([math.inf, 1.0], [1.0, -3.0]) == [
+        ("x[]", "x[0]", math.inf, 1.0, 4.0, "x[1]", 3.0)
+    ]

@@ -263,3 +263,41 @@ def test_of_a_run_too_long_for_its_spans_the_beginning_is_told(
     data = read_profile(tmp_path).as_data()
     assert (data["steps"], data["wall_s"]) == (4, pytest.approx(40e-6))
     assert {p["kind"]: p["us_per_step"] for p in data["critical_path"]} == per_step
+
+
+def test_times_are_means_over_activations_and_hops(tmp_path: Path) -> None:
+    """``b`` waits for ``a`` 31 and 43 us, and awakes 8 and 5 us after what was sent."""
+    clock = Clock()
+    first = Spans("first", ["a"], clock)
+    for begin, computed in ((0, 7), (61, 7), (101, 6)):
+        activation(
+            clock, first, "a", begin, *(begin + 1 + after for after in (0, computed, 8, 9, 10))
+        )
+    first.sent(32 * US, "/b")
+    first.sent(92 * US, "/b")
+    first.save(tmp_path / "profile")
+    second = Spans("second", ["b"], clock)
+    second.spun(0, 1 * US, 40 * US, 42 * US)
+    activation(clock, second, "b", 42, 43, 45, 46, 47, 48)
+    second.spun(48 * US, 49 * US, 97 * US, 98 * US)
+    activation(clock, second, "b", 98, 99, 101, 102, 103, 104)
+    second.save(tmp_path / "profile")
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY), encoding="utf-8")
+    data = read_profile(tmp_path).as_data()
+    assert data["hops"] == [
+        {"from": "first", "to": "second", "count": 2, "wait_us": 37.0, "wake_up_us": 6.5}
+    ]
+    own = data["participants"]["a"]
+    # 20 us in three activations, and 1, 1 and 2 us until the message was encoded.
+    assert (own["compute"], own["serialise"], own["activations"]) == (6.667, 1.333, 3)
+
+
+def test_a_critical_path_has_a_largest_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_processes(tmp_path)
+    whole = read_profile(tmp_path).path
+    assert len(whole) == 13
+    for most, pieces in ((3, 3), (13, 13), (14, 13)):
+        monkeypatch.setattr("ros2_cosim.record.profile._MOST_PIECES", most)
+        assert read_profile(tmp_path).path == whole[:pieces]

@@ -73,3 +73,17 @@ def test_few_events_are_all_kept() -> None:
         found.add(0.1 * number)
     assert found.is_whole
     assert len(found.times) == found.count
+
+
+def test_a_long_curve_keeps_two_points_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At twice the limit; from then on the smallest and the largest value of each four."""
+    monkeypatch.setattr(module, "LIMIT", 4)
+    found = Series()
+    for number, value in enumerate([3.0, 1.0, 2.0, 9.0, 5.0, 4.0, 4.5, 7.0]):
+        found.add(float(number), value)
+    assert list(zip(found.times, found.values, strict=True)) == [(1, 1), (3, 9), (5, 4), (7, 7)]
+    for number, value in enumerate([6.0, 8.0, 0.0, 5.0, 2.0], 8):
+        found.add(float(number), value)
+    assert (found.times[4:], found.values[4:]) == ([9.0, 10.0], [8.0, 0.0])
+    found.finish()
+    assert (found.times[6:], found.values[6:]) == ([12.0], [2.0])

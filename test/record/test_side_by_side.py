@@ -95,6 +95,7 @@ def test_charts_of_a_quantity_have_the_same_axes(runs: list[Path], tmp_path: Pat
     [
         (["out/a", "out/b"], ["a", "b"]),
         (["x/run", "y/run"], ["x/run", "y/run"]),
+        (["/x/run", "/y/run"], ["x/run", "y/run"]),
         (["x/one/run", "y/one/run", "y/two/run"], ["x/one/run", "y/one/run", "y/two/run"]),
     ],
 )

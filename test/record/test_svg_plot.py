@@ -7,6 +7,7 @@ In a chart of lines the curves have 478 by 248 units: at a stretch of 4 s, one s
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -15,6 +16,7 @@ from ros2_cosim.record.svg_plot import (
     Bar,
     Line,
     Row,
+    _legend,
     _number,
     _thin,
     event_rows,
@@ -304,3 +306,29 @@ def test_a_long_curve_keeps_its_smallest_and_largest_values() -> None:
     # Of three points each the smallest and the largest; one of those that have no number.
     assert kept[:4] == [(0.0, 0.0), (2.0, math.sin(2)), (4.0, math.sin(4)), (5.0, math.sin(5))]
     assert [x for x, y in kept if math.isnan(y)] == [600.0, 603.0]
+
+
+def test_a_legend_begins_a_line_where_an_entry_has_no_room() -> None:
+    """A letter has 8.4 units, an entry 34 more and 8 behind it; the page has 560, from 68 on."""
+    labels = ("a" * 30, "b" * 30, "c" * 5, "d" * 80, "e")
+    text, height = _legend([Line(label, (), (), 0) for label in labels])
+    places = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"', text)
+    assert places == [
+        ("94.0", "14.0"),
+        ("94.0", "34.0"),  # 68 + 286 + 8 + 286 > 560
+        ("388.0", "34.0"),  # 68 + 286 + 8 = 362
+        ("94.0", "54.0"),
+        ("94.0", "74.0"),
+    ]
+    assert height == 82
+    # The first entry stays in the first line, however long it is.
+    text, height = _legend([Line("d" * 80, (), (), 0)])
+    assert 'x="94.0" y="14.0"' in text and height == 22
+
+
+def test_short_times_are_drawn_and_no_bars_are_none() -> None:
+    assert stacked_bars([], parts=("b",), x_label="c") == stacked_bars(
+        [Bar("a", (0.0,))], parts=("b",), x_label="c"
+    )
+    text = stacked_bars([Bar("a", (0.5, 0.25))], parts=("b", "c"), x_label="d")
+    assert "<title>a, b: 0.5</title>" in text and "<title>a, c: 0.25</title>" in text

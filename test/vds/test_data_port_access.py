@@ -204,3 +204,18 @@ def test_with_a_token_a_name_of_the_network_is_taken_on_the_loopback_too() -> No
         known = Client(made.data_port, Authorization="Bearer secret")
         assert known.ask("GET", "/api/health", Host="somewhere.example")[0] == 200
         known.close()
+
+
+def test_a_connection_stays_open_while_there_is_room_for_others() -> None:
+    with data_port() as made:
+        assert made.data_port is not None and made.data_port.port > 1023
+        first, second = Client(made.data_port), Client(made.data_port)
+        links = []
+        for _ in range(2):
+            for client in (first, second):
+                assert client.ask("GET", "/api/health")[0] == 200
+                links.append(client.connection.sock)
+        # No connection was opened anew.
+        assert links[0] is links[2] and links[1] is links[3] and links[0] is not links[1]
+        first.close()
+        second.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +262,40 @@ def test_a_plant_of_a_scenario_stands_on_the_roads_of_the_scene(tmp_path: Path) 
     assert odometry.z == pytest.approx(9.0, abs=1e-6)
     with pytest.raises(ConfigurationError, match="no road"):
         read_settings({"vehicles": {"v": own}}, "test").fleet()
+
+
+@pytest.mark.parametrize(
+    ("profiles", "rate"),
+    [
+        # The road begins to roll 0.01 rad per metre: 0.2 rad/s at 20 m/s.
+        (
+            {"superelevation": '<superelevation s="0" a="0" b="0" c="0" d="0"/>'
+             '<superelevation s="30" a="0" b="0.01" c="0" d="0"/>'},
+            attrgetter("roll_rate"),
+        ),
+        # A kink of 3 %: front wheels rise first, 20 * 0.03 / 2.7 = 0.2 rad/s.
+        (
+            {"elevation": '<elevation s="0" a="0" b="0" c="0" d="0"/>'
+             '<elevation s="30" a="0" b="0.03" c="0" d="0"/>'},
+            attrgetter("pitch_rate"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_body_on_springs_does_not_jump_with_the_ground(
+    profiles: dict[str, str], rate: Callable[[Any], float]
+) -> None:
+    """Only springs and dampers turn the body: its own rate has no step where the ground's has."""
+    sprung: list[float] = []
+    stiff: list[float] = []
+    for kind, rates in ((TwoTrackVehicle, sprung), (Vehicle, stiff)):
+        plant, _ = plant_on(road(**profiles), kind, 20.0)
+        for _ in range(1000):
+            plant.step(VehicleCommand(throttle=0.15), 1 * MS)
+            rates.append(rate(plant.state()))
+
+    def largest_step(rates: list[float]) -> float:
+        return max(abs(b - a) for a, b in zip(rates, rates[1:], strict=False))
+
+    assert max(map(abs, stiff)) == pytest.approx(0.2, rel=0.25)
+    assert largest_step(stiff) > 0.03
+    assert largest_step(sprung) < 0.03

@@ -14,7 +14,12 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle import SEDAN
-from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings, read_vehicle
+from ros2_cosim.vds.fleet_settings import (
+    VehicleSettings,
+    read_settings,
+    read_vehicle,
+    road_digest,
+)
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -94,3 +99,13 @@ def test_files_beside_a_fleet_and_a_missing_file_are_refused(tmp_path: Path) -> 
     assert both.exit_code == 1 and "allowed is one of them" in both.output
     missing = CliRunner().invoke(app, ["vds", "serve", str(tmp_path / "no.yaml")])
     assert missing.exit_code == 1 and "no.yaml" in missing.output
+
+
+def test_the_digest_of_a_road_is_that_of_its_file(tmp_path: Path) -> None:
+    """FIPS 180-4: the digest of ``abc``."""
+    path = tmp_path / "road.xodr"
+    path.write_bytes(b"abc")
+    abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert road_digest(str(path)) == abc
+    with pytest.raises(ConfigurationError, match=r"^road: .*missing: No such file or directory$"):
+        road_digest(str(tmp_path / "missing"))

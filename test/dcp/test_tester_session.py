@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tester of slaves takes for a right answer, against a socket that answers by a script."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from support.dcp_session import box
+from support.patience import HANG_S
+
+from ros2_cosim.dcp.tools.tester_dialogue import Deviation
+from ros2_cosim.dcp.tools.tester_session import TesterSession as Session
+from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.pdu import Pdu
+
+P = PduType
+Script = Callable[..., Session]
+
+
+def ack(request: bytes, sender: int = 1) -> bytes:
+    """RSP_ack: type, number of the request, sender."""
+    return b"\xb0" + request[1:3] + bytes([sender])
+
+
+def nack(code: int, expected: int, sender: int = 1) -> Callable[[bytes], bytes]:
+    return lambda request: (
+        b"\xb1"
+        + request[1:3]
+        + bytes([sender])
+        + expected.to_bytes(2, "little")
+        + code.to_bytes(2, "little")
+    )
+
+
+def changed(state: int) -> bytes:
+    return b"\xe0\x01" + bytes([state])
+
+
+@pytest.fixture
+def scripted() -> Iterator[Script]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as slave:
+        slave.bind(("127.0.0.1", 0))
+        slave.settimeout(HANG_S)
+        threads = []
+        sessions = []
+
+        def make(*answers: tuple[Any, ...] | Callable[[bytes], bytes]) -> Session:
+            """A session; for each request, what comes back: one datagram or several."""
+
+            def serve() -> None:
+                for answer in answers:
+                    request, address = slave.recvfrom(2048)
+                    for each in answer if isinstance(answer, tuple) else (answer,):
+                        slave.sendto(each(request) if callable(each) else each, address)
+
+            thread = Thread(target=serve)
+            thread.start()
+            threads.append(thread)
+            port = slave.getsockname()[1]
+            session = Session(box(), "127.0.0.1", port, TransportProtocol.UDP_IPv4, HANG_S)
+            sessions.append(session)
+            return session
+
+        yield make
+        for thread in threads:
+            thread.join(HANG_S)
+        for session in sessions:
+            session.dialogue.close()
+
+
+def test_the_script_speaks_as_the_standard_has_it() -> None:
+    request = b"\x01\x07\x00"
+    fields = {"resp_seq_id": 7, "sender": 1}
+    assert ack(request) == Pdu(P.RSP_ack, fields).encode()
+    told = Pdu(P.RSP_nack, {**fields, "exp_seq_id": 1, "error_code": 0x200A}).encode()
+    assert nack(0x200A, 1)(request) == told
+    notified = Pdu(P.NTF_state_changed, {"sender": 1, "state_id": State.PREPARED}).encode()
+    assert changed(State.PREPARED) == notified
+
+
+def test_a_refusal_has_one_of_the_codes_and_the_number_that_is_expected_next(
+    scripted: Script,
+) -> None:
+    session = scripted(
+        nack(0x200A, 1), nack(0x200A, 2), nack(0x2009, 3), nack(0x200A, 3), nack(0x200A, 5, 2), ack
+    )
+    codes = (ErrorCode.INVALID_SCOPE, ErrorCode.INVALID_STEPS)
+    for _ in range(2):
+        session.refused(P.CFG_scope, *codes, data_id=1, scope=3)
+    with pytest.raises(Deviation, match="refused with INVALID_SCOPE or INVALID_STEPS; got"):
+        session.refused(P.CFG_scope, *codes, data_id=1, scope=3)
+    with pytest.raises(Deviation, match="exp_seq_id must be 4$"):
+        session.refused(P.CFG_scope, *codes, data_id=1, scope=3)
+    with pytest.raises(Deviation, match="the sender must be the slave's id 1$"):
+        session.refused(P.CFG_scope, *codes, data_id=1, scope=3)
+    with pytest.raises(Deviation, match="CFG_scope must be answered with RSP_nack; got"):
+        session.refused(P.CFG_scope, *codes, data_id=1, scope=3)
+
+
+def test_an_acknowledgement_is_followed_by_the_states_in_their_order(scripted: Script) -> None:
+    preparing, prepared = changed(State.PREPARING), changed(State.PREPARED)
+    session = scripted((ack, preparing, prepared), (ack, prepared), (preparing,))
+    session.accepted(P.STC_prepare, State.PREPARING, State.PREPARED)
+    assert session.state is State.PREPARED
+    with pytest.raises(Deviation, match="NTF_state_changed PREPARING must follow; got"):
+        session.accepted(P.STC_prepare, State.PREPARING)
+    with pytest.raises(Deviation, match="came before the answer to STC_prepare"):
+        session.accepted(P.STC_prepare, State.PREPARING)
+
+
+def test_an_answer_names_its_request(scripted: Script) -> None:
+    session = scripted(lambda request: b"\xb0\x09\x00\x01")
+    with pytest.raises(Deviation, match="answers another request than STC_prepare number 0"):
+        session.accepted(P.STC_prepare)
+
+
+def test_the_state_is_asked_for_and_the_count_of_requests_taken_over(scripted: Script) -> None:
+    """A slave that expects number 500 says so; the question is asked again with it."""
+    asked: list[bytes] = []
+
+    def state(request: bytes) -> bytes:
+        asked.append(request)
+        return b"\xb2" + request[1:3] + b"\x01" + bytes([State.STOPPED])
+
+    session = scripted(nack(ErrorCode.INVALID_SEQUENCE_ID, 500), state)
+    assert session.follow_state() is State.STOPPED
+    assert asked == [bytes([P.INF_state]) + b"\xf4\x01\x01"]
+    assert session.seq == 501
+
+
+def test_another_refusal_is_no_reason_to_count_anew(scripted: Script) -> None:
+    session = scripted(
+        (nack(0x200A, 500), lambda request: b"\xb2" + request[1:3] + b"\x01" + bytes([7]))
+    )
+    assert session.follow_state() is State(7)
+    assert session.seq == 1
