@@ -40,6 +40,16 @@ ROOT = Path(__file__).parents[2]
 FILE: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("every_key.yaml").read_text(encoding="utf-8")
 )
+_STORIES: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("every_key_stories.yaml").read_text(encoding="utf-8")
+)
+_PLAYED = "participants.storyboard.parameters."
+#: Storyboards: name -> the example that plays it.
+STORIES = {
+    name: {"file": "test/scenario/every_key_stage.yaml", "put": {_PLAYED + part: played}}
+    for part in ("init", "stories")
+    for name, played in _STORIES[part].items()
+}
 #: Of all keys.
 MOST_WITHOUT_EFFECT = 0.03
 SECTIONS: dict[str, list[Key]] = defaultdict(list)
@@ -73,8 +83,8 @@ def outcome(data: dict[str, Any], what: str, output: Path, *, record: bool) -> o
 @cache
 def examples() -> tuple[Example, ...]:
     return tuple(
-        Example.read(name, ROOT / entry["file"], entry["set"])
-        for name, entry in FILE["examples"].items()
+        Example.read(name, ROOT / entry["file"], entry.get("set", ()), entry.get("put", {}))
+        for name, entry in (FILE["examples"] | STORIES).items()
     )
 
 
@@ -98,10 +108,16 @@ def tries(key: Key) -> Iterator[tuple[Place, Any]]:
     def rank(place: Place) -> bool:
         return value_at(holder(place), (*place.path, key.name)) is None
 
-    chosen = {place.example.name: place for place in sorted(where()[key.section], key=rank)[::-1]}
-    order = sorted(chosen.values(), key=rank)[:MOST_EXAMPLES]
+    row = FILE["shown"].get(str(key), {})
+    order = sorted(where()[key.section], key=rank)
+    if "in" in row:
+        order = [place for place in order if place.example.name == row["in"]]
+    else:
+        chosen = {place.example.name: place for place in order[::-1]}
+        order = sorted(chosen.values(), key=rank)[:MOST_EXAMPLES]
     values = [
-        list(others(key, value_at(holder(place), (*place.path, key.name))))[:MOST_VALUES]
+        row.get("by")
+        or list(others(key, value_at(holder(place), (*place.path, key.name))))[:MOST_VALUES]
         for place in order
     ]
     for number in range(MOST_VALUES):
@@ -119,7 +135,7 @@ def proof(key: Key, baselines: dict[tuple[str, str], Any], directory: Path) -> s
     for what in ("run", "plan"):
         for number, (place, value) in enumerate(tries(key)):
             example = place.example
-            record = bool(FILE["examples"][example.name].get("record"))
+            record = bool(FILE["examples"].get(example.name, {}).get("record"))
             if (example.name, what) not in baselines:
                 try:
                     plain = copy.deepcopy(example.plain)

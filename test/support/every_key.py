@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
+from typing_extensions import Self
 
 from ros2_cosim.interfaces.scene import SceneSettings
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -92,13 +93,14 @@ class Example(NamedTuple):
     changes: tuple[Any, ...]
 
     @classmethod
-    def read(cls, name: str, file: Path, changes: Sequence[str]) -> Example:
-        """From a file; ``changes`` are ``key=value`` texts."""
+    def read(cls, name: str, file: Path, changes: Sequence[str], put_in: Mapping[str, Any]) -> Self:
+        """From a file; ``changes`` are ``key=value`` texts, ``put_in`` values by key."""
         raw = read_whole(file)
         later: list[tuple[Sequence[str], Any]] = []
-        for change in changes:
-            key, _, text = change.partition("=")
-            path, value = key.split("."), yaml.safe_load(text)
+        texts = (change.partition("=") for change in changes)
+        given = [(key, yaml.safe_load(text)) for key, _, text in texts]
+        for key, value in (*given, *put_in.items()):
+            path = key.split(".")
             if path[0] in (*TEMPLATES, "parameters"):
                 put(raw, path, value)
             else:
