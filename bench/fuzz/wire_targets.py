@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -186,6 +187,10 @@ class _Connection:
 
     def shutdown(self, how: int) -> None:
         """It is read no more."""
+
+    def getsockname(self) -> tuple[str, int]:
+        """It has no address: the kernel cannot tell its user."""
+        raise OSError(errno.ENOTCONN, "not connected")
 
 
 def _read_http(data: bytes) -> None:

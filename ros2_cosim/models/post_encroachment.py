@@ -31,7 +31,7 @@ _COS_10: Final = 0.984807753012208
 _COS_20: Final = 0.9396926207859084
 
 
-class Footprint(NamedTuple):
+class RecordedBox(NamedTuple):
     """A box at one time."""
 
     x: float
@@ -112,7 +112,7 @@ class PostEncroachment:
                 # One that turns ahead of another has come past here in the same direction.
                 _, here = min(
                     self._trails[pair[0]],
-                    key=lambda kept: (kept[1].x - box.x) ** 2 + (kept[1].y - box.y) ** 2,
+                    key=lambda kept: _apart_squared(kept[1], box),
                 )
                 if _cross(box, here):
                     self.least = Extreme(passed, pair, time)
@@ -136,6 +136,12 @@ class PostEncroachment:
 def _drop(boxes: deque[tuple[int, Rectangle]], oldest: int) -> None:
     while boxes and boxes[0][0] < oldest:
         boxes.popleft()
+
+
+def _apart_squared(first: Rectangle, second: Rectangle) -> float:
+    """Square of the distance of two centres [m^2]."""
+    dx, dy = first.x - second.x, first.y - second.y
+    return dx * dx + dy * dy
 
 
 def _cross(first: Rectangle, second: Rectangle) -> bool:

@@ -28,7 +28,7 @@ from ros2_cosim.models.encounters import (
 )
 from ros2_cosim.models.lane_frame import LaneBoxes, heading_of
 from ros2_cosim.models.movers import Movers
-from ros2_cosim.models.post_encroachment import STEP, Footprint, PostEncroachment
+from ros2_cosim.models.post_encroachment import STEP, PostEncroachment, RecordedBox
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 from ros2_cosim.record.bag_reader import read_bag, topic_types
@@ -99,13 +99,13 @@ class RecordedEncounters:
             if topic[1:] == ["odometry"] and info is not None:
                 self._odometry[topic[0]] = record
                 size = info.length, info.width
-                box = Footprint(record.x, record.y, *heading_of(record), *size)
+                box = RecordedBox(record.x, record.y, *heading_of(record), *size)
                 self._post_encroachment.add(stamp, topic[0], box)
         elif isinstance(record, RoadUsers):
             self._traffic = stamp, record
             for user in record.users:
                 sine, cosine = sincos(user.yaw)
-                box = Footprint(user.x, user.y, cosine, sine, user.length, user.width)
+                box = RecordedBox(user.x, user.y, cosine, sine, user.length, user.width)
                 self._post_encroachment.add(stamp, f"traffic {user.id}", box)
         elif isinstance(record, StaticObjects) and self._movers is not None:
             self._fixed = self._movers.fixed(record)

@@ -366,7 +366,7 @@ class SumoWorld(NamedSimulator):
     # Internals ---------------------------------------------------------------------------
 
     def _next_number(self) -> int:
-        """That of the next vehicle or object, whoever brings it."""
+        """That of the next vehicle or object, of the scenario or of SUMO."""
         return len(self._actors) + len(self._strangers) + 1
 
     def _number(self, name: str) -> int:

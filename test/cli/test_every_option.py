@@ -168,6 +168,7 @@ BESIDE = {
 ELSEWHERE = {
     "arrivals": ROOT / "test" / "realtime" / "test_runs.py",
     "branch": ROOT / "test" / "run" / "test_checkpoints.py",
+    "no_control": ROOT / "test" / "runs" / "test_control.py",
     "rviz": ROOT / "test" / "launch" / "test_plan.py",
 }
 

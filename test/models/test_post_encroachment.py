@@ -8,7 +8,7 @@ import math
 import pytest
 
 from ros2_cosim.models.encounters import Extreme
-from ros2_cosim.models.post_encroachment import Footprint, PostEncroachment
+from ros2_cosim.models.post_encroachment import PostEncroachment, RecordedBox
 
 MS = 1_000_000
 #: Between the boxes [ms], and what that makes uncertain [s].
@@ -17,10 +17,10 @@ PERIOD, WITHIN = 20, 0.0401
 
 def straight(
     x: float, y: float, degrees: float, speed: float, size: tuple[float, float], seconds: float
-) -> Footprint:
+) -> RecordedBox:
     """One that is at (x, y) at 0 s."""
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    return Footprint(x + speed * seconds * cos, y + speed * seconds * sin, cos, sin, *size)
+    return RecordedBox(x + speed * seconds * cos, y + speed * seconds * sin, cos, sin, *size)
 
 
 Way = tuple[float, float, float, float, tuple[float, float]]
@@ -94,7 +94,7 @@ def test_those_that_follow_each_other_round_a_corner_do_not_count() -> None:
         for name, ahead in (("ego", 0.0), ("other", 1.0)):
             angle = ms / 1000 * 4.0 / 6.0 + ahead
             x, y = 6.0 * math.cos(angle), 6.0 * math.sin(angle)
-            box = Footprint(x, y, -math.sin(angle), math.cos(angle), 4.0, 2.0)
+            box = RecordedBox(x, y, -math.sin(angle), math.cos(angle), 4.0, 2.0)
             if name == "other" or ms > 1500:
                 measure.add(ms * MS, name, box)
     assert measure.least.pair is None

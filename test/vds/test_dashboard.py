@@ -107,7 +107,7 @@ class Hostile:
 
     def picture(self) -> dict[str, Any]:
         ego = VehicleView(self.name, 0, 0, 0, 5, 0, 4, 2, status=self.name)
-        return picture_of([ego], [BoxView(self.name, 22, 0, 0, 2, 8)])
+        return picture_of([ego], [BoxView(f"{self.name} 2", 22, 0, 0, 2, 8)])
 
 
 def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:

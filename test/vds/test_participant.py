@@ -235,7 +235,6 @@ def test_parameters_have_these_defaults_and_limits() -> None:
     ("given", "wall", "repeatable"),
     [
         (OWN, False, Repeatability.EVERYWHERE),
-        ({**OWN, "mode": "free"}, False, Repeatability.EVERYWHERE),
         ({"host": "h"}, False, Repeatability.SAME_MACHINE),
         ({"host": "h", "mode": "free"}, True, Repeatability.NO),
     ],

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.live.address import LOOPBACK, Address
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, bring_up
@@ -155,7 +156,9 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(tmp_path: Path) -> 
     summary = shown(tmp_path / "out", use)
     (change,) = json.loads((tmp_path / "out" / "changes.json").read_text())["changes"]
     # The time that was reached may lie behind the last step.
-    assert (change["set"], change["to"]) == (path, 1.5) and 1.0e9 <= change["at"] <= 1.1e9
+    assert (change["set"], change["to"]) == (path, 1.5) and 1.0e9 <= parse_duration(
+        change["at"]
+    ) <= 1.1e9
     alone = load_scenario(CONFIG / "platoon.yaml", ["duration=3s"])
     assert summary.trace_sha256 != run_inproc(alone, tmp_path / "alone").trace_sha256
     scenario, _, _ = prepare_replay(tmp_path / "out")
