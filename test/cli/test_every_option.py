@@ -168,18 +168,20 @@ BESIDE = {
 ELSEWHERE = {
     "arrivals": ROOT / "test" / "realtime" / "test_runs.py",
     "branch": ROOT / "test" / "run" / "test_checkpoints.py",
-    "no_control": ROOT / "test" / "runs" / "test_control.py",
+    "no-control": ROOT / "test" / "runs" / "test_control.py",
     "rviz": ROOT / "test" / "launch" / "test_plan.py",
 }
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_the_others_are_followed_elsewhere(name: str) -> None:
-    assert name in RUN_OPTIONS
+    assert name.replace("-", "_") in RUN_OPTIONS
     assert name in ELSEWHERE[name].read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [name for name in RUN_OPTIONS if name not in ELSEWHERE])
+@pytest.mark.parametrize(
+    "name", [name for name in RUN_OPTIONS if name.replace("_", "-") not in ELSEWHERE]
+)
 def test_each_option_of_a_run_changes_what_is_prepared(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

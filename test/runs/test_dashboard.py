@@ -36,6 +36,7 @@ from ros2_cosim.web.dashboard import (
     shown_ports,
 )
 from ros2_cosim.web.records_view import RecordsView
+from ros2_cosim.web.road_lines import lanes_of
 
 
 class Page:
@@ -227,8 +228,9 @@ def test_a_dashboard_that_is_started_late_has_the_history_of_the_run(
             control(environment, "resume")
             assert running.result().code == 3
         page.process.communicate(timeout=HANG_S)
-    view = RecordsView(footprints(load_scenario(PLATOON)))
-    places = {port.topic: port for port in shown_ports(load_scenario(PLATOON))}
+    scenario = load_scenario(PLATOON)
+    view = RecordsView(footprints(scenario), lanes_of(scenario))
+    places = {port.topic: port for port in shown_ports(scenario)}
     for message in read_bag(output / "bag"):
         port = places.get(message.topic)
         if port is not None:
