@@ -322,3 +322,24 @@ def test_two_fmus_with_one_token_are_two_slaves(trig2: Path, tmp_path: Path) -> 
     assert {v.name for v in first.variables} != {v.name for v in second.variables}
     assert first.uuid != second.uuid
     assert first.uuid == describe_fmu(trig2).uuid
+
+
+@pytest.mark.parametrize(
+    ("step", "fits"),
+    [
+        (Fraction(2**32 - 1), True),
+        (Fraction(2**32), False),
+        (Fraction(1, 2**32 - 1), True),
+        (Fraction(1, 2**32), False),
+        (Fraction(-1, 100), False),
+    ],
+)
+def test_a_step_size_has_to_be_a_fraction_of_32_bits(
+    trig2: Path, step: Fraction, fits: bool
+) -> None:
+    if fits:
+        (resolution,) = describe_fmu(trig2, step=step).resolutions
+        assert Fraction(resolution.numerator, resolution.denominator) == step  # type: ignore[union-attr]
+    else:
+        with pytest.raises(DescriptionError, match=f"step size {step} s cannot be a DCP"):
+            describe_fmu(trig2, step=step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -46,6 +46,7 @@ def scripted() -> Iterator[Script]:
         slave.bind(("127.0.0.1", 0))
         slave.settimeout(HANG_S)
         threads = []
+        over = Event()
         sessions = []
 
         def make(*answers: tuple[Any, ...] | Callable[[bytes], bytes]) -> Session:
@@ -54,6 +55,8 @@ def scripted() -> Iterator[Script]:
             def serve() -> None:
                 for answer in answers:
                     request, address = slave.recvfrom(2048)
+                    if over.is_set():
+                        return
                     for each in answer if isinstance(answer, tuple) else (answer,):
                         slave.sendto(each(request) if callable(each) else each, address)
 
@@ -66,6 +69,9 @@ def scripted() -> Iterator[Script]:
             return session
 
         yield make
+        over.set()  # a test that has failed leaves answers that nobody asks for
+        for _ in threads:
+            slave.sendto(b"", slave.getsockname())
         for thread in threads:
             thread.join(HANG_S)
         for session in sessions:

@@ -14,6 +14,7 @@ from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Unit, Variable
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.plan import _check_data_synchronisation
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import (
@@ -317,3 +318,24 @@ def test_model_errors_in_declarations() -> None:
         encode_value(ENDS.variables[0].data_type, "x")
     assert isinstance(ENDS, SlaveDescription)
     assert ENDS.fixed_resolution() == Fraction(1, 1000)
+
+
+def test_with_data_synchronisation_a_slave_needs_inputs_and_one_resolution_a_step() -> None:
+    """Its PDUs are laid out before; here it has none, or one."""
+
+    def slave(**use: Any) -> RemoteSlave:
+        description = describe(Offset)
+        made = RemoteSlave(
+            "s", description, 1, "127.0.0.1", 1, TransportProtocol.UDP_IPv4, SlaveUse(**use)
+        )
+        made.sent_pdus.append(None)  # type: ignore[arg-type]
+        return made
+
+    _check_data_synchronisation([slave(), slave()])
+    for key in ("every", "steps"):
+        with pytest.raises(WiringError, match=f"'s': {key} is 2; with data_synchronisation only 1"):
+            _check_data_synchronisation([slave(), slave(**{key: 2})])
+    idle = slave()
+    idle.sent_pdus.clear()
+    with pytest.raises(WiringError, match="'s' has no inputs; .* nothing would make it step"):
+        _check_data_synchronisation([slave(), idle])

@@ -317,7 +317,5 @@ def test_close_above_a_multiple_of_half_pi_all_digits_are_right(
     quarters: int, x: float, rest: float
 ) -> None:
     """``rest`` is x - quarters pi/2 with 60 digits of pi; three parts of pi/2 lack two of them."""
-    small = {0: exactmath.sin(x), 1: -exactmath.cos(x), 2: -exactmath.sin(x), 3: exactmath.cos(x)}[
-        quarters % 4
-    ]
-    assert small == rest
+    sine, cosine = exactmath.sin(x), exactmath.cos(x)
+    assert (sine, -cosine, -sine, cosine)[quarters % 4] == rest

@@ -158,3 +158,14 @@ def test_a_port_that_needs_no_promises_sends_all_that_its_separation_says(
             # The message after the newest one lies beyond the run, or its writer has left.
             due = newest + separation if count else lookahead.first_stamp(graph, name, output.name)
             assert due - output.latency.minimum_ns >= min(UNTIL, spec.leave_ns)
+
+
+def test_a_participant_that_chooses_its_times_has_no_separation() -> None:
+    out = (OutputPort("out"),)
+    specs = [
+        ParticipantSpec("even", 10, outputs=out),
+        ParticipantSpec("free", 10, outputs=out, dynamic_step=True),
+    ]
+    graph = Graph(specs, [])
+    assert lookahead.separation(graph, "even", "out") == 10
+    assert lookahead.separation(graph, "free", "out") is None

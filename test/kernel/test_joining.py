@@ -102,8 +102,10 @@ def test_a_leaver_falls_silent_without_a_word() -> None:
         assert channel.promise == promise
 
 
-def test_a_participant_that_has_left_promises_silence_for_ever() -> None:
-    engine = engine_of(triggered(Count("in"), leave_ns=15), writer())
+@pytest.mark.parametrize("leave_ns", [11, 15, 20])
+def test_a_participant_that_has_left_promises_silence_for_ever(leave_ns: int) -> None:
+    """Its next activation would be at 20 ns."""
+    engine = engine_of(triggered(Count("in"), leave_ns=leave_ns), writer())
     engine.receive(0, Sample(0, 0, None))
     assert sum(1 for _ in engine.advance()) == 1
     assert (engine.lower_bound(), engine.has_left) == (10, False)

@@ -84,6 +84,20 @@ def test_handlers_are_called_once_each_in_the_order_of_the_course():
     assert all(change.reason for change in changes)
 
 
+def test_a_model_gets_to_know_its_process_before_everything_else() -> None:
+    found: list[object] = []
+
+    class Attached(Plain):
+        def attach(self, host: object) -> None:
+            found.append(host)
+
+    ParticipantLifecycle("p", Attached())
+    assert found == []
+    process = Host(lambda seconds: None, lambda: None)
+    ParticipantLifecycle("p", Attached(), host=process)
+    assert found == [process]
+
+
 def test_a_behaviour_needs_no_handler():
     life = ParticipantLifecycle("p", Plain())
     whole(life)

@@ -99,6 +99,13 @@ def test_a_sparse_port_may_stay_silent() -> None:
     assert sent == [[], [Sample(10, 0, 10)], []]
 
 
+def test_none_is_no_message() -> None:
+    outputs = (OutputPort("out", schedule="sparse"), OutputPort("more", schedule="sparse"))
+    runtime = alone(Scripted(lambda step: {"out": None, "more": step.time}), *outputs)
+    sent = [[(port, found.seq) for port, found, _ in runtime.activate_time()] for _ in range(2)]
+    assert sent == [[(1, 0)], [(1, 1)]]
+
+
 def test_a_once_port_sends_at_the_first_activation() -> None:
     assert failure(alone(Scripted(), OutputPort("map", schedule="once"))) == (
         "participant 'p' sent nothing on port 'map' at its first activation (0s), where a port "

@@ -127,6 +127,10 @@ def test_it_began_with_the_message_whose_inputs_were_equal(tmp_path: Path) -> No
     assert (first.participant, origin.participant) == ("reader", "source")
     assert [found.equal for found in first.inputs] == [False, True]
     assert origin.inputs == ()
+    # The same with an input that was equal: it began with the reader.
+    contents = tuple({"/reader": [(20, v)], "/source": [(10, 0.0), (20, 0.0)]} for v in (0.0, 9.0))
+    first, origin = causes_of(tmp_path / "equal", contents, scenario_of(latency="0ms"))
+    assert first == origin and [found.equal for found in first.inputs] == [True, True]
 
 
 def test_an_input_of_another_stamp_is_another_message(tmp_path: Path) -> None:

@@ -23,7 +23,14 @@ from ros2_cosim.interfaces.records import (
     V2VMessage,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.report_data import RunData, load_activations, load_run, stamps_between
+from ros2_cosim.record.driving_measures import Intended, Policy
+from ros2_cosim.record.report_data import (
+    RunData,
+    _status,
+    load_activations,
+    load_run,
+    stamps_between,
+)
 
 #: A quarter turn to the left.
 LEFT = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))
@@ -137,3 +144,20 @@ def test_activations_come_as_seconds_from_their_file(tmp_path: Path) -> None:
         path.write_text(bad)
         with pytest.raises(ConfigurationError, match="not a table of activation times"):
             load_activations(path)
+
+
+def test_a_time_gap_is_judged_by_the_policy_of_the_vehicle_behind_the_gap() -> None:
+    """(gap - standstill gap) / speed - time gap; the third vehicle has no policy."""
+    policies = {"a": Policy(9.0, 9.0), "b": Policy(2.0, 0.5), "d": Policy(1.0, 1.0)}
+    data = RunData(intended=Intended(("a", "b", "c", "d"), policies))
+    # Of the last vehicle the first message has no speed; a fifth is not of the platoon.
+    for time, speeds in ((0.0, (20.0, 10.0, 5.0)), (0.1, (20.0, 10.0, 5.0, 4.0, 3.0))):
+        _status(data, ["platoon_status"], time, PlatoonStatus(50.0, 0, False, (8.0,) * 4, speeds))
+    errors = [points(error) for error in data.time_gap_error]
+    assert errors == [
+        [(0.0, pytest.approx(0.1)), (0.1, pytest.approx(0.1))],
+        [],
+        [(0.1, pytest.approx(0.75))],
+        [],
+    ]
+    assert [len(gap.times) for gap in data.gaps] == [2, 2, 2, 2]

@@ -24,12 +24,9 @@ from ros2_cosim.vds.data_port.messages import (
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.data_port.view import (
-    BoxView,
     NoChanges,
     VehicleView,
-    gap_ahead,
     picture_of,
-    time_to_collision,
 )
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces
@@ -254,57 +251,6 @@ def test_values_are_changed_where_the_run_lets_them() -> None:
 
 def view(name: str, x: float, y: float = 0.0, yaw: float = 0.0, speed: float = 0.0) -> VehicleView:
     return VehicleView(name, x, y, yaw, speed, 0.0, 4.0, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("others", "found"),
-    [
-        ([], (None, None)),
-        ([view("a", 10.0)], ("a", 6.0)),
-        ([view("a", 10.0), view("b", 9.0)], ("b", 5.0)),
-        ([view("b", 9.0), view("a", 10.0)], ("b", 5.0)),
-        ([view("a", -1.0)], (None, None)),
-        ([view("a", 0.0, 1.0)], (None, None)),
-        ([view("a", 10.0, 2.0)], ("a", 6.0)),
-        ([view("a", 10.0, -2.0)], ("a", 6.0)),
-        ([view("a", 10.0, 2.01)], (None, None)),
-        ([view("a", 10.0, -2.01)], (None, None)),
-        ([view("a", 1.0)], ("a", -3.0)),
-    ],
-)
-def test_the_gap_ahead_is_to_the_nearest_in_the_own_path(
-    others: list[VehicleView], found: tuple[str | None, float | None]
-) -> None:
-    own = view("own", 0.0)
-    assert gap_ahead(own, [own, *others]) == found
-
-
-def test_the_path_leads_where_the_vehicle_heads() -> None:
-    own = view("own", 1.0, 2.0, 0.6435011087932844)  # cosine 0.8, sine 0.6
-    assert gap_ahead(own, [own, view("a", 9.0, 8.0)]) == ("a", pytest.approx(6.0))
-    box = BoxView("block", 9.0, 8.0, 0.0, 1.0, 1.0)
-    assert gap_ahead(own, [own], [box]) == ("block", pytest.approx(7.5))
-    aside = view("a", 9.0 - 0.6 * 2.01, 8.0 + 0.8 * 2.01)
-    assert gap_ahead(own, [own, aside]) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("speed", "front", "gap", "expected"),
-    [
-        (10.0, None, 5.0, 0.5),
-        (10.0, view("f", 0.0, speed=6.0), 8.0, 2.0),
-        (10.0, view("f", 0.0, yaw=3.141592653589793, speed=6.0), 8.0, 0.5),
-        (10.0, view("f", 0.0, yaw=1.5707963267948966, speed=6.0), 8.0, 0.8),
-        (10.0, view("f", 0.0, speed=12.0), 8.0, None),
-        (10.0, None, 0.0, None),
-        (10.0, None, -1.0, None),
-    ],
-)
-def test_the_time_to_collision(
-    speed: float, front: VehicleView | None, gap: float, expected: float | None
-) -> None:
-    found = time_to_collision(view("own", 0.0, speed=speed), gap, front)
-    assert found == (None if expected is None else pytest.approx(expected))
 
 
 def test_telemetry_counts_what_leaves_and_holds_its_rate() -> None:

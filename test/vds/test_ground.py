@@ -299,3 +299,12 @@ def test_a_body_on_springs_does_not_jump_with_the_ground(
     assert max(map(abs, stiff)) == pytest.approx(0.2, rel=0.25)
     assert largest_step(stiff) > 0.03
     assert largest_step(sprung) < 0.03
+
+
+def test_the_track_is_a_share_of_the_width_where_the_vehicle_has_none() -> None:
+    plant = VehiclePlant(SEDAN, x=20.0, y=-4.0, road=road())
+    assert plant._ground is not None
+    assert plant._ground._track == pytest.approx(0.84 * SEDAN.width)
+    sprung = VehiclePlant(SEDAN, road=road(), vehicle=TwoTrackVehicle(SEDAN, 20.0, -4.0, 0.0, 0.0))
+    assert sprung._ground is not None
+    assert sprung._ground._track == TwoTrackVehicle(SEDAN).body.track

@@ -98,6 +98,9 @@ def test_every_command_is_one_step_and_its_state_the_answer(peer: Peer) -> None:
             assert (seen["vx"], seen["ax"], seen["steer"]) == (state.vx, state.ax, state.steer)
             assert (seen["spin_fl"], seen["load_rr"]) == (state.wheel_spin[0], state.wheel_load[3])
         assert server.fleet.trace_sha256 == stepped.trace_sha256
+        until(lambda: server.figures()["steps"] == 200, "200 steps")
+        figures = server.figures()
+        assert (figures["state"], figures["time_s"]) == ("running", 1.0)
 
 
 def test_a_repeated_command_is_answered_again_but_not_stepped_again(peer: Peer) -> None:
