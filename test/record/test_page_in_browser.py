@@ -50,7 +50,7 @@ def test_values_under_the_pointer_are_those_of_the_run(browser: Browser, platoon
     nearest = min(range(1200), key=lambda i: abs(data.speed["leader"].times[i] - at))
     for text, name in zip(speeds, data.vehicles, strict=True):
         assert float(text.split()[1]) == pytest.approx(data.speed[name].values[nearest], abs=0.05)
-    assert read["Gaps"][0] == time, "all charts over time tell their values"
+    assert read["Gaps within the platoon"][0] == time, "all charts over time tell their values"
     assert read["Braking down the platoon"] == []
     browser.mouse("mouseMoved", 1, 1)
     assert not any(values(browser).values())
