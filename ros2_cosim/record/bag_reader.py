@@ -160,7 +160,7 @@ def _listed(bag: Path) -> list[Path]:
     return found
 
 
-def _check_declared(bag: Path, about: dict[str, Any]) -> None:
+def _check_declared(bag: Path, about: Any) -> None:
     """See that the topics are those of the metadata: no checksum guards their declarations."""
     try:
         topics = [entry["topic_metadata"] for entry in about["topics_with_message_count"]]
