@@ -14,6 +14,8 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.record.mcap import McapWriter
 
+#: The bag of a run, in its output directory.
+BAG: Final = "bag"
 METADATA_FILE: Final = "metadata.yaml"
 LIBRARY: Final = "ros2_cosim"
 #: Key of the whole scenario in the metadata record of a storage file. It is not in the metadata

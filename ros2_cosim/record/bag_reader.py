@@ -47,7 +47,7 @@ def topic_types(bag: Path) -> dict[str, TopicType]:
     :raises ConfigurationError, ProtocolError: as :func:`read_bag`
     """
     _check_complete(bag)
-    return _declared(mcap_path(bag)) if _is_own(bag) else _other_types(bag)
+    return _declared(_listed(bag)[0]) if _is_own(bag) else _other_types(bag)
 
 
 def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> Iterator[BagMessage]:
@@ -119,6 +119,17 @@ def recorded_until(bag: Path) -> int:
         raise ConfigurationError(f"{bag / METADATA_FILE} tells no times") from None
 
 
+def origin_of(bag: Path) -> dict[str, Any]:
+    """What a bag of this suite says of its run: scenario and seed; empty of one that does not.
+
+    :raises ConfigurationError: its metadata is malformed
+    """
+    path = bag / METADATA_FILE
+    about = read_mapping(path, "bag").get("rosbag2_bagfile_information") if path.is_file() else None
+    found = about.get("custom_data") if isinstance(about, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _is_own(bag: Path) -> bool:
     """Whether this suite has written a bag."""
     first = mcap_path(bag)
@@ -145,7 +156,24 @@ def _listed(bag: Path) -> list[Path]:
             if lacking is not None
             else f"{bag} is damaged: {METADATA_FILE} does not name {', '.join(there)} in this order"
         )
+    _check_declared(bag, about)
     return found
+
+
+def _check_declared(bag: Path, about: Any) -> None:
+    """See that the topics are those of the metadata: no checksum guards their declarations."""
+    try:
+        topics = [entry["topic_metadata"] for entry in about["topics_with_message_count"]]
+        named = {topic["name"]: topic["type"] for topic in topics}
+    except (KeyError, TypeError):
+        raise ProtocolError(f"{bag / METADATA_FILE} is damaged: it names no topics") from None
+    for path in storage_files(bag):
+        declared = {name: topic.type_name for name, topic in _declared(path).items()}
+        if declared != named:
+            other = min(str(name) for name, _ in declared.items() ^ named.items())
+            raise ProtocolError(
+                f"{path} is damaged: topic {one_line(other)} is not as {METADATA_FILE} has it"
+            )
 
 
 def _declared(path: Path) -> dict[str, TopicType]:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import LatencyDistribution
 from ros2_cosim.kernel.unsynchronised import received_port
-from ros2_cosim.record.bag_metadata import METADATA_FILE, mcap_path
+from ros2_cosim.record.bag_metadata import BAG, METADATA_FILE, mcap_path
 from ros2_cosim.record.comparison import Comparison, Difference, in_order
 from ros2_cosim.record.report_data import load_activations
-from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
+from ros2_cosim.record.results import ACTIVATIONS_FILE
 from ros2_cosim.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.scenario.declaration import declare_all
 from ros2_cosim.scenario.held_ports import LOOPBACK, address_of

@@ -29,6 +29,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
+from ros2_cosim.record.bag_metadata import BAG
 from ros2_cosim.record.bag_reader import BagMessage, read_bag, topic_types
 from ros2_cosim.record.driving_measures import (
     Braking,
@@ -38,7 +39,7 @@ from ros2_cosim.record.driving_measures import (
     time_gap_error,
 )
 from ros2_cosim.record.recorded_encounters import RecordedEncounters, recorded_encounters
-from ros2_cosim.record.results import ACTIVATIONS_FILE, BAG
+from ros2_cosim.record.results import ACTIVATIONS_FILE
 from ros2_cosim.record.series import Events, Series
 
 NS = 1e-9

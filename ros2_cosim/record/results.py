@@ -22,7 +22,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.record.bag import BagForm, BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic, Qos
+from ros2_cosim.record.bag_metadata import BAG, BagTopic, Qos
 from ros2_cosim.record.drawing import drawing_of
 from ros2_cosim.record.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
@@ -43,7 +43,6 @@ from ros2_cosim.record.summary import (
 from ros2_cosim.scenario.portable import digest_of, portable_text
 from ros2_cosim.scenario.schema import Scenario
 
-BAG = "bag"
 #: Participant -> its activation times [ns], as far as they were recorded.
 ACTIVATIONS_FILE = "activations.json"
 _NS = 1e9

@@ -15,6 +15,8 @@ from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Repeatability
+from ros2_cosim.record.bag_metadata import BAG
+from ros2_cosim.record.bag_reader import origin_of
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
@@ -266,10 +268,11 @@ def read_summary(run_dir: Path, *, complete: bool = True) -> Summary:
     """Read and check ``summary.json`` of a run.
 
     :param complete: whether the run must have reached its end
-    :raises ConfigurationError: it is missing, is not JSON, a field is wrong, or the run has not
-        reached its end
+    :raises ConfigurationError: it is missing, is not JSON, a field is wrong, it is of another run
+        than the bag in this directory, or the run has not reached its end
     """
     path = Path(run_dir) / SUMMARY_FILE
+    origin = origin_of(Path(run_dir) / BAG)
     try:
         data = read_record(path)
     except FileNotFoundError:
@@ -282,6 +285,12 @@ def read_summary(run_dir: Path, *, complete: bool = True) -> Summary:
     except ValueError as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
     summary = read_section(Summary, data, origin=f"{path} is not a run summary")
+    for key, own in {"scenario": summary.scenario, "seed": str(summary.seed)}.items():
+        recorded = origin.get(key, own)
+        if recorded != own:
+            raise ConfigurationError(
+                f"{path} is of another run than the bag beside it: {key} {own}, not {recorded}"
+            )
     if complete and not summary.complete:
         raise ConfigurationError(
             f"{path}: the run is not complete: {summary.end_reason} (cosim report, cosim diff and "

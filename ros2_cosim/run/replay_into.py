@@ -29,13 +29,13 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.kernel.unsynchronised import received_port
 from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic
+from ros2_cosim.record.bag_metadata import BAG, BagTopic
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import find_recording
 from ros2_cosim.record.comparison import Rules, in_order
 from ros2_cosim.record.comparison_report import RunComparison, compare_recordings
 from ros2_cosim.record.report import REPORT_FILE
-from ros2_cosim.record.results import BAG, open_bag
+from ros2_cosim.record.results import open_bag
 from ros2_cosim.record.summary import SUMMARY_FILE, read_summary
 from ros2_cosim.ros.topics import edge
 from ros2_cosim.run.bringup import RunRequest

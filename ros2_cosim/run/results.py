@@ -13,12 +13,12 @@ from pathlib import Path
 from ros2_cosim.documents.files import cause_of, in_words
 from ros2_cosim.interfaces.processes import signal_of
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, StorageError
-from ros2_cosim.record.bag_metadata import mcap_path
+from ros2_cosim.record.bag_metadata import BAG, mcap_path
 from ros2_cosim.record.bag_reader import is_complete, recorded_until
 from ros2_cosim.record.profile import has_spans, write_profile
 from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.report import REPORT_FILE, render_report
-from ros2_cosim.record.results import BAG, write_incomplete
+from ros2_cosim.record.results import write_incomplete
 from ros2_cosim.record.summary import SUMMARY_FILE
 from ros2_cosim.run.output_directory import OutputDirectory, repetitions
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO

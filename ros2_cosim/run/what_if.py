@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.record.bag_metadata import BAG
 from ros2_cosim.record.comparison_report import RunComparison, compare_recordings
-from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.replay import prepare_replay
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO

@@ -17,8 +17,8 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.record.bag_metadata import BAG
 from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.domain_lock import domains_from, own_domain
 from ros2_cosim.run.start import run_request

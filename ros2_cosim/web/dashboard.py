@@ -22,7 +22,7 @@ from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.record.results import BAG
+from ros2_cosim.record.bag_metadata import BAG
 from ros2_cosim.run.control import Visit, WhichRun, current_output, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.changes import changeable, changed

@@ -381,3 +381,14 @@ def test_lost_outputs_of_the_initialization_are_an_error(policy: Missing) -> Non
             slave.server.sockets.send_data = lambda target, data: None  # type: ignore[method-assign]
             with pytest.raises(DcpTimeoutError, match="'Offset'.*(initialization|its outputs)"):
                 master.initialise()
+
+
+def test_a_master_is_closed_twice_though_its_slave_has_gone() -> None:
+    description = describe(Offset)
+    with running(Offset(), description) as slave:
+        master = Master(timeout_s=0.1)
+        master.add_slave(description, port=slave.port, transport=UDP)
+        master.configure()
+        slave.server.stop()
+        master.close()
+        master.close()

@@ -104,6 +104,7 @@ class Master:
             MasterRunOptions(op_mode, data_synchronisation, missing, data_wait_s, acceptable_loss),
         )
         self._step = Fraction(0)
+        self._closed = False
         self._lock = threading.RLock()
         self._heartbeat = HeartbeatThread(self._lock, self._requests.beat)
 
@@ -283,9 +284,12 @@ class Master:
             self._setup.deregister()
 
     def close(self) -> None:
-        """Bring every slave that still answers back to ALIVE; close all sockets."""
+        """Bring every slave that still answers back to ALIVE; close all sockets. Once is enough."""
         self._heartbeat.stop()
         with self._lock:
+            if self._closed:
+                return
+            self._closed = True
             self._setup.abandon()
             self._requests.sockets.close()
 
