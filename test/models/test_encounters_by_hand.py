@@ -15,7 +15,6 @@ from ros2_cosim.models.encounters import (
     Mover,
     _leaves_lane,
     encounter,
-    least_gap,
     time_to_collision,
     touch,
 )
@@ -108,14 +107,6 @@ def test_a_time_to_collision_is_gap_over_closing_speed(
 ) -> None:
     assert time_to_collision(gap, closing) == expected
     assert Encounter(gap, closing).time_to_collision == expected
-
-
-def test_the_bound_of_a_gap_is_that_of_the_circles_around() -> None:
-    ego = mover(0.0, size=(4.0, 3.0)).box
-    # 5 m is ego's diagonal; 10 m the other's, and its upright rectangle's at most sqrt(2) of it.
-    other = mover(30.0, 40.0, 1.0, size=(8.0, 6.0)).box
-    assert least_gap(ego, other) == pytest.approx(50.0 - 2.5 - 5.0 * math.sqrt(2.0))
-    assert least_gap(other, ego) == pytest.approx(50.0 - 5.0 - 2.5 * math.sqrt(2.0))
 
 
 @pytest.mark.parametrize(
@@ -289,40 +280,6 @@ def test_a_pair_is_looked_at_as_long_as_it_can_be_the_soonest(
     watch.ttc = Extreme(ttc + 0.5, ("x", "y"), 0)
     watch.look(7, [ego._replace(name="ego")], [other])
     assert tuple(watch.ttc) == (pytest.approx(ttc), ("ego", "other"), 7)
-
-
-@pytest.mark.parametrize(
-    ("ego", "other", "closing"),
-    [
-        (mover(0.0, 0.0, 0.0, 20.0), mover(60.0, 0.0, 0.0, 15.0), 5.0),
-        (mover(0.0, 0.0, 0.0, 20.0), mover(60.0, 0.0, math.pi, 15.0), 35.0),
-        # 3 m/s and 4 m/s at right angles, by heading and by velocity across it.
-        (mover(0.0, 0.0, 0.3, 3.0), mover(60.0, 0.0, 0.3 + math.pi / 2, 4.0), 5.0),
-        (mover(0.0, 0.0, 0.3, 3.0), mover(60.0, 0.0, 0.3, 0.0, vy=4.0), 5.0),
-        (mover(0.0, 0.0, 0.3, 3.0, vy=7.0), mover(60.0, 0.0, 0.3, 0.0, vy=3.0), 5.0),
-        (mover(0.0, 0.0, 0.3, 0.0, vy=3.0), mover(60.0, 0.0, 1.3, 0.0, vy=3.0), 2.8765532316),
-        # In a bend a slower one comes nearer by the difference of speeds, whatever it does across.
-        (mover(0.0, 0.0, 0.0, -9.0), mover(60.0, 0.0, math.pi, 4.0), 5.0),
-    ],
-)
-def test_a_pair_is_left_out_if_even_its_least_gap_closes_too_late(
-    ego: Mover, other: Mover, closing: float
-) -> None:
-    watch = Encounters(ROAD)
-    watch.gap = Extreme(1.0, ("x", "y"), 0)
-    least = least_gap(ego.box, other.box)
-    for limit, looks in ((least / closing * 1.0001, True), (least / closing * 0.9999, False)):
-        watch.ttc = Extreme(limit, ("x", "y"), 0)
-        assert watch._may_be_less(ego, other) is (looks and limit < 20.0)
-    watch.gap = Extreme(least + 0.01, ("x", "y"), 0)
-    assert watch._may_be_less(ego, other)
-
-
-def test_a_pair_that_may_overlap_is_never_left_out() -> None:
-    watch = Encounters(ROAD)
-    watch.gap, watch.ttc = Extreme(-5.0, ("x", "y"), 0), Extreme(0.0, ("x", "y"), 0)
-    assert watch._may_be_less(mover(0.0), mover(4.0))
-    assert not watch._may_be_less(mover(0.0), mover(6.0))
 
 
 @pytest.mark.parametrize(
