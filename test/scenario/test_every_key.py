@@ -84,10 +84,7 @@ def outcome(data: dict[str, Any], what: str, output: Path, *, record: bool) -> o
         text = (output / "bag" / "metadata.yaml").read_text(encoding="utf-8")
         bag = yaml.safe_load(text)["rosbag2_bagfile_information"]
         del bag["custom_data"]
-    files = {
-        str(path.relative_to(output)): path.stat().st_size if path.suffix == ".mcap" else 0
-        for path in output.rglob("*")
-    }
+    files = sorted(str(path.relative_to(output)) for path in output.rglob("*"))
     return summary, bag, files
 
 
