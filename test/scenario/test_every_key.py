@@ -123,8 +123,9 @@ def baselines() -> dict[tuple[str, str], Any]:
 def tries(key: Key) -> Iterator[tuple[Place, Any]]:
     """Places and other values: those that give the key first, one place of an example."""
 
-    def rank(place: Place) -> bool:
-        return value_at(holder(place), (*place.path, key.name)) is None
+    def rank(place: Place) -> tuple[bool, bool]:  # storyboards show what they alone have
+        missing = value_at(holder(place), (*place.path, key.name)) is None
+        return place.example.name in STORIES, missing
 
     row = FILE["shown"].get(str(key), {})
     order = sorted(where()[key.section], key=rank)
