@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,18 @@ class OverrunSettings(Section):
     policy: Policy = "record"
     #: From the time of the activation to its completion; None: its period.
     deadline: PositiveDuration | None = None
+
+
+#: Keys of a rule that not every method reads: those that do.
+_READ_BY: Final = {
+    "order": ("extrapolate", "earlier"),
+    "gain": ("rate",),
+    "points": ("curve",),
+    "x": ("map",),
+    "y": ("map",),
+    "values": ("map",),
+    "file": ("earlier",),
+}
 
 
 class RuleSettings(Section):
@@ -43,6 +55,17 @@ class RuleSettings(Section):
     max_rate: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     #: Share of each error that is learned from.
     adapt: float = Field(default=0.0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _without_use(self) -> RuleSettings:
+        for key in self.model_dump(exclude_defaults=True):  # a resolved file gives all defaults
+            methods = _READ_BY.get(key, (self.method,))
+            if self.method not in methods:
+                raise ValueError(
+                    f"{key}: found with method {self.method}, which leaves no use for it; allowed "
+                    f"with method {' or '.join(methods)}"
+                )
+        return self
 
     @model_validator(mode="after")
     def _complete(self) -> RuleSettings:

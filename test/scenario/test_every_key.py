@@ -6,7 +6,7 @@ Each key gets other legal values in the examples of ``every_key.yaml``. What pro
 ``run``
     the trace, the summary without wall times, or the files of a run in shape ``inproc`` differ
 ``plan``
-    the processes that shape ``ros`` would start differ
+    the processes that shape ``ros`` would start differ, or the command lines of foreign nodes
 ``refused``
     the value does not fit the rest of the example, and the error says so
 ``elsewhere``
@@ -14,13 +14,18 @@ Each key gets other legal values in the examples of ``every_key.yaml``. What pro
     ``every_key.yaml`` names, names the key
 
 ``not_shown`` of that file lists the keys of which nothing shows an effect yet. It should get empty.
+
+``PYTHONPATH=test python -m scenario.test_every_key`` counts the keys by what proves them, and the
+seconds of CPU time that it takes.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections import defaultdict
+import tempfile
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -30,11 +35,13 @@ import pytest
 import yaml
 from support.every_key import Example, Key, Place, changed, keys, others, places, value_at
 
+from ros2_cosim.interfaces.foreign import ForeignSettings
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.ros.foreign_process import foreign_command, foreign_environment
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 ROOT = Path(__file__).parents[2]
 FILE: dict[str, Any] = yaml.safe_load(
@@ -67,7 +74,7 @@ def outcome(data: dict[str, Any], what: str, output: Path, *, record: bool) -> o
     scenario = make_scenario(data, "example", by_hand=True)
     check_scenario(scenario, "inproc" if what == "run" else "ros")
     if what == "plan":
-        return make_plan(scenario, RunOptions(Path("out")))
+        return make_plan(scenario, RunOptions(Path("out"))), list(foreign_nodes(scenario))
     summary = run_inproc(scenario, output, record=record).model_dump(exclude=_WALL)
     for participant in summary["participants"]:
         for name in _WALL_OF_ONE:
@@ -77,7 +84,18 @@ def outcome(data: dict[str, Any], what: str, output: Path, *, record: bool) -> o
         text = (output / "bag" / "metadata.yaml").read_text(encoding="utf-8")
         bag = yaml.safe_load(text)["rosbag2_bagfile_information"]
         del bag["custom_data"]
-    return summary, bag
+    files = sorted(str(path.relative_to(output)) for path in output.rglob("*"))
+    return summary, bag, files
+
+
+def foreign_nodes(scenario: Scenario) -> Iterator[object]:
+    """What the processes of unmodified nodes are started with: command line and environment."""
+    for name, participant in scenario.participants.items():
+        if participant.model == "foreign_node":
+            settings = ForeignSettings.model_validate(participant.parameters)
+            names = {"__node": settings.full_name(name)}
+            yield foreign_command(settings, Path(scenario.base_directory), names, name)
+            yield foreign_environment(settings)
 
 
 @cache
@@ -105,8 +123,9 @@ def baselines() -> dict[tuple[str, str], Any]:
 def tries(key: Key) -> Iterator[tuple[Place, Any]]:
     """Places and other values: those that give the key first, one place of an example."""
 
-    def rank(place: Place) -> bool:
-        return value_at(holder(place), (*place.path, key.name)) is None
+    def rank(place: Place) -> tuple[bool, bool]:  # storyboards show what they alone have
+        missing = value_at(holder(place), (*place.path, key.name)) is None
+        return place.example.name in STORIES, missing
 
     row = FILE["shown"].get(str(key), {})
     order = sorted(where()[key.section], key=rank)
@@ -198,3 +217,26 @@ def test_the_lists_name_keys_that_exist_each_in_one_list() -> None:
     assert len(without) <= MOST_WITHOUT_EFFECT * len(known)
     lost = [name for name in named if not any(map(elsewhere, BY_NAME[name]))]
     assert not lost, f"no test of the room names {', '.join(lost)}"
+
+
+def main() -> None:
+    """Count the keys by what proves them."""
+    counts: Counter[str] = Counter()
+    bases: dict[tuple[str, str], Any] = {}
+    for name, (key,) in BY_NAME.items():
+        if name in FILE["without_effect"] or name in FILE["not_shown"]:
+            kind = "without_effect" if name in FILE["without_effect"] else "not_shown"
+        elif elsewhere(key):
+            kind = "elsewhere"
+        else:
+            with tempfile.TemporaryDirectory() as directory:
+                kind = proof(key, bases, Path(directory)) or "dropped"
+            if kind == "dropped":
+                print(f"dropped: {name}")
+        counts[kind] += 1
+    print(*(f"{kind}: {number}" for kind, number in counts.most_common()), sep="\n")
+    print(f"keys: {counts.total()}; CPU time: {time.process_time():.0f} s")
+
+
+if __name__ == "__main__":
+    main()
