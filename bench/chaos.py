@@ -206,7 +206,9 @@ def judge(case: Case, code: int, lines: list[str], summary: Path) -> str:
         return f"does not name the cause: {line}"
     if len(lines) != 1:
         return f"{len(lines)} lines: {lines}"
-    return "" if code == 1 and not summary.exists() else f"exit code {code}"
+    if summary.exists() and json.loads(summary.read_text()).get("complete", True):
+        return "the summary calls the run complete"
+    return "" if code == 1 else f"exit code {code}"
 
 
 _references: dict[int, str] = {}
