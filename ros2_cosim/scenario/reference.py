@@ -319,8 +319,9 @@ def _allow_parameters(properties: dict[str, Any]) -> None:
     """Let each property that is no free text, list or mapping be the use of a parameter, too."""
     for name, entry in properties.items():
         if not _is_free(entry):
-            note = {"description": entry.pop("description")} if "description" in entry else {}
-            properties[name] = {"anyOf": [entry, {"$ref": "#/$defs/Parameter"}], **note}
+            note = {key: text for key, text in entry.items() if key == "description"}
+            rest = {key: value for key, value in entry.items() if key != "description"}
+            properties[name] = {"anyOf": [rest, {"$ref": "#/$defs/Parameter"}], **note}
 
 
 def _is_free(entry: Mapping[str, Any]) -> bool:

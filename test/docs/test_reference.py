@@ -28,6 +28,10 @@ def test_tables_and_schema_are_current() -> None:
         assert file.read_text(encoding="utf-8") == content, f"{file.name}: run 'make reference'"
 
 
+def test_the_schema_is_the_same_twice() -> None:
+    assert scenario_schema() == scenario_schema()
+
+
 @pytest.mark.parametrize("name", ["platoon", "car_following"])
 def test_each_key_of_a_shipped_scenario_is_in_the_schema(name: str) -> None:
     schema = scenario_schema()
