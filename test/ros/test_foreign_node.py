@@ -267,8 +267,10 @@ def test_repetitions_start_the_node_anew_and_are_compared(
 @pytest.mark.parametrize("kind", ["loop", "timer"])
 def test_node_that_may_publish_by_itself_ends_or_marks_the_run(run, kind):
     """The timer fires at no time of the run: that it is there makes the window no proof."""
+    data = scenarios.polling(kind)
+    data["participants"]["relay"]["parameters"]["ros_parameters"]["period"] = 3600.0
     try:
-        summary = run(scenarios.polling(kind), "composed")
+        summary = run(data, "composed")
     except RunError as error:
         assert kind == "loop" and "the node publishes on its own account" in str(error)
         return
