@@ -38,7 +38,7 @@ class Condition(Section):
     """When an action begins; the one before may still be under way."""
 
     time: PositiveDuration | None = Field(
-        default=None, description="so long after the start of the run"
+        default=None, description="time after the start of the run"
     )
     distance: _Positive | None = Field(
         default=None, description="so far from where the vehicle started [m]"
