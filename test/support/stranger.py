@@ -28,8 +28,8 @@ _TALK = """
 import json, socket, sys
 become
 for line in sys.stdin:
-    kind, host, port, data, enough, wait_s = json.loads(line)
-    answer, closed = b"", False
+    kind, host, port, data, enough, last, wait_s = json.loads(line)
+    answer, closed, last = b"", False, bytes.fromhex(last)
     if host.startswith("@"):
         family, address = socket.AF_UNIX, chr(0) + host[1:]
     else:
@@ -39,7 +39,7 @@ for line in sys.stdin:
         try:
             sock.connect(address)
             sock.sendall(bytes.fromhex(data))
-            while len(answer) < enough:
+            while len(answer) < enough and not (last and last in answer):
                 part = sock.recv(65536)
                 answer += part
                 if not part:
@@ -73,23 +73,25 @@ class Program:
         enough: int = 1_000_000,
         wait_s: float = HANG_S,
         host: str = LOOPBACK,
+        last: bytes = b"",
     ) -> Said:
         """Connect, send, and take what comes until the end, or until that is enough bytes.
 
         :param wait_s: for each part of it
+        :param last: what the last answer holds; if empty, that is not known
         """
-        return self._say("SOCK_STREAM", host, port, data, enough, wait_s)
+        return self._say("SOCK_STREAM", host, port, data, enough, last.hex(), wait_s)
 
     def udp(self, port: int, data: bytes, wait_s: float = HANG_S, host: str = LOOPBACK) -> Said:
         """Send a datagram, and wait for one as answer."""
-        return self._say("SOCK_DGRAM", host, port, data, 1, wait_s)
+        return self._say("SOCK_DGRAM", host, port, data, 1, "", wait_s)
 
     def unix(self, name: str, data: bytes, *, in_packets: bool) -> Said:
         """Connect with a socket of an abstract name (``@NAME``), send, and take what comes."""
         kind = "SOCK_SEQPACKET" if in_packets else "SOCK_STREAM"
-        return self._say(kind, name, 0, data, 1, HANG_S)
+        return self._say(kind, name, 0, data, 1, "", HANG_S)
 
-    def _say(self, kind: str, host: str, port: int, data: bytes, *limits: float) -> Said:
+    def _say(self, kind: str, host: str, port: int, data: bytes, *limits: str | float) -> Said:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([kind, host, port, data.hex(), *limits]) + "\n")
         self._process.stdin.flush()
