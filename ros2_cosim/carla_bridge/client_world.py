@@ -434,7 +434,6 @@ class ClientWorld:
             self._witness.setblocking(False)
         except OSError as error:
             raise ConnectionFailedError(f"no {self._where}: {cause_of(error)}") from None
-        self._say_run()
         client = self._new_client()
         try:
             version = client.get_server_version()
@@ -448,6 +447,7 @@ class ClientWorld:
                 f"{self._where} has version {version}, the client package "
                 f"{client.get_client_version()}: they must be the same"
             )
+        self._say_run()
         client.set_timeout(CALL_TIMEOUT_S)
         self._client = client
 
@@ -457,7 +457,7 @@ class ClientWorld:
         What other programs change is kept there from then on.
         """
         try:
-            with closing(ServerWire(self._host, self._port, CALL_TIMEOUT_S)) as wire:
+            with closing(ServerWire(self._host, self._port, self._timeout_s)) as wire:
                 wire.call(RUN_CLIENT, os.getpid())
         except (CallRefused, WireError):
             return

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from ros2_cosim.carla_bridge.scene import (
 )
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.carla_bridge.server_wire import ServerWire
+from ros2_cosim.carla_headless.outsiders import RUN_CLIENT
 from ros2_cosim.interfaces.records import CLASS_TRUCK
 from ros2_cosim.interfaces.sensors import Payload
 from ros2_cosim.interfaces.simulator import MapChoice, Pose, SensorMount, Simulator, Size
@@ -139,6 +140,14 @@ def test_something_else_at_the_port() -> None:
         port = sock.getsockname()[1]
         with pytest.raises(ConnectionFailedError, match="nothing answered as a CARLA server"):
             Scene(ClientWorld(port=port, timeout_s=0.5), platoon()).initialise()
+        # It was asked for its version, and for nothing that would have to wait for its own time.
+        sock.setblocking(False)
+        heard = b""
+        with suppress(BlockingIOError):
+            while True:
+                with sock.accept()[0] as connection:
+                    heard += connection.recv(1 << 16)
+        assert b"version" in heard and RUN_CLIENT.encode() not in heard
 
 
 def test_wrong_map_blueprint_and_place(server: Server) -> None:
