@@ -42,6 +42,7 @@ VARIANTS = {
 CASES = [(name, changes) for name, variants in VARIANTS.items() for changes in variants]
 #: Distance of the points of a lane and of the cross-sections of a strip, and its length [m].
 COARSE, FINE, LENGTH = 1.0, 0.05, 160.0
+_OTHERS = ("/traffic", "/static_objects")
 
 
 @dataclass
@@ -115,16 +116,25 @@ class Strip:
         ways = np.arange(front, max(travelled[-1], front + FINE), FINE)
         self.way = ways - front
         self.heading = np.interp(ways, travelled, np.unwrap(heading))
-        middles = np.stack([np.interp(ways, travelled, x), np.interp(ways, travelled, y)], axis=1)
-        normals = np.stack([-np.sin(self.heading), np.cos(self.heading)], axis=1)
-        across = np.linspace(-0.5, 0.5, 13) * body.width
-        self.points = middles[:, None, :] + across[None, :, None] * normals[:, None, :]
+        self.middle = np.stack(
+            [np.interp(ways, travelled, x), np.interp(ways, travelled, y)], axis=1
+        )
+        self._across = np.linspace(-0.5, 0.5, 13) * body.width
+
+    def points(self, which: np.ndarray | slice) -> np.ndarray:
+        """Points of some cross-sections, from right to left."""
+        heading = self.heading[which]
+        normals = np.stack([-np.sin(heading), np.cos(heading)], axis=1)
+        points = self.middle[which][:, None, :] + self._across[None, :, None] * normals[:, None, :]
+        return np.asarray(points)
 
     def first(self, other: Body) -> int | None:
         """The first cross-section that a rectangle touches."""
-        near = np.hypot(*(self.points[:, 6] - (other.x, other.y)).T) < other.length + 3.0
+        near = np.hypot(*(self.middle - (other.x, other.y)).T) < other.length + 3.0
+        if not near.any():
+            return None
         hit = np.zeros(len(near), dtype=bool)
-        hit[near] = other.holds(self.points[near].reshape(-1, 2)).reshape(-1, 13).any(axis=1)
+        hit[near] = other.holds(self.points(near).reshape(-1, 2)).reshape(-1, 13).any(axis=1)
         return int(np.argmax(hit)) if hit.any() else None
 
 
@@ -148,12 +158,12 @@ def judged(road: RoadNetwork, strip: Strip, ego: Body, other: Body) -> tuple[flo
             return None
         if all(not strip.first(other.later(0.2 * k)) for k in range(1, 26)):
             return None
-        to_front = strip.points[0][:, None, :] - other.edge()[None, :, :]
+        to_front = strip.points(slice(1))[0][:, None, :] - other.edge()[None, :, :]
         gap = float(np.hypot(*np.moveaxis(to_front, -1, 0)).min())
         ahead = np.cos(strip.heading[0]), np.sin(strip.heading[0])
-        if float(((other.edge() - strip.points[0, 6]) @ ahead).min()) < 0.0:
+        if float(((other.edge() - strip.middle[0]) @ ahead).min()) < 0.0:
             return None
-        at = int(np.argmin(np.hypot(*(strip.points[:, 6] - (other.x, other.y)).T)))
+        at = int(np.argmin(np.hypot(*(strip.middle - (other.x, other.y)).T)))
     turned = other.yaw - strip.heading[at]
     away = other.vx * math.cos(turned) - other.vy * math.sin(turned)
     own = ego.yaw - strip.heading[0]
@@ -163,37 +173,40 @@ def judged(road: RoadNetwork, strip: Strip, ego: Body, other: Body) -> tuple[flo
 def bodies_of(run: Path, scene: Any) -> Iterator[tuple[float, dict[str, Body]]]:
     """All bodies at each look of the referee, by times [s]."""
     sizes = {name: (v["length"], v["width"]) for name, v in scene["vehicles"].items()}
-    newest: dict[str, Body] = {}
     yaws: dict[str, tuple[float, float]] = {}
-    fixed: dict[str, Body] = {}
-    traffic: dict[str, Body] = {}
+    #: By topics; most messages are followed by another before anyone looks.
+    newest: dict[str, tuple[float, str, bytes]] = {}
     with AnyReader([run / "bag"]) as reader:
-        at = stamps = 0
-        for connection, stamp, data in reader.messages():
+
+        def bodies() -> Iterator[tuple[str, Body]]:
+            for topic, (stamp, kind, data) in newest.items():
+                message: Any = reader.deserialize(data, kind)
+                if topic.endswith("/odometry"):
+                    name = topic.strip("/").split("/")[0]
+                    p, q = message.pose.pose.position, message.pose.pose.orientation
+                    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
+                    v, w = message.twist.twist.linear, message.twist.twist.angular
+                    yield name, Body(p.x, p.y, yaw, *sizes[name], v.x, v.y, w.z)
+                elif topic == "/static_objects":
+                    yield from ((f"obstacle {item.id}", _body(item)) for item in message.objects)
+                else:
+                    for user in message.users:
+                        # The traffic tells no yaw rates: they are those since the last look.
+                        name, body = f"traffic {user.id}", _body(user)
+                        since, yaw = yaws.get(name, (stamp, body.yaw))
+                        turned = (body.yaw - yaw + math.pi) % (2 * math.pi) - math.pi
+                        body.turn = turned / (stamp - since) * 1e9 if stamp > since else 0.0
+                        yaws[name] = (stamp, body.yaw)
+                        yield name, body
+
+        at = 0
+        seen = [c for c in reader.connections if c.topic.endswith(("/odometry", *_OTHERS))]
+        for connection, stamp, data in reader.messages(seen):
             while stamp > at:
                 if newest:
-                    # The traffic tells no yaw rates: they are those since the last look.
-                    for key, body in traffic.items():
-                        since, yaw = yaws.get(key, (stamps, body.yaw))
-                        turned = (body.yaw - yaw + math.pi) % (2 * math.pi) - math.pi
-                        body.turn = turned / (stamps - since) * 1e9 if stamps > since else 0.0
-                    yaws = {key: (stamps, body.yaw) for key, body in traffic.items()}
-                    yield at / 1e9, newest | traffic | fixed
+                    yield at / 1e9, dict(bodies())
                 at += 100_000_000
-            name = connection.topic.strip("/").split("/")[0]
-            if connection.topic.endswith("/odometry"):
-                message: Any = reader.deserialize(data, connection.msgtype)
-                p, q = message.pose.pose.position, message.pose.pose.orientation
-                yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
-                v, w = message.twist.twist.linear, message.twist.twist.angular
-                newest[name] = Body(p.x, p.y, yaw, *sizes[name], v.x, v.y, w.z)
-            elif connection.topic == "/traffic":
-                message = reader.deserialize(data, connection.msgtype)
-                traffic = {f"traffic {user.id}": _body(user) for user in message.users}
-                stamps = stamp
-            elif connection.topic == "/static_objects":
-                message = reader.deserialize(data, connection.msgtype)
-                fixed = {f"obstacle {item.id}": _body(item) for item in message.objects}
+            newest[connection.topic] = (stamp, connection.msgtype, data)
 
 
 def _body(item: Any) -> Body:
