@@ -65,7 +65,8 @@ def _first_collision(data: RunData) -> tuple[float, str, str] | None:
     if data.first_collision is None:
         return None
     time, event = data.first_collision
-    return time, *(data.encounters.name_of(each) for each in (event.vehicle, event.other))
+    called = data.encounters.name_of
+    return time, called(event.vehicle), called(event.other)
 
 
 def timing_charts(
