@@ -119,7 +119,7 @@ def test_a_run_of_a_page_that_crashes_is_named(laws: Path, tmp_path: Path) -> No
     data["base_directory"] = str(PLATOON.parent)
     law = {"law": f"{laws}:Crashing", "law_parameters": {}}
     data["participants"]["cacc1"]["parameters"] |= law
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
     words = ["dashboard", "--folder", ".", "--http-port", "0", "--token", "t"]
     with user_environment(tmp_path / "log") as environment:
         page = subprocess.Popen(
