@@ -108,7 +108,7 @@ def _outline(marker: MarkerData) -> list[tuple[float, float]]:
 
 def _write(axes: Any, marker: MarkerData) -> None:
     x, y, _ = marker.position
-    offset = -20 if marker.namespace == "gap labels" else 22
+    offset = -20 if marker.namespace == "platoon gap labels" else 22
     if marker.text.startswith("obstacle"):
         offset = -34
     axes.annotate(

@@ -46,7 +46,7 @@ from ros2_cosim.interfaces.records import (
     StaticObjects,
     TrafficLightAhead,
 )
-from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID
+from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
 from ros2_cosim.interfaces.sensors import Measurement
 from ros2_cosim.interfaces.simulator import SIZE_TOLERANCE, Body, Contact, Pose, Simulator, Size
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -64,7 +64,6 @@ from ros2_cosim.models.road import (
 )
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
-FIRST_TRAFFIC_ID: Final = 1001
 FIRST_STRANGER_ID: Final = 1_000_000
 """Vehicles that the scene has not spawned are numbered from here, by their ids in the simulator."""
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it

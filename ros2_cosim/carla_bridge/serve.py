@@ -36,6 +36,7 @@ def serve_world(
     stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
     simulates: Callable[[bool], None] = lambda is_over: None,
     on_ready: Callable[[SlaveServer], None] | None = None,
+    moment: memoryview | None = None,
 ) -> None:
     """Serve the slave of a world participant until it is deregistered.
 
@@ -45,6 +46,7 @@ def serve_world(
     :param keep: serve one master after the other
     :param stopped, simulates: see :class:`SceneSlave`
     :param on_ready: called when it listens
+    :param moment: see :class:`~ros2_cosim.dcp.slave.server.SlaveServer`
     :raises ConfigurationError: the scene is wrong, or the address cannot be used
     :raises ConnectionFailedError: the slave went to its error state, with the reason
     :raises Aborted: its master was lost
@@ -61,6 +63,7 @@ def serve_world(
             once=not keep,
             options=slave_options(dcp),
             on_ready=on_ready,
+            moment=moment,
         )
     except OSError as error:
         raise ConfigurationError(

@@ -72,12 +72,19 @@ def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
             )
 
 
-def go_on_apart() -> None:
-    """Go on in a process apart, if this one is the command: see :mod:`ros2_cosim.run.apart`."""
+def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryview | None:
+    """Go on in a process apart, if this one is the command: see :mod:`ros2_cosim.run.apart`.
+
+    :param subject: what goes on, for sentences
+    :param outlasts: whether it outlasts a run in which a participant does not return
+    :returns: where a subject that is no run notes its simulated time [ns]; None: nobody reads it
+    """
     from ros2_cosim.run import apart
 
     if _program == [os.getpid()]:
-        apart.go_on_apart(_leave_stuck)
+        apart.go_on_apart(None if outlasts else _leave_stuck, subject)
+    place = apart.here()
+    return None if place is None else place.moment
 
 
 def _leave_stuck(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ros2_cosim.cli.console import clear_errors, running, visiting
+from ros2_cosim.cli.console import clear_errors, go_on_apart, running, visiting
 from ros2_cosim.cli.control import Domain, Namespace, Out
 from ros2_cosim.sockets.peers import ADMISSION
 
@@ -51,6 +51,7 @@ def add_dashboard_command(app: typer.Typer) -> None:
             from ros2_cosim.web.starter_page import StarterPage
 
             with running():
+                go_on_apart("the page", outlasts=True)
                 StarterPage(folder or Path(), host=http_host, port=http_port, token=token).serve()
             return
         with visiting() as visit:

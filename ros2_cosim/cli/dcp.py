@@ -61,6 +61,7 @@ Settings = Annotated[
 ]
 Host = Annotated[str | None, typer.Option(help="Control address (default: from the description).")]
 Port = Annotated[int | None, typer.Option(help="Control port (default: from the description).")]
+OpenToAll = Annotated[bool, typer.Option("--open", help="Serve other users of this machine, too.")]
 
 
 def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typer:
@@ -132,9 +133,7 @@ def serve(
         typer.Option(help="With --scenario: output directory (default: out/NAME)."),
     ] = None,
     record: Annotated[bool, typer.Option(help="With --scenario: write a bag.")] = True,
-    open_to_all: Annotated[
-        bool, typer.Option("--open", help="Serve other users of this machine, too.")
-    ] = False,
+    open_to_all: OpenToAll = False,
     allow: Annotated[
         list[str] | None,
         typer.Option(help="Address of a host that is served; no other one is (may be repeated)."),
@@ -156,6 +155,7 @@ def serve(
         except ValueError as error:
             raise ConfigurationError(f"--allow: {error}; allowed is an IP address") from None
         _check_choice(model, fmu, scenario, world, settings)
+        moment: memoryview | None = None
         if world is not None:
             refuse_beside(context, "--world", f"{_OF_MODEL} {_OF_SLAVE} out record")
         elif scenario is not None:
@@ -165,14 +165,22 @@ def serve(
         if world is not None:
             from ros2_cosim.run.dcp_world import serve_scenario_world
 
+            moment = go_on_apart(f"the world of {world}")
             serve_scenario_world(
-                world, settings or (), host=host, port=port, keep=keep, on_ready=ready
+                world,
+                settings or (),
+                host=host,
+                port=port,
+                keep=keep,
+                on_ready=ready,
+                moment=moment,
             )
             return
         if scenario is not None:
             go_on_apart()
             slave, found = _scenario(scenario, settings or (), out, record=record)
         else:
+            moment = go_on_apart(f"slave {fmu or model}")
             slave, found = _load(model, fmu, description, step, modes, directory)
         named = any(t is not None and t.port for t in (found.tcp, found.udp))
         serve_slave(
@@ -190,6 +198,7 @@ def serve(
                 input_wait_s=to_seconds(parse_duration(input_wait, "--input-wait")),
                 newest_only=newest_only,
             ),
+            moment=moment,
         )
 
 
@@ -224,6 +233,7 @@ def _scenario(
 
 
 def run(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Co-simulation file (YAML).")],
     out: Annotated[
         Path | None, typer.Option(help="CSV file of the outputs (default: standard output).")
@@ -234,10 +244,12 @@ def run(
     mode: Annotated[
         Mode | None, typer.Option(help="Operating mode (default: from the file).")
     ] = None,
+    open_to_all: OpenToAll = False,
 ) -> None:
     """Run a co-simulation of DCP slaves; the outputs of every step go to CSV."""
     from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 
+    context.with_resource(ADMISSION.widened(open_to_all))
     with clear_errors():
         settings = load_cosimulation(file)
         change: dict[str, object] = {}

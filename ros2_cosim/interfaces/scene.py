@@ -25,8 +25,9 @@ DEFAULT_CAR: Final = "vehicle.tesla.model3"
 DEFAULT_DYNAMICS: Final = "sedan"
 #: Length, width and height of that kind [m].
 DEFAULT_SIZE: Final = (4.792, 2.163, 1.488)
-#: Objects are numbered from here, as collisions name them; vehicles from 1.
+#: Fixed objects and traffic are numbered from here, as collisions name them; vehicles from 1.
 FIRST_OBJECT_ID: Final = 101
+FIRST_TRAFFIC_ID: Final = 1001
 _Positive = Annotated[Number, Field(gt=0)]
 _Size = Annotated[Number, Field(ge=0.1, le=100)] | None
 _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]

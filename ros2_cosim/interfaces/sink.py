@@ -15,5 +15,8 @@ class Sink(Protocol):
     def advance(self, time_ns: int) -> None:
         """Every message stamped before ``time_ns`` has been given."""
 
+    def conclude(self, trace_sha256: str) -> None:
+        """Everything has been given, and the run is complete with this trace."""
+
     def close(self) -> None:
         """Nothing is given any more; a second call does nothing."""

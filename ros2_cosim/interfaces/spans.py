@@ -123,6 +123,7 @@ class Spans:
             "process": self.process,
             "participants": self._participants,
             "names": list(self._names),
+            "rows": len(self._rows) // _ROW,
         }
         directory.mkdir(exist_ok=True)
         path = directory / f"{self.process}.spans"
@@ -300,8 +301,11 @@ def read_spans(path: Path) -> SpanFile:
             raise ValueError("its first line is too long")
         header = json_value(line)
         names = [str(name) for name in header["names"]]
+        wanted = header["rows"] * _ROW * 8
+        if len(rest) != wanted:
+            raise ValueError(f"found {len(rest)} bytes behind its first line, not {wanted}")
         rows = array("q")
-        rows.frombytes(rest[: len(rest) // (_ROW * 8) * _ROW * 8])
+        rows.frombytes(rest)
         if sys.byteorder == "big":
             rows.byteswap()
         spans = [

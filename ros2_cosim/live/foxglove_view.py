@@ -218,6 +218,10 @@ class WatchedSink:
         self._sink.advance(time_ns)
         self._view.advance(time_ns)
 
+    def conclude(self, trace_sha256: str) -> None:
+        """The run is complete with this trace."""
+        self._sink.conclude(trace_sha256)
+
     def close(self) -> None:
         """Nothing is given any more."""
         self._view.close()

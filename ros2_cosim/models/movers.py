@@ -7,13 +7,40 @@ Referee, report and dashboard make their road users here, so that they see the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.interfaces.records import Odometry, RoadUsers, StaticObjects
+from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
 from ros2_cosim.kernel.exactmath import wrap_angle
 from ros2_cosim.models.encounters import Mover
 from ros2_cosim.models.lane_frame import LaneBoxes, fixed_box
 from ros2_cosim.models.vehicle_info import VehicleInfo
+
+#: Stands before the numbers of vehicles that are no participants'.
+TRAFFIC: Final = "traffic "
+
+
+def traffic_name(identity: int) -> str:
+    """The name of what is no vehicle of the scene, by its number in messages."""
+    return f"{TRAFFIC}{identity}"
+
+
+def obstacle_name(identity: int) -> str:
+    """The name of a fixed object, by its number in messages."""
+    return f"obstacle {identity}"
+
+
+def name_of(identity: int, vehicles: Mapping[str, VehicleInfo]) -> str:
+    """The name of what a collision names by its number.
+
+    :param vehicles: those of the scene by name
+    """
+    own = next((name for name, info in vehicles.items() if info.id == identity), None)
+    if own is not None:
+        return own
+    if identity >= FIRST_TRAFFIC_ID:
+        return traffic_name(identity)
+    return obstacle_name(identity) if identity >= FIRST_OBJECT_ID else f"object {identity}"
 
 
 class Movers:
@@ -51,7 +78,7 @@ class Movers:
             box = self._boxes.road_user(user, hint)
             newest[user.id] = (box.position, user.yaw)
             rate = wrap_angle(user.yaw - yaw) / seconds if seconds > 0.0 else 0.0
-            found.append(Mover(f"traffic {user.id}", box, user.vx, user.vy, rate))
+            found.append(Mover(traffic_name(user.id), box, user.vx, user.vy, rate))
         if seconds > 0.0 or not self._traffic:
             self._traffic, self._traffic_time = newest, time
         return found
@@ -61,7 +88,7 @@ class Movers:
         road = self._boxes.road
         return [
             Mover(
-                f"obstacle {item.id}",
+                obstacle_name(item.id),
                 fixed_box(road, item.x, item.y, item.yaw, item.length, item.width),
             )
             for item in static.objects

@@ -32,7 +32,7 @@ from ros2_cosim.models.message_types import (
     STATIC_OBJECTS,
     STATUS,
 )
-from ros2_cosim.models.movers import Movers
+from ros2_cosim.models.movers import Movers, name_of
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 
@@ -158,7 +158,7 @@ class PlatoonReferee(Model):
             for name in others
             if f"odometry/{name}" in context.input_types
         ]
-        self._identities = {info.id: name for name, info in vehicles.items()}
+        self._vehicles = vehicles
         self._fixed: list[Mover] = []
         self._first_collision: tuple[tuple[str, str], int] | None = None
         self._stood_at: int | None = None
@@ -201,8 +201,8 @@ class PlatoonReferee(Model):
         collision = latest.get("collision")
         if collision is not None and self._first_collision is None:
             event = collision.value
-            pair = (self._called(event.vehicle), self._called(event.other))
-            self._first_collision = (pair, collision.stamp)
+            one, other = (name_of(n, self._vehicles) for n in (event.vehicle, event.other))
+            self._first_collision = ((one, other), collision.stamp)
         red_lights = latest.get("red_lights")
         if red_lights is not None:
             self._red_lights = red_lights.value
@@ -229,10 +229,6 @@ class PlatoonReferee(Model):
         if traffic is not None:
             found += self._movers.traffic(traffic.stamp, traffic.value)
         return found
-
-    def _called(self, identity: int) -> str:
-        """The name of what has an identity."""
-        return self._identities.get(identity, f"object {identity}")
 
     def _judge_braking(self, time: int, boxes: Sequence[LaneBox | None]) -> None:
         """Braking peaks from the change of the speeds."""

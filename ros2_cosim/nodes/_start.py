@@ -58,7 +58,7 @@ from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 #: Exit code of a failure of its own.
 EXIT_FAILED = 1
 #: Of an interrupt of all processes: from the first one that it reaches to the last one [s]. The
-#: end of a failed run takes this much longer.
+#: end of a failed run under ``ros2 launch`` takes this much longer.
 INTERRUPT_WAIT_S = 0.3
 _POLL_S = 0.01
 
@@ -195,7 +195,7 @@ def _outcome(
     except (Cancelled, KeyboardInterrupt):
         return _asked_code(session, starters)
     except ReportedError:
-        return 0 if _asked_to_end(session) else EXIT_FAILED
+        return 0 if _asked_to_end(session, starters) else EXIT_FAILED
     except (CosimError, OSError, MemoryError) as error:
         if session.stop_signal is not None:
             # What fails after the request follows from it: other processes are ending, too.
@@ -203,16 +203,15 @@ def _outcome(
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
             starter.failed(f"{name}: {noted(error, Path(path).parent) if path else error}")
-        if _asked_to_end(session):
+        if _asked_to_end(session, starters):
             return 0
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
 
 
 def _asked_code(session: Session, starters: Sequence[Starter]) -> int:
     """The exit code of a process that has done its work, or was asked to end."""
-    if session.stop_signal == signal.SIGTERM and starters and starters[0].is_there:
-        # The starter sends it only to a run that has failed or is over.
-        starters[0].failed(f"process '{session.process}' was ended by SIGTERM")
+    number = session.stop_signal
+    if number is not None and starters and starters[0].is_ended_by(number, session.process):
         return EXIT_FAILED
     return 0
 
@@ -223,13 +222,14 @@ def _leave_stuck(starter: Starter, stuck: Stuck) -> None:
     os._exit(EXIT_FAILED)
 
 
-def _asked_to_end(session: Session) -> bool:
+def _asked_to_end(session: Session, starters: Sequence[Starter]) -> bool:
     """Whether the end of the run comes from an interrupt that has not reached this process yet.
 
-    ``ros2 launch`` interrupts one process after the other: others may notice the end of the first
-    ones before it is their turn.
+    ``ros2 launch``, which is no starter of the run, interrupts one process after the other: others
+    may notice the end of the first ones before it is their turn.
     """
-    deadline = time.monotonic() + INTERRUPT_WAIT_S
+    is_launched = not any(starter.is_there for starter in starters)
+    deadline = time.monotonic() + (INTERRUPT_WAIT_S if is_launched else 0.0)
     while session.stop_signal is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     return session.stop_signal == signal.SIGINT

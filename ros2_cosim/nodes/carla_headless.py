@@ -4,8 +4,6 @@
 The options are those of ``cosim carla-headless``.
 """
 
-import signal
-
 from ros2_cosim.carla_headless.__main__ import run
 from ros2_cosim.interfaces.processes import ending_quietly
 from ros2_cosim.run.starter_channel import Starter
@@ -18,11 +16,7 @@ def main() -> None:
     """Run the server; ends the process with its exit code."""
 
     def ended_by(number: int) -> int:
-        # The starter sends SIGTERM only to a run that has failed or is over.
-        if number != signal.SIGTERM or not starter.is_there:
-            return 0
-        starter.failed(f"process '{NAME}' was ended by SIGTERM")
-        return 1
+        return int(starter.is_ended_by(number, NAME))
 
     with ending_quietly():
         starter = Starter(NAME)

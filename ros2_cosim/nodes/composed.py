@@ -27,7 +27,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.record.results import RunFacts, open_sink, write_results
+from ros2_cosim.record.results import RunFacts, open_sink, trace_of, write_results
 from ros2_cosim.ros.bridge_services import BridgeServices
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
@@ -146,6 +146,19 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
             again = lifecycles.kept = control.reset or repeats
             if not again:
                 lifecycles.shut_down("the run is complete")
+        facts = RunFacts(
+            "composed",
+            run.end,
+            run.end_reason,
+            wall_ns,
+            began - created,
+            Repeatability(session.parameter("repeatable_scope", "no")),
+            realtime=realtime.facts(),
+            required=control.required or None,
+            changes=control.changes_made(),
+            processes={"composed": list(scenario.participants)},
+        )
+        sink.conclude(trace_of(scenario, reports, facts))
     finally:
         sink.close()
         if lifecycles is not None:
@@ -155,18 +168,6 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
     # What publishing and recording took belongs to no participant.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
-    )
-    facts = RunFacts(
-        "composed",
-        run.end,
-        run.end_reason,
-        wall_ns,
-        began - created,
-        Repeatability(session.parameter("repeatable_scope", "no")),
-        realtime=realtime.facts(),
-        required=control.required or None,
-        changes=control.changes_made(),
-        processes={"composed": list(scenario.participants)},
     )
     write_results(output, scenario, reports, facts)
     if again:

@@ -9,7 +9,7 @@ from ros2_cosim.interfaces.processes import leave
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node
-from ros2_cosim.record.results import RunFacts, open_sink, write_results
+from ros2_cosim.record.results import RunFacts, open_sink, trace_of, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.scenario.changes_by_hand import settings_of, write_changes
 from ros2_cosim.scenario.hosting import processes_of
@@ -41,26 +41,27 @@ def _record(started: Started) -> bool:
         )
         with profiled(started, (), works=True), settled_memory():
             recorder.record()
+        reports = dict(recorder.reports)
+        clock = json.loads(reports.pop("clock").details_json)
+        facts = RunFacts(
+            "ros",
+            clock["end_ns"],
+            clock["end_reason"],
+            clock["wall_ns"],
+            clock["startup_ns"],
+            Repeatability(session.parameter("repeatable_scope", "no")),
+            presence=clock["presence"],
+            not_repeatable=clock["not_repeatable"],
+            realtime=clock.get("realtime"),
+            required=clock["required"],
+            changes=clock["changes"],
+            processes=processes_of(scenario),
+            transport=session.transport,
+        )
+        sink.conclude(trace_of(scenario, reports, facts))
     finally:
         # What has been recorded stays readable, however the run ended.
         sink.close()
-    reports = dict(recorder.reports)
-    clock = json.loads(reports.pop("clock").details_json)
-    facts = RunFacts(
-        "ros",
-        clock["end_ns"],
-        clock["end_reason"],
-        clock["wall_ns"],
-        clock["startup_ns"],
-        Repeatability(session.parameter("repeatable_scope", "no")),
-        presence=clock["presence"],
-        not_repeatable=clock["not_repeatable"],
-        realtime=clock.get("realtime"),
-        required=clock["required"],
-        changes=clock["changes"],
-        processes=processes_of(scenario),
-        transport=session.transport,
-    )
     write_results(output, scenario, reports, facts)
     return recorder.finish()
 

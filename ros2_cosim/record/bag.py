@@ -33,6 +33,7 @@ from ros2_cosim.record.bag_metadata import (
     LIBRARY,
     METADATA_FILE,
     SCENARIO_KEY,
+    TRACE_KEY,
     BagTopic,
     FileFacts,
     StoredTopic,
@@ -177,6 +178,10 @@ class BagWriter:
                     self._drain(time_ns)
                 except OSError as error:
                     raise self._given_up(error) from None
+
+    def conclude(self, trace_sha256: str) -> None:
+        """Let the metadata file tell the trace of the run, which is complete."""
+        self._custom_data[TRACE_KEY] = trace_sha256
 
     def close(self) -> None:
         """Write what is left, the index and the metadata file; a second call does nothing.

@@ -21,6 +21,10 @@ LIBRARY: Final = "ros2_cosim"
 #: Key of the whole scenario in the metadata record of a storage file. It is not in the metadata
 #: file: that of a fleet is larger than what readers of YAML take.
 SCENARIO_KEY: Final = "scenario_json"
+#: Key of the hash of the trace in the metadata of a bag whose run is complete.
+TRACE_KEY: Final = "trace_sha256"
+#: Behind the name of a bag, in the name of its first storage file.
+_FIRST = "_0.mcap"
 _FOREVER = {"sec": 9223372036, "nsec": 854775807}
 
 
@@ -64,8 +68,15 @@ def file_facts(mcap: McapWriter) -> FileFacts:
 
 
 def mcap_path(bag: Path, number: int = 0) -> Path:
-    """A storage file of a bag, counted from 0, named as rosbag2 would."""
-    return bag / f"{bag.name}_{number}.mcap"
+    """A storage file of a bag, counted from 0, named as rosbag2 would.
+
+    Where the directory was renamed since, the file still has the former name.
+    """
+    name = bag.name
+    if not (bag / f"{name}{_FIRST}").is_file():
+        others = [path.name.removesuffix(_FIRST) for path in bag.glob(f"*{_FIRST}")]
+        name = others[0] if len(others) == 1 else name
+    return bag / f"{name}_{number}.mcap"
 
 
 def finish_file(

@@ -73,6 +73,10 @@ class DrawnBag:
         self._draw(time_ns)
         self._bag.advance(time_ns if self._next is None else min(time_ns, self._next))
 
+    def conclude(self, trace_sha256: str) -> None:
+        """The run is complete with this trace."""
+        self._bag.conclude(trace_sha256)
+
     def close(self) -> None:
         """Nothing is given any more; a second call does nothing.
 

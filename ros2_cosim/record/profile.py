@@ -80,20 +80,22 @@ class Profile:
     """
 
     def __init__(self, summary: Summary, files: Sequence[SpanFile]) -> None:
-        own = [span for file in files for span in file.spans if span.kind == READ]
+        of_participants = [file for file in files if file.participants]
+        own = [span for file in of_participants for span in file.spans if span.kind == READ]
         if not own:
             raise ConfigurationError("the profile has no activation")
         self._summary = summary
         self.begin = min(span.begin for span in own)
-        self.end = max(
-            span.end for file in files for span in file.spans if span.name and span.kind != SENT
-        )
+        ends = (s.end for file in files for s in file.spans if s.name and s.kind != SENT)
+        self.end = max(ends, default=self.begin)
         self._steps = summary.steps
         cut = [file.spans[-1].end for file in files if file.is_cut]
         if cut:  # the account is of the beginning of the run
             self.end = min(self.end, *cut)
             kept = Counter((span.name, span.begin < self.end) for span in own)
             self._steps = max(count for (_, is_kept), count in kept.items() if is_kept)
+        if self.end <= self.begin:
+            raise ConfigurationError("the activations of the profile take no time")
         self._threads = {
             file.process: _Thread(file, self.begin, self.end) for file in files if file.spans
         }
@@ -131,6 +133,8 @@ class Profile:
             if time <= self.begin or index < 0:
                 return
             span = thread.spans[index]
+            if span.begin >= time:  # damaged: they are not in order
+                return
             if span.end < time:  # no span covers this time
                 yield CriticalPiece(process, "", _LOOP, span.end, time)
                 time = span.end

@@ -27,7 +27,7 @@ from ros2_cosim.models.encounters import (
     time_headway,
 )
 from ros2_cosim.models.lane_frame import LaneBoxes, heading_of
-from ros2_cosim.models.movers import Movers
+from ros2_cosim.models.movers import Movers, name_of, traffic_name
 from ros2_cosim.models.post_encroachment import STEP, PostEncroachment, RecordedBox
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
@@ -83,6 +83,10 @@ class RecordedEncounters:
         """Smallest post-encroachment time of the run [s]."""
         return self._post_encroachment.least
 
+    def name_of(self, identity: int) -> str:
+        """The name of what a collision names by its number."""
+        return name_of(identity, self._vehicles)
+
     def take(self, topic: list[str], stamp: int, record: object) -> None:
         """Take a message over.
 
@@ -106,7 +110,7 @@ class RecordedEncounters:
             for user in record.users:
                 sine, cosine = sincos(user.yaw)
                 box = RecordedBox(user.x, user.y, cosine, sine, user.length, user.width)
-                self._post_encroachment.add(stamp, f"traffic {user.id}", box)
+                self._post_encroachment.add(stamp, traffic_name(user.id), box)
         elif isinstance(record, StaticObjects) and self._movers is not None:
             self._fixed = self._movers.fixed(record)
 

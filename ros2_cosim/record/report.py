@@ -53,11 +53,20 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         topics=[(name, kind, events.count) for name, (kind, events) in sorted(data.topics.items())],
         critical_path=path_rows(run_dir)[:_MOST_PARTS],
         collisions=data.collisions,
-        first_collision=data.first_collision,
+        first_collision=_first_collision(data),
     )
     path = run_dir / REPORT_FILE
     write_atomically(path, page)
     return path
+
+
+def _first_collision(data: RunData) -> tuple[float, str, str] | None:
+    """When the first contact began [s], and between which two."""
+    if data.first_collision is None:
+        return None
+    time, event = data.first_collision
+    called = data.encounters.name_of
+    return time, called(event.vehicle), called(event.other)
 
 
 def timing_charts(

@@ -120,6 +120,9 @@ class NoBag:
     def advance(self, time_ns: int) -> None:
         """Nothing to write."""
 
+    def conclude(self, trace_sha256: str) -> None:
+        """Nothing to tell it."""
+
     def close(self) -> None:
         """Nothing to close."""
 
@@ -167,6 +170,25 @@ def write_incomplete(
     write_summary(output, summary)
 
 
+def trace_of(scenario: Scenario, reports: Mapping[str, ParticipantReport], facts: RunFacts) -> str:
+    """The hash of a run over the traces of all its participants."""
+    found = _with_absent(scenario, reports, facts)
+    # A helper process (a DCP slave) has no trace of its own: its participant has.
+    return run_digest({n: r.trace_sha256 for n, r in found.items() if r.trace_sha256})
+
+
+def _with_absent(
+    scenario: Scenario, reports: Mapping[str, ParticipantReport], facts: RunFacts
+) -> Mapping[str, ParticipantReport]:
+    """All reports: of a participant that never took part, or is gone, an empty one."""
+    absent = _presence(scenario, facts).keys() - reports.keys()
+    return {**reports, **{name: _empty_report(name) for name in absent}}
+
+
+def _presence(scenario: Scenario, facts: RunFacts) -> Mapping[str, Sequence[int | None]]:
+    return facts.presence or _declared_presence(scenario, facts.end_ns)
+
+
 def write_results(
     output: Path,
     scenario: Scenario,
@@ -209,11 +231,9 @@ def _write_results(
         order=sum(r.order for r in reports.values()),
         loss=sum(r.loss for r in reports.values()),
     )
-    presence = facts.presence or _declared_presence(scenario, facts.end_ns)
-    for name in presence.keys() - reports.keys():
-        # It never took part, or is gone: an empty trace takes its place in the hash.
-        reports = {**reports, name: _empty_report(name)}
-    participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(reports))
+    presence = _presence(scenario, facts)
+    every = _with_absent(scenario, reports, facts)
+    participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(every))
     wall_s = facts.wall_ns / _NS
     sim_s = facts.end_ns / _NS
     summary = Summary(
@@ -231,8 +251,7 @@ def _write_results(
         startup_time_s=facts.startup_ns / _NS,
         rtf=sim_s / wall_s if wall_s > 0 else 0.0,
         end_reason=facts.end_reason,
-        # A helper process (a DCP slave) has no trace of its own: its participant has.
-        trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
+        trace_sha256=trace_of(scenario, reports, facts),
         **repeatability(
             [
                 *_entries(facts),

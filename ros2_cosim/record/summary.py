@@ -15,7 +15,7 @@ from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.record.bag_metadata import BAG
+from ros2_cosim.record.bag_metadata import BAG, TRACE_KEY
 from ros2_cosim.record.bag_reader import origin_of
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
@@ -285,7 +285,10 @@ def read_summary(run_dir: Path, *, complete: bool = True) -> Summary:
     except ValueError as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
     summary = read_section(Summary, data, origin=f"{path} is not a run summary")
-    for key, own in {"scenario": summary.scenario, "seed": str(summary.seed)}.items():
+    same = {"scenario": summary.scenario, "seed": str(summary.seed)}
+    if summary.complete:
+        same[TRACE_KEY] = summary.trace_sha256
+    for key, own in same.items():
         recorded = origin.get(key, own)
         if recorded != own:
             raise ConfigurationError(

@@ -138,6 +138,8 @@ class ForeignNodeAdapter:
         self._acts: tuple[int, str] | None = None
         #: Of a node that sets its clock in a thread of its own.
         self._probe: ClockProbe | None = None
+        #: Whether the node reads messages of its own.
+        self._hears_itself = False
         #: Services and actions of other nodes that the node calls.
         self._called: list[str] = []
         #: When it was seen, and at which port, that the barrier does not hold.
@@ -267,6 +269,9 @@ class ForeignNodeAdapter:
             if not port.is_complete():
                 self._patience.begin(port.missing)
                 self._topics.wait_until(port.is_complete)
+        if self._barrier and self._hears_itself:
+            # What it made of its own messages may have come after that answer.
+            self._pass_barrier()
         # A node of its own clockwork may have published before this process asked it to.
         earliest = window if self._process is not None or self._seen else None
         # The last answer showed that what was published had come, the one before that it was all.
@@ -344,6 +349,7 @@ class ForeignNodeAdapter:
 
     def _look_around(self) -> None:
         """See with what else than its adapter the node exchanges messages."""
+        self._hears_itself = self._topics.hears_itself()
         self._called = self._topics.called(self._settings.allow_services)
         undeclared = self._topics.undeclared(self._settings.allow_topics)
         if undeclared:
@@ -399,7 +405,7 @@ class ForeignNodeAdapter:
             self._topics.publish(port, data, acknowledge=self._settings.acknowledge)
             if self._settings.ordered and self._barrier:
                 self._pass_barrier()
-                if self._topics.shared:
+                if self._hears_itself:
                     # What the node reads of its own messages came after this answer.
                     self._pass_barrier()
         if queue and self._barrier and not self._settings.ordered:

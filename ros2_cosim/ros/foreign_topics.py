@@ -268,10 +268,19 @@ class ForeignTopics:
         readers = self.node.get_subscriptions_info_by_topic(self.input_topic(port))
         return any(_is_best_effort(reader) for reader in readers)
 
+    def hears_itself(self) -> bool:
+        """Whether the foreign node reads what it publishes, as nodes of one process may do."""
+        count = self.node.count_subscribers
+        return bool(self.shared) or any(count(self.output_topic(p)) > 1 for p in self.received)
+
     def undeclared(self, allowed: Iterable[str]) -> list[str]:
-        """Topics that the foreign node reads beside its inputs, its clock and actions."""
+        """Topics that the foreign node reads beside its inputs, its clock and actions.
+
+        On the private topic of an output nobody else publishes: what it reads there is its own.
+        """
         found = self._names_of_node(self.node.get_subscriber_names_and_types_by_node)
         known = {*_COMMON, *self._within(allowed), self.clock_topic}
+        known |= {self.output_topic(port) for port in self.received}
         own = self.input_topic("")
         return sorted(
             topic for topic in found - known if not topic.startswith(own) and _ACTION not in topic

@@ -122,7 +122,10 @@ def vehicle_markers(number: int, name: str, pose: Odometry, box: Box) -> list[Ma
 def gap_markers(
     status: PlatoonStatus, poses: Sequence[Odometry | None], boxes: Sequence[Box]
 ) -> list[MarkerData]:
-    """A line and the distance in each gap, vehicles in driving order, and to the obstacle."""
+    """A line and the distance in each gap of the platoon, and from its front to the obstacle.
+
+    Others that drive in between have no part in them, which the names of the markers say.
+    """
     markers: list[MarkerData] = []
     pairs = zip(poses, poses[1:], boxes, boxes[1:], status.gaps, strict=False)
     for number, (front, rear, front_box, rear_box, gap) in enumerate(pairs):
@@ -131,16 +134,18 @@ def gap_markers(
         start = body_point(front, -0.5 * front_box.length, 0.0, 0.4)
         end = body_point(rear, 0.5 * rear_box.length, 0.0, 0.4)
         markers.append(
-            MarkerData("gaps", number, LINE_LIST, WHITE, (0.15, 0.0, 0.0), points=(start, end))
+            MarkerData(
+                "platoon gaps", number, LINE_LIST, WHITE, (0.15, 0.0, 0.0), points=(start, end)
+            )
         )
         middle = tuple(0.5 * (a + b) for a, b in zip(start, end, strict=True))
         place = (middle[0], middle[1], middle[2] + 0.8)
-        markers.append(_label("gap labels", number, place, f"{gap:.1f} m"))
+        markers.append(_label("platoon gap labels", number, place, f"{gap:.1f} m"))
     first = poses[0] if poses else None
     if first is not None and math.isfinite(status.obstacle_gap):
         place = body_point(first, 0.5 * boxes[0].length + 4.0, 0.0, 1.2)
         markers.append(
-            _label("gap labels", len(poses), place, f"obstacle {status.obstacle_gap:.0f} m")
+            _label("platoon gap labels", len(poses), place, f"obstacle {status.obstacle_gap:.0f} m")
         )
     return markers
 

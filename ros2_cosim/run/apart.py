@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of shape ``inproc`` in a process apart: what a crash of native code does not end.
+"""Runs of shape ``inproc`` and DCP slaves in a process apart: a crash of native code ends only it.
 
-The process that waits for it, and the one that runs, share some memory: there stands which run is
-going on, and which activation. So the end of the latter by a signal is a sentence that names them.
+The process that waits for it, and the one that works, share some memory: there stands which run is
+going on, and which activation, or the time of a slave. So the end of the latter by a signal is a
+sentence that names them.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from typing import Any
 
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.run.crashes import crash_of
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.run.crashes import OWN_SIGNALS, crash_of
 from ros2_cosim.run.results import leave_incomplete
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import load_scenario
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Length and path of the output directory come first, then the time [ns] of the activation of each
-#: participant that is going on, in the order of the scenario.
+#: participant that is going on, in the order of the scenario. Without a directory the first of them
+#: is the time of what is no run.
 _LENGTH = struct.Struct("=H")
 _TIMES = 8192
 _TIME = struct.Struct("=q")
@@ -39,10 +42,17 @@ _NONE = -1
 
 
 class _Memory:
-    """What a process does, in memory that it shares with the one that waits for it."""
+    """What a process does, in memory that it shares with the one that waits for it.
 
-    def __init__(self) -> None:
+    :param subject: what it does, for sentences, unless it is a run
+    :ivar moment: where the simulated time [ns] of the subject is noted
+    """
+
+    def __init__(self, subject: str = "the run") -> None:
+        self._subject = subject
         self._memory = mmap.mmap(-1, _TIMES + _MOST * _TIME.size)
+        self.moment = memoryview(self._memory)[_TIMES : _TIMES + _TIME.size].cast("q")
+        self.moment[0] = _NONE
 
     def follow(self, output: Path, names: Sequence[str], runtimes: Iterable[Any]) -> None:
         """A run begins.
@@ -65,10 +75,12 @@ class _Memory:
 
     def ended_by(self, number: int) -> str:
         """The sentence about the end of the process by a signal; its run is left readable."""
-        text = f"the run was killed by {signal.Signals(number).name}"
         (length,) = _LENGTH.unpack_from(self._memory, 0)
+        how = "crashed" if number in OWN_SIGNALS else "was killed"
+        text = f"{self._subject} {how} by {signal.Signals(number).name}"
         if not length:
-            return text
+            time = self.moment[0]
+            return text if time == _NONE else f"{text} at {format_ns(time)}"
         output = Path(os.fsdecode(self._memory[_LENGTH.size : _LENGTH.size + length]))
         if not (output / RESOLVED_SCENARIO).is_file():
             return text
@@ -84,11 +96,14 @@ class _Memory:
 class Apart:
     """The process apart, if this is one.
 
-    :ivar leave: called with one line when a participant does not return; it ends the process
+    :ivar leave: called with one line when a participant does not return; it ends the process. None:
+        that ends its run only
+    :ivar moment: takes the simulated time [ns] of what is no run
     """
 
-    def __init__(self, memory: _Memory, leave: Callable[[str], None]) -> None:
+    def __init__(self, memory: _Memory, leave: Callable[[str], None] | None) -> None:
         self.follow = memory.follow
+        self.moment = memory.moment
         self.leave = leave
 
 
@@ -101,21 +116,22 @@ def here() -> Apart | None:
     return _here[-1] if _here else None
 
 
-def _begin(memory: _Memory, leave: Callable[[str], None]) -> None:
+def _begin(memory: _Memory, leave: Callable[[str], None] | None) -> None:
     """This is a process apart from now on."""
     faulthandler.disable()  # of a crash the other process tells in one line
     _here.append(Apart(memory, leave))
 
 
-def go_on_apart(leave: Callable[[str], None]) -> None:
+def go_on_apart(leave: Callable[[str], None] | None, subject: str = "the run") -> None:
     """Go on in a process apart; only that one returns.
 
     This one passes signals on, and ends with its exit code. Call it before anything is opened.
 
     :param leave: see :class:`Apart`
+    :param subject: what goes on, for sentences
     :raises RunError: the new process was killed; the bag is readable up to the last whole part
     """
-    memory = _Memory()
+    memory = _Memory(subject)
     temporary = tempfile.mkdtemp(prefix="cosim-")
     sys.stdout.flush()
     sys.stderr.flush()

@@ -50,6 +50,7 @@ def serve_scenario_world(
     port: int | None,
     keep: bool,
     on_ready: Callable[[SlaveServer], None],
+    moment: memoryview | None = None,
 ) -> None:
     """Serve that slave on this machine, for a run on another one.
 
@@ -57,6 +58,7 @@ def serve_scenario_world(
     the numbers are the same. Otherwise the slave is a client of the server.
 
     :param changes: ``dotted.key=value`` texts
+    :param moment: see :class:`~ros2_cosim.dcp.slave.server.SlaveServer`
     :raises CosimError: see :func:`~ros2_cosim.carla_bridge.serve.serve_world`
     """
     scenario = load_scenario(path, changes)
@@ -69,6 +71,7 @@ def serve_scenario_world(
         port=port,
         keep=keep,
         on_ready=on_ready,
+        moment=moment,
     )
 
 

@@ -46,7 +46,7 @@ from ros2_cosim.realtime.run_control import (
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.record.results import RunFacts, open_sink, write_results
+from ros2_cosim.record.results import RunFacts, open_sink, trace_of, write_results
 from ros2_cosim.record.summary import SUMMARY_FILE, Summary
 from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
@@ -339,7 +339,6 @@ class InprocRun:
         self._lifecycles.stop(reason)
         reports = {name: report_of(runtime) for name, runtime in self._scheduler.runtimes.items()}
         self._lifecycles.shut_down("the run is complete")
-        self._close_sink()
         facts = RunFacts(
             "inproc",
             self._loop.end,
@@ -354,6 +353,7 @@ class InprocRun:
             branch=None if self._branch is None else self._branch.origin(),
             unheard=unheard,
         )
+        self._close_sink(trace_of(self._scenario, reports, facts))
         if self._changed:
             write_changes(self._output, self._changed)
         summary = write_results(self._output, self._scenario, reports, facts)
@@ -438,12 +438,18 @@ class InprocRun:
         plain = self._codecs[participant][port].plain(data)
         self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
 
-    def _close_sink(self) -> None:
+    def _close_sink(self, trace_sha256: str = "") -> None:
+        """Close the bag with what it lacks.
+
+        :param trace_sha256: of a run that is complete
+        """
         if self._sink is not None:
             sink, self._sink = self._sink, None
             with closing(sink):
                 for message in self._messages:
                     sink.write(*message)
+                if trace_sha256:
+                    sink.conclude(trace_sha256)
 
     def __enter__(self) -> InprocRun:
         try:

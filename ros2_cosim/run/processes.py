@@ -127,7 +127,7 @@ class ProcessGroup:
         if isinstance(message, Progress):
             self._on_progress(name, message)
         elif isinstance(message, Failed):
-            self._watch.told(name, message.reason)
+            self._watch.told(name, message.reason, asked=message.asked)
         elif isinstance(message, Over):
             self._watch.over()
 
@@ -152,6 +152,8 @@ class ProcessGroup:
             and where these fail because of one of those, there is nothing to tell
         """
         self._look()
+        if asked := self._watch.asked():
+            return asked
         if self._watch.some_failed and elsewhere:
             self._hear_out()
             return self._watch.failure() if self._watch.cause_known else None

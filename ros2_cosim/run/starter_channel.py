@@ -21,6 +21,7 @@ import os
 import secrets
 import select
 import selectors
+import signal
 import socket
 import sys
 import threading
@@ -83,10 +84,14 @@ class Over(ChannelMessage):
 
 
 class Failed(ChannelMessage):
-    """The process ends because of an error of its own; ``reason`` names its place."""
+    """The process ends because of an error of its own; ``reason`` names its place.
+
+    ``asked``: because of a signal, which no other process of the run has sent.
+    """
 
     kind: Literal["failed"] = "failed"
     reason: str
+    asked: bool = False
 
 
 class EarlyLeave(ChannelMessage):
@@ -426,10 +431,25 @@ class Starter:
         """Tell that all have stopped in order, and end now."""
         self._send(Over())
 
-    def failed(self, reason: str) -> None:
-        """Tell why this process fails, in one line that names the place."""
-        if not self._send(Failed(reason=_bounded(reason))) or self._by_hand:
+    def failed(self, reason: str, *, asked: bool = False) -> None:
+        """Tell why this process fails, in one line that names the place.
+
+        :param asked: see :class:`Failed`
+        """
+        if not self._send(Failed(reason=_bounded(reason), asked=asked)) or self._by_hand:
             print(reason, file=sys.stderr, flush=True)
+
+    def is_ended_by(self, number: int, process: str) -> bool:
+        """Tell that a signal ends a process; whether that is a failure of the run.
+
+        The starter sends SIGTERM to a run that has failed or is over, and nothing else. No terminal
+        interrupts what it has started, but those that users have started themselves.
+        """
+        if not self.is_there or (number == signal.SIGINT and self._by_hand):
+            return False
+        name = signal.Signals(number).name
+        self.failed(f"process '{process}' was ended by {name}", asked=True)
+        return True
 
     def shares(self, turns: TurnWriter, participants: Sequence[str]) -> None:
         """Tell where it stands whose turn it is, and which activation is going on."""

@@ -29,7 +29,7 @@ def supervised(
         place.follow(output, list(scenario.participants), runtimes)
 
     def bark(stuck: Stuck) -> None:
-        if place is None:
+        if place is None or place.leave is None:
             interrupting(stuck)
             return
         close()

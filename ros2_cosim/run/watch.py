@@ -48,15 +48,21 @@ class RunWatch:
         self._last_lines: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         self._reported: set[str] = set()
+        #: Those that a signal ends.
+        self._asked: list[str] = []
         self._over = False
 
     def printed(self, name: str, line: str) -> None:
         """Take a line that a process printed."""
         self._last_lines[name] = line
 
-    def told(self, name: str, reason: str) -> None:
-        """Take what a process tells about its failure; only the first counts."""
-        self._reasons.setdefault(name, reason)
+    def told(self, name: str, reason: str, *, asked: bool = False) -> None:
+        """Take what a process tells about its failure; only the first counts.
+
+        :param asked: a signal ends it, which no process of the run has sent
+        """
+        if self._reasons.setdefault(name, reason) is reason and asked:
+            self._asked.append(name)
 
     def over(self) -> None:
         """Take that the run is over: to end is in order from now on, and to go on is not."""
@@ -108,6 +114,14 @@ class RunWatch:
         failed = self._failed()
         causes = [name for name in failed if self._codes[name] != EXIT_ABORTED]
         return self._describe((causes or failed)[0]) if failed else None
+
+    def asked(self) -> str | None:
+        """One line about the first required process that a signal ends; None: there is none.
+
+        That is the cause of all else: neither its end nor that of others has to be awaited.
+        """
+        needed = (name for name in self._asked if self._needs(self._processes[name]))
+        return next((self._reasons[name] for name in needed), None)
 
     def early(self) -> str | None:
         """One line about a required process that ended though others still run.

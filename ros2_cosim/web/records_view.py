@@ -25,7 +25,7 @@ from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.encounters import Mover
 from ros2_cosim.models.frames import yaw_from_quaternion
 from ros2_cosim.models.lane_frame import LaneBoxes, LaneGeometry
-from ros2_cosim.models.movers import Movers
+from ros2_cosim.models.movers import Movers, obstacle_name, traffic_name
 from ros2_cosim.models.open_ground import OPEN_GROUND
 from ros2_cosim.models.vehicle_info import VehicleInfo
 from ros2_cosim.vds.data_port.view import HISTORY, BoxView, LinkView, VehicleView, picture_of
@@ -38,9 +38,6 @@ class Footprint(NamedTuple):
     length: float
     width: float
 
-
-TRAFFIC = "traffic "
-"""Stands before the numbers of vehicles that are no participants'."""
 
 #: Number of times that wait for the pose of a vehicle; then the others are shown without it.
 _PATIENCE = 50
@@ -110,13 +107,13 @@ class RecordsView:
                 self._struck |= {record.vehicle, record.other}
             elif isinstance(record, RoadUsers):
                 self._traffic = tuple(
-                    BoxView(f"{TRAFFIC}{u.id}", u.x, u.y, u.yaw, u.length, u.width)
+                    BoxView(traffic_name(u.id), u.x, u.y, u.yaw, u.length, u.width)
                     for u in record.users
                 )
                 self._moving = self._movers.traffic(stamp, record)
             elif isinstance(record, StaticObjects):
                 self._boxes = tuple(
-                    BoxView(f"obstacle {o.id}", o.x, o.y, o.yaw, o.length, o.width)
+                    BoxView(obstacle_name(o.id), o.x, o.y, o.yaw, o.length, o.width)
                     for o in record.objects
                 )
                 self._fixed = self._movers.fixed(record)

@@ -11,13 +11,13 @@ from ros2_cosim.carla_headless.onlooker import CameraPicture, Onlooker, WorldPic
 from ros2_cosim.carla_headless.server import Server
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.models.movers import TRAFFIC, traffic_name
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.vds.controllable import RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
 from ros2_cosim.web.pictures import png_of
-from ros2_cosim.web.records_view import TRAFFIC
 from ros2_cosim.web.road_lines import Line, lines_of
 
 _LOOK_NS: Final = 50_000_000
@@ -172,7 +172,7 @@ class WithWorld:
             # The run does not send where its background traffic is: the world knows.
             known = {vehicle["name"] for vehicle in picture["vehicles"]}
             objects = objects + [
-                BoxView(f"{TRAFFIC}{v.id}", v.x, v.y, v.yaw, v.length, v.width)._asdict()
+                BoxView(traffic_name(v.id), v.x, v.y, v.yaw, v.length, v.width)._asdict()
                 for v in seen.vehicles
                 if v.name not in known
             ]

@@ -13,8 +13,9 @@ import pytest
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.lights import NONE_AHEAD, LightsAhead
 from ros2_cosim.carla_bridge.parameters import DriverSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene import FIRST_TRAFFIC_ID, Scene
+from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.interfaces.records import TrafficLightAhead
+from ros2_cosim.interfaces.scene import FIRST_TRAFFIC_ID
 from ros2_cosim.interfaces.simulator import MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.light_stop import LightStop

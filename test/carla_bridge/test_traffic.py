@@ -10,9 +10,10 @@ from support.bridge_scenes import GENERATED, HIGHWAY, platoon, record
 from support.world_scenarios import world_scenario
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene import FIRST_TRAFFIC_ID, Scene
+from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.traffic import STYLE
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
+from ros2_cosim.interfaces.scene import FIRST_TRAFFIC_ID
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.intelligent_driver import intelligent_driver
 from ros2_cosim.models.road import RoadNetwork

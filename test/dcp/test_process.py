@@ -19,6 +19,7 @@ from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.loading import load_model
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 
@@ -101,6 +102,7 @@ MASTER = """
     import os, signal, sys
     from support.dcp_process import Victim
     from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.loading import load_model
     from ros2_cosim.dcp.master.master import Master
 
     def end():
@@ -201,3 +203,29 @@ def test_a_model_that_fails_or_crashes_is_one_line_and_its_rows_are_kept(
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, f"cosim: {words.format(place=tmp_path)}\n")
     assert len((tmp_path / "loop.csv").read_text(encoding="utf-8").splitlines()) == 7
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_served_model_that_crashes_is_one_line(tmp_path: Path) -> None:
+    """With the simulated time of its step; the FMU that it could be goes the same way."""
+    (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
+    words = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "serve", "models.py:Crashing"]
+    served = subprocess.Popen(
+        [*words, "--step", "1/100", "--port", "0"],
+        cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert served.stdout is not None
+        port = int(served.stdout.readline().rpartition(":")[2])
+        found = load_model("models.py:Crashing", directory=tmp_path, step=Fraction(1, 100))[1]
+        with Master(timeout_s=HANG_S) as master:
+            master.add_slave(found, port=port, name="one")
+            master.configure()
+            master.run()
+            with pytest.raises(DcpPeerLostError):
+                master.do_step(20)
+        said = served.communicate(timeout=HANG_S)[1]
+    finally:
+        served.kill()
+    assert said == "cosim: slave models.py:Crashing crashed by SIGSEGV at 50ms\n"
+    assert served.returncode == 1

@@ -126,7 +126,7 @@ def test_the_scene_is_drawn_for_a_viewer_that_comes_late(tmp_path: Path) -> None
     }
     assert found["/visualization/road"] == {"road surface", "lane lines"}
     assert found["/visualization/obstacles"] >= {"obstacles"}
-    assert found["/visualization/scene"] >= {"vehicles", "labels", "gaps", "sensor cones"}
+    assert found["/visualization/scene"] >= {"vehicles", "labels", "platoon gaps", "sensor cones"}
     frames = [t.child_frame_id for t in pictures["/tf"].transforms]
     assert frames == ["follower1/base_link", "follower2/base_link", "leader/base_link"]
     scene = pictures["/visualization/scene"].markers

@@ -426,10 +426,21 @@ def test_a_collision_names_the_first_pair_and_its_time() -> None:
     assert verdict(model, "no_collision") == {
         "value": 2, "limit": 0, "passed": False, "pair": ["leader", "cutter"], "time_s": 1.0
     }  # fmt: skip
-    other = watching()
-    unknown = CollisionEvent(2, 99, 50.0)
-    glance(other, SECOND, collision=unknown)
-    assert verdict(other, "no_collision")["pair"] == ["follower1", "object 99"]
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (99, "object 99"),
+        (102, "obstacle 102"),
+        (1003, "traffic 1003"),
+        (1_500_007, "traffic 1500007"),
+    ],
+)
+def test_a_collision_names_others_as_gaps_do(number: int, name: str) -> None:
+    model = watching()
+    glance(model, SECOND, collision=CollisionEvent(2, number, 50.0))
+    assert verdict(model, "no_collision")["pair"] == ["follower1", name]
 
 
 def test_braking_is_judged_from_looks_at_all_of_the_platoon_alone() -> None:

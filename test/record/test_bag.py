@@ -236,6 +236,21 @@ def test_a_file_cut_anywhere_is_recovered_up_to_its_last_whole_chunk(
         assert reader.message_count == count
 
 
+def test_a_bag_whose_directory_was_renamed_is_read_as_before(tmp_path: Path) -> None:
+    """A damaged one too: other readers leave out what a damaged index does not name."""
+    bag = write(tmp_path / "bag", run_messages())
+    expected = list(read_bag(bag))
+    renamed = bag.rename(tmp_path / "renamed")
+    assert list(read_bag(renamed)) == expected
+    (path,) = renamed.glob("*.mcap")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ProtocolError, match="is damaged: cut off after its run had closed it"):
+        list(read_bag(renamed))
+    (renamed / "metadata.yaml").unlink()
+    recover(renamed)
+    assert list(read_bag(renamed)) == expected
+
+
 def test_a_damaged_file_is_refused_with_its_place(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", run_messages())
     path = mcap_path(bag)

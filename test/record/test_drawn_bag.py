@@ -154,6 +154,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_arrival(
         for stamp, topic, number, data in part:
             sink.write(topic, stamp, number, data)
         sink.advance(min((m[0] for m in given if m[0] > part[-1][0]), default=0))
+    sink.conclude(read_summary(drawn).trace_sha256)
     sink.close()
     name = Path("bag") / "bag_0.mcap"
     assert (tmp_path / name).read_bytes() == (drawn / name).read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -224,10 +225,23 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     two_processes(tmp_path)
     path = tmp_path / "profile" / "first.spans"
     good = path.read_bytes()
-    for bad in (b"", b"{}", b'{"names": []}\n', good.replace(b'"a"', b"{{{"), good[:80] + good):
+    cut = good[:-3], good[:-40], good[: len(good) // 2]
+    for bad in (
+        b"",
+        b"{}",
+        b'{"names": []}\n',
+        good.replace(b'"a"', b"{{{"),
+        good[:80] + good,
+        *cut,
+    ):
         path.write_bytes(bad)
         with pytest.raises(ConfigurationError, match="first.spans: no spans of a process"):
             read_profile(tmp_path)
+    for at in range(good.index(b"\n") + 1, len(good)):
+        # No checksum guards the numbers: what is told may be wrong, but nothing else is raised.
+        path.write_bytes(good[:at] + bytes([good[at] ^ 0x41]) + good[at + 1 :])
+        with suppress(ConfigurationError):
+            read_profile(tmp_path).as_data()
 
 
 def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

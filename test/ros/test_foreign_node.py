@@ -75,6 +75,14 @@ def test_node_gives_what_a_model_gives_also_when_it_is_slow(run, busy):
     assert all(summary.repeatable for summary in found)
 
 
+def test_nodes_of_one_process_hear_each_other(run, busy):
+    expected = run(scenarios.composed({"model": "support.gate_models:Composed"}), "inproc")
+    busy()
+    found = [run(scenarios.composed(), "composed"), run(scenarios.composed())]
+    assert [summary.trace_sha256 for summary in found] == [expected.trace_sha256] * 2
+    assert all(summary.repeatable for summary in found)
+
+
 @pytest.mark.parametrize("executor", ["single", "events"])
 def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
     model = {"model": "support.gate_models:Fold"}

@@ -153,7 +153,7 @@ def test_topics_become_markers_and_transforms(environment: dict[str, str], probe
         body = next(m for m in scene if m.ns == "vehicles" and m.id == 1)
         assert (body.scale.x, body.header.frame_id) == (5.0, "map")
         assert (body.header.stamp.sec, body.header.stamp.nanosec) == (2, 7)
-        assert {m.ns for m in scene} >= {"sensor cones", "detections", "gaps"}
+        assert {m.ns for m in scene} >= {"sensor cones", "detections", "platoon gaps"}
         transforms = {t.child_frame_id: t for t in probe.received["/tf"][-1].transforms}
         assert transforms["leader/base_link"].transform.translation.x == 20.0
         assert transforms["tail/base_link"].header.frame_id == "map"

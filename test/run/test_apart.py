@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
+import yaml
 from runs.cosim_process import user_environment
 from support.patience import HANG_S
 
@@ -107,6 +110,38 @@ def test_what_fails_is_named(
     assert ended.returncode == 1
     if place:
         assert "line 16, in end" in (tmp_path / "out" / "traceback.txt").read_text()
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_run_of_a_page_that_crashes_is_named(laws: Path, tmp_path: Path) -> None:
+    """The dashboard that starts scenarios runs them in its own process; it reads no bag there."""
+    data = yaml.safe_load(PLATOON.read_text(encoding="utf-8"))
+    data["base_directory"] = str(PLATOON.parent)
+    law = {"law": f"{laws}:Crashing", "law_parameters": {}}
+    data["participants"]["cacc1"]["parameters"] |= law
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    words = ["dashboard", "--folder", ".", "--http-port", "0", "--token", "t"]
+    with user_environment(tmp_path / "log") as environment:
+        page = subprocess.Popen(
+            [sys.executable, "-m", "ros2_cosim.cli.main", *words],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert page.stdout is not None
+            url = page.stdout.readline().split()[-1].partition("#")[0]
+            told = {"Authorization": "Bearer t", "Content-Type": "application/json"}
+            start = Request(f"{url}api/start", b'{"scenario": "mine.yaml", "rate": null}', told)
+            with suppress(OSError):  # it may be too late for an answer
+                urlopen(start, timeout=HANG_S).close()
+            said = page.communicate(timeout=HANG_S)[1]
+        finally:
+            page.kill()
+    assert said.splitlines()[-1] == f"cosim: {WORDS['Crashing'].format(file=laws)}"
+    assert page.returncode == 1
 
 
 @pytest.mark.parametrize("law", ["Failing", "Endless"])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.interfaces.processes import EXIT_HUNG
+from ros2_cosim.interfaces.processes import EXIT_ABORTED, EXIT_HUNG
 from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.plan import Process
 
@@ -104,3 +104,14 @@ def test_a_process_that_hung_in_the_middleware_is_named() -> None:
     assert watch.failure() == (
         "process 'a' hung in the middleware while it gave up a node, and was ended"
     )
+
+
+def test_a_process_that_a_signal_ends_is_the_cause_before_it_has_ended() -> None:
+    watch = RunWatch(PLAN)
+    watch.told("extra", "process 'extra' was ended by SIGTERM", asked=True)
+    assert watch.asked() is None  # the run can spare it
+    watch.ended("a", EXIT_ABORTED)  # it has heard of it first
+    watch.told("clock", "process 'clock' was ended by SIGINT", asked=True)
+    assert watch.asked() == "process 'clock' was ended by SIGINT"
+    watch.told("a", "a: the clock is gone")
+    assert watch.asked() == "process 'clock' was ended by SIGINT"

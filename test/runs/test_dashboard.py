@@ -17,6 +17,7 @@ import pytest
 from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support.controlled_run import Controlled
 from support.patience import HANG_S, until
+from support.untold import check_untold
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -157,6 +158,7 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(shape: str, tmp_pat
     assert (made[0]["at"], made[1]["at"]) == ("0s", "1s")
     scenario, _, former = prepare_replay(output)
     assert run_inproc(scenario, tmp_path / "again").trace_sha256 == former.trace_sha256
+    check_untold(output, tmp_path / "again")
 
 
 def test_without_a_run_there_is_one_line(tmp_path: Path) -> None:

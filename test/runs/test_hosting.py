@@ -120,6 +120,7 @@ def test_a_model_that_ends_its_program_fails_alone(tmp_path: Path) -> None:
     [
         (signal.SIGKILL, "process 'left' (source, leaver) was killed by SIGKILL"),
         (signal.SIGTERM, "process 'left' was ended by SIGTERM"),
+        (signal.SIGINT, "process 'left' was ended by SIGINT"),
     ],
 )
 def test_a_process_that_is_killed_is_named_with_its_participants(

@@ -10,16 +10,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 import msgpack
 import pytest
 from runs.cosim_process import MARK, PLATOON, ROOT, Running, left_processes, user_environment
-from support.patience import HANG_S
+from support.listening import listening
+from support.patience import HANG_S, until
 from support.processes import marked_processes
 from support.stranger import BECOME, USER, Port, Program, descendants, http, ports_of, program
+from support.untold import check_untold
 from support.vds_peer import pack_command
 
 from ros2_cosim.dcp.wire.enums import PduType, State
@@ -46,18 +48,23 @@ PUSH = b"".join(
 PUSH += ASK_VERSION
 
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"}
+
+
 @contextmanager
-def command(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """A ``cosim`` that serves, and the first line that it says; it is ended."""
+def command(
+    *words: str, first_line: bool = True
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """A ``cosim`` that serves, and the first line that it says, if it does; it is ended."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ros2_cosim.cli.main", *words],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
     try:
-        yield process, [process.stdout.readline()]
+        yield process, [process.stdout.readline()] if first_line else []
     finally:
         process.terminate()
         process.communicate(timeout=HANG_S)
@@ -86,7 +93,7 @@ def test_a_run_its_simulator_and_its_dashboard(options: tuple[str, ...], tmp_pat
 
     (tmp_path / "reference").mkdir()
     scenario = load_scenario(PLATOON, ["duration=2s"])
-    reference = run_inproc(scenario, tmp_path / "reference", record=False).trace_sha256
+    reference = run_inproc(scenario, tmp_path / "reference").trace_sha256
     output = tmp_path / "out"
     arguments = (PLATOON, "--out", output, "--paused", "--set", "duration=2s", *options)
     with user_environment(tmp_path / "log") as environment, program() as stranger:
@@ -130,6 +137,7 @@ def test_a_run_its_simulator_and_its_dashboard(options: tuple[str, ...], tmp_pat
         assert "simulator: add_actor_impulse by " in summary["not_repeatable_reason"]
         bag = b"".join(path.read_bytes() for path in (output / "bag").glob("*.mcap"))
         assert b"add_actor_impulse" not in bag
+        check_untold(output, tmp_path / "reference")
     else:
         assert "changes" not in summary and summary["repeatable"]
 
@@ -202,13 +210,91 @@ def test_a_dcp_slave_does_not_hear_others() -> None:
     model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
     with command("dcp", "serve", model, "--port", "0") as (process, lines), program() as stranger:
         port = int(lines[0].rpartition(":")[2])
-        ports = ports_of([process.pid])
+        ports = ports_of(descendants(process.pid))
         assert [(each.kind, each.number) for each in ports] == [("tcp", port), ("udp", port)]
         for each in ports:
             check_refused(stranger, each, frame if each.kind == "tcp" else register)
         with program(of_another_user=False) as own:  # of a wrong uuid it is told
             assert own.udp(port, register).answer[:1] == bytes([PduType.RSP_nack])
             assert own.tcp(port, frame, enough=5).answer[4:5] == bytes([PduType.RSP_nack])
+
+
+def test_a_dcp_proxy_passes_nothing_of_others_on() -> None:
+    """It listens at its one port, over TCP and UDP, and a slave behind it hears this user alone."""
+    state = make(PduType.INF_state, pdu_seq_id=0, receiver=1)
+    frame = struct.pack("<I", len(state)) + state
+    model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
+    with command("dcp", "serve", model, "--port", "0") as (_, said):
+        target = said[0].rpartition(":")[2].strip()
+        words = ("dcp", "sniff", "--proxy", f"0=127.0.0.1:{target}")
+        with command(*words) as (process, lines), program() as stranger:
+            port = int(lines[0].split()[2].rpartition(":")[2])
+            ports = ports_of([process.pid])
+            assert [(each.kind, each.number) for each in ports] == [("tcp", port), ("udp", port)]
+            for each in ports:
+                check_refused(stranger, each, frame if each.kind == "tcp" else state)
+            with program(of_another_user=False) as own:
+                answer = bytes([PduType.RSP_state_ack])
+                assert own.udp(port, state).answer[:1] == answer
+                assert own.tcp(port, frame, enough=5).answer[4:5] == answer
+
+
+def test_a_dcp_sniffer_listens_nowhere() -> None:
+    """It has a raw socket, which takes what passes and answers nobody."""
+    if os.getuid() != 0:
+        pytest.skip("a raw socket: only root may have one")
+    with command("dcp", "sniff", "--interface", "lo", first_line=False) as (process, _):
+        until(lambda: raw_sockets(process.pid))
+        assert listening([process.pid]) == []
+
+
+def raw_sockets(process: int) -> list[str]:
+    """The inodes of the packet sockets that a process has open."""
+    rows = Path("/proc/net/packet").read_text(encoding="utf-8").splitlines()[1:]
+    known = {f"socket:[{row.split()[-1]}]" for row in rows}
+    found = []
+    for name in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(name.readlink()))
+    return [each for each in found if each in known]
+
+
+#: A slave that another user serves; what it imports lies where that user may not look.
+_SERVE = """
+import encodings.idna, os, sys
+from ros2_cosim.dcp.slave.loading import load_model
+from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.sockets.peers import ADMISSION
+found = load_model(sys.argv[1])
+become
+with ADMISSION.widened(True):
+    serve(*found, port=0, on_ready=lambda server: print(server.port, flush=True))
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--open",)], ids=["own", "open"])
+def test_a_dcp_master_has_slaves_of_its_own_user(options: tuple[str, ...], tmp_path: Path) -> None:
+    """And with ``--open`` those of others."""
+    if os.getuid() != 0:
+        pytest.skip("a second user: only root can become one")
+    model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
+    serve = [sys.executable, "-c", _SERVE.replace("become", BECOME), model]
+    slave = subprocess.Popen(serve, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert slave.stdout is not None
+        port = slave.stdout.readline()
+        loop = f"{{step: 1/1000, steps: 3, slaves: {{sine: {{model: '{model}', port: {port}}}}}}}"
+        (tmp_path / "loop.yaml").write_text(loop, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "run", "loop.yaml", *options],
+            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S,
+        )  # fmt: skip
+    finally:
+        slave.terminate()
+        slave.communicate(timeout=HANG_S)
+    assert done.returncode == (0 if options else 1), done.stderr
+    assert len(done.stdout.splitlines()) == (5 if options else 0), done.stdout
+    assert ("what listens there is not of this user" in done.stderr) != bool(options)
 
 
 @pytest.mark.parametrize("options", [(), ("--open",)], ids=["own", "open"])

@@ -15,6 +15,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.bag_metadata import LIBRARY
 from ros2_cosim.record.bag_reader import read_bag, storage_files, topic_types
 from ros2_cosim.record.mcap_reader import Metadata, scan
+from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
@@ -72,7 +73,8 @@ def scenario_in(bag: Path) -> dict[str, str]:
         if isinstance(part, Metadata) and part.name == LIBRARY
     )
     text = own.pop("scenario_json")
-    assert own == about["custom_data"]
+    trace = read_summary(bag.parent).trace_sha256
+    assert own | {"trace_sha256": trace} == about["custom_data"]
     assert own["scenario_sha256"] == sha256(text.encode()).hexdigest()
     return own | {"text": text}
 

@@ -64,6 +64,15 @@ class Relay:
         return {"sum": number(self._sum)}
 
 
+class Composed(Relay):
+    """What ros_nodes/composed_node.py does."""
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Send the newest sample, too."""
+        found = super().activate(step)
+        return {**found, "passed": step.samples["number"][-1].value}
+
+
 class Both:
     """What ros_nodes/both_node.py does: it hears what it sends."""
 

@@ -61,6 +61,13 @@ def relay(
     }
 
 
+def composed(node: Data | None = None) -> Data:
+    """A relay that is two nodes of one process: one sends to the other."""
+    data = relay(node, script="composed_node.py", outputs={"sum": "sum", "passed": "passed"})
+    data["participants"]["relay"]["outputs"]["passed"] = {"type": FLOAT, "topic": "/passed"}
+    return data
+
+
 def polling(kind: str, duration: str = "200ms", **settings: Any) -> Data:
     """A relay that may publish any number of messages, and does so on its own account.
 

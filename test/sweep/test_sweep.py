@@ -187,6 +187,26 @@ def test_another_sweep_is_not_gone_on_with(tmp_path):
     assert "holds another sweep" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_damaged_results_are_named_or_made_again(tmp_path):
+    out = tmp_path / "out"
+    path = sweep_file(tmp_path, parameters={START: [20.0]})
+    (whole,) = run(path, out).runs
+    own = out / "runs" / whole.run_id
+    for file, words in (
+        (out / "sweep.json", "cannot be read: "),
+        (own / "summary.json", "not JSON"),
+    ):
+        good = file.read_bytes()
+        file.write_bytes(good[: len(good) // 2])
+        done = cosim(path, "--workers", 0, "--out", out, "--resume")
+        (line,) = done.stderr.splitlines()
+        assert done.exit_code == 1 and line.startswith(f"cosim: {file} ") and words in line
+        file.write_bytes(good)
+    (own / "run.json").write_bytes(b"{")  # it does not say that the run is done
+    assert run(path, out, resume=True).runs == [whole]
+    assert (own / "run.json").read_bytes() != b"{"
+
+
 def test_a_sweep_over_a_parameter_of_openscenario(tmp_path):
     """A changed .xosc file is another sweep, as a changed scenario is."""
     declared = '<ParameterDeclaration name="{}" parameterType="double" value="{}"/>'

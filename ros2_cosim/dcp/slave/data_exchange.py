@@ -65,6 +65,11 @@ class DataExchange:
         #: Kind of data PDU (True: sent), number -> position, name and maxSize of what has one.
         self._limits: dict[Hashable, list[tuple[int, str, int]]] = {}
 
+    @property
+    def time_ns(self) -> int:
+        """Simulated time [ns] at which the next step begins, rounded down."""
+        return StepInfo(self.ticks, 0, self._resolution()).time_ns
+
     # -- building ----------------------------------------------------------------------------
 
     def build(self) -> None:

@@ -40,6 +40,7 @@ class SlaveServer:
     :param host, port: control address; port 0 takes a free one, None that of the description
     :param once: end after the first deregistration, and when the master is lost
     :param responsive: answer requests also during long callbacks
+    :param moment: takes the simulated time [ns] of each callback, for a process that looks on
     :ivar slave: the protocol side
     :ivar sockets: its transport
     :raises OSError: the address cannot be used
@@ -55,6 +56,7 @@ class SlaveServer:
         once: bool = True,
         responsive: bool = True,
         options: SlaveOptions | None = None,
+        moment: memoryview | None = None,
     ) -> None:
         if not isinstance(description, SlaveDescription):
             description = read_description(description)
@@ -67,6 +69,7 @@ class SlaveServer:
         self.options = options or SlaveOptions()
         self._once = once
         self._responsive = responsive
+        self._moment = moment
         self._lock = threading.Lock()
         self._busy = False
         self._busy_since = 0.0
@@ -186,6 +189,8 @@ class SlaveServer:
         """Run a callback with the sockets free for the second thread."""
         if threading.current_thread().name == "dcp-relief":
             raise RuntimeError("callbacks run in the main thread only")
+        if self._moment is not None:
+            self._moment[0] = self.slave.time_ns
         self._busy_since = time.monotonic()
         self._busy = True
         self._lock.release()
@@ -229,6 +234,7 @@ def serve(
     on_ready: Callable[[SlaveServer], None] | None = None,
     options: SlaveOptions | None = None,
     responsive: bool = True,
+    moment: memoryview | None = None,
 ) -> None:
     """Run a slave until it is deregistered; SIGTERM and SIGINT end it cleanly.
 
@@ -236,6 +242,7 @@ def serve(
 
     :param port: control port, 0 for a free one, None for that of the description
     :param on_ready: called with the server when it listens (``server.port``)
+    :param moment: see :class:`SlaveServer`
     :raises OSError: the address cannot be used
     :raises DcpPeerLostError: the master went away (only with ``once``)
     """
@@ -247,6 +254,7 @@ def serve(
         once=once,
         options=options,
         responsive=responsive,
+        moment=moment,
     )
     told = False
 

@@ -115,6 +115,11 @@ class Slave:
         return self._run.mode
 
     @property
+    def time_ns(self) -> int:
+        """Simulated time [ns] at which the next step begins, rounded down."""
+        return self._data.time_ns
+
+    @property
     def error_code(self) -> int:
         """Reason of the error state, NONE outside it."""
         return self._machine.error_code
