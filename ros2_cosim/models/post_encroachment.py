@@ -26,8 +26,8 @@ from ros2_cosim.models.encounters import Extreme, Rectangle, corners, touch
 LONGEST_PET: Final = 10.0
 #: Ways whose headings differ by less lead the same way: 30 degrees, as a cosine.
 CROSSES: Final = 0.8660254037844387
-#: Two that follow each other are looked at again after this time [ns].
-_AGAIN: Final = 1_000_000_000
+#: Whether two follow each other is looked at again after this time [ns].
+_AGAIN: Final = 200_000_000
 #: Boxes of one road user are looked at so far apart, or further [ns].
 STEP: Final = 20_000_000
 #: A road user moves once it has come so far from its start [m].
@@ -87,7 +87,8 @@ class PostEncroachment:
         self._squares: dict[tuple[int, int], dict[str, _Passage]] = {}
         #: The first box of each, and the first one after that at which it has moved.
         self._starts: dict[str, list[Rectangle]] = {}
-        #: First and second of two that follow each other -> when they were seen to [ns].
+        #: First and second of two -> when they were looked at, and were seen to follow [ns].
+        self._looked: dict[tuple[str, str], int] = {}
         self._follows: dict[tuple[str, str], int] = {}
         self._tidied = 0
 
@@ -123,7 +124,10 @@ class PostEncroachment:
         self, time: int, pair: tuple[str, str], box: Rectangle, boxes: deque[tuple[int, Rectangle]]
     ) -> None:
         """See whether one is where the other has been with about its heading."""
-        if time - self._follows.get(pair, -_AGAIN) >= _AGAIN and any(
+        if 0 < time - self._looked.get(pair, -_AGAIN) < _AGAIN:
+            return
+        self._looked[pair] = time
+        if self._follows.get(pair) != time and any(
             not _cross(box, there) and touch(box, there) for _, there in boxes
         ):
             self._follows[pair] = time
