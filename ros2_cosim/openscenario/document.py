@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements of an OpenSCENARIO file: values with parameters resolved, faults with their line.
 
-A document knows which of its elements and attributes have been read: what nobody reads is found by
+A document knows which of its elements and attributes have been read: what no reader takes is found by
 :meth:`Element.unread` and refused, so that nothing of a file is passed over.
 """
 
@@ -97,7 +97,7 @@ class Element:
             self._read.setdefault(node, set()).update(node.attrib)
 
     def unread(self) -> Iterator[tuple[Element, str | None]]:
-        """What nobody has read here and below: (element, attribute), or (element, None) as a whole.
+        """What has not been read here and below: (element, attribute), or (element, None) as a whole.
 
         Attributes with a namespace (of XML Schema, say) are none of OpenSCENARIO's.
         """

@@ -29,7 +29,7 @@ _WITHOUT_EFFECT: Final = {
 
 
 def refuse_unread(element: Element, findings: Findings) -> None:
-    """Add what nobody has read here and below: faults, or notes of what has no effect."""
+    """Add what no reader has taken here and below: faults, or notes of what has no effect."""
     for found, attribute in element.unread():
         names = {found.tag} if attribute is None else {f"{found.tag}@{attribute}", f"@{attribute}"}
         if names & _SAYS_NOTHING:
