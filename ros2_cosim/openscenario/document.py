@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements of an OpenSCENARIO file: values with parameters resolved, faults with their line.
 
-A document knows which of its elements and attributes have been read: what no reader takes is found by
-:meth:`Element.unread` and refused, so that nothing of a file is passed over.
+A document knows which of its elements and attributes have been read: what no reader takes is found
+by :meth:`Element.unread` and refused, so that nothing of a file is passed over.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Element:
             self._read.setdefault(node, set()).update(node.attrib)
 
     def unread(self) -> Iterator[tuple[Element, str | None]]:
-        """What has not been read here and below: (element, attribute), or (element, None) as a whole.
+        """What is not read here and below: (element, attribute), or (element, None) as a whole.
 
         Attributes with a namespace (of XML Schema, say) are none of OpenSCENARIO's.
         """
