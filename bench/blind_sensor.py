@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No contact while an object sensor is blind: all scenarios of the library x kinds x drawn times.
 
-``python bench/blind_sensor.py --seeds 5 --out FILE`` runs each combination that FILE does not have
+``python -m bench.blind_sensor --seeds 5 --out FILE`` runs each combination that FILE does not have
 yet and prints a table of all of them; it ends with code 1 if there was a contact that could be
 avoided, or a brake of minimal risk while V2V told of the vehicle ahead. With ``--seconds`` it
 stops in time: call it again to go on.
@@ -14,22 +14,18 @@ while nothing tells of it (no list, no V2V), and when the follower knows, its br
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import os
 import random
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
+from bench.combinations import parser_of, rows_of
 from ros2_cosim.interfaces.records import CONTROLLER_MODES
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.run.bringup import RunRequest, bring_up
@@ -254,34 +250,15 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     """Run what is left, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser = parser_of(__doc__, 5)
     parser.add_argument("--scenarios", nargs="*", default=list(SCENARIOS), choices=SCENARIOS)
-    parser.add_argument("--out", type=Path, help="results, one JSON document a line")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    if options.out is not None and options.out.is_file():
-        rows = [json.loads(line) for line in options.out.read_text().splitlines()]
-    known = {tuple(row[key] for key in Combination.__annotations__) for row in rows}
-    left = [
-        chosen
-        for chosen in all_of(options.scenarios, options.seeds)
-        if tuple(asdict(chosen).values()) not in known
-    ]
-    until = time.monotonic() + options.seconds
-    with get_context("spawn").Pool(options.workers) as pool:
-        for row in pool.imap_unordered(run, left):
-            rows.append(row)
-            if options.out is not None:
-                with options.out.open("a") as results:
-                    results.write(json.dumps(row) + "\n")
-            if row["contacts"] or row["needless"]:
-                print("found:", json.dumps(row), file=sys.stderr, flush=True)
-            if time.monotonic() > until:
-                break
-        pool.terminate()
+    rows = rows_of(
+        all_of(options.scenarios, options.seeds),
+        run,
+        lambda row: bool(row["contacts"] or row["needless"]),
+        options,
+    )
     print("\n".join(table(rows)))
     bad = [row for row in rows if is_avoidable(row) or row["needless"]]
     print(f"{len(rows)} runs, {len(bad)} with a contact that is avoidable or a needless brake")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No collision with the emergency brake on: laws x V2V x sensor noise x seeds, two scenarios.
 
-``python bench/no_collision.py --seeds 20 --out FILE`` runs each combination that FILE does not have
+``python -m bench.no_collision --seeds 20 --out FILE`` runs each combination that FILE does not have
 yet, two at a time, and prints a table of all of them; it ends with code 1 if there was a contact.
 With ``--seconds`` it stops in time: call it again to go on.
 
@@ -11,22 +11,19 @@ and how the vehicle cuts in: of all cut-ins that the reference driver of UN R157
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import os
 import random
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from bench.combinations import parser_of, rows_of
 from ros2_cosim.models.reference_driver import WANDERING, CutIn, is_avoidable
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.library import library_file
@@ -164,34 +161,12 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     """Run what is left, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser = parser_of(__doc__, 20)
     parser.add_argument("--laws", nargs="*", default=list(LAWS), choices=list(LAWS))
-    parser.add_argument("--out", type=Path, help="results, one JSON document a line")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    if options.out is not None and options.out.is_file():
-        rows = [json.loads(line) for line in options.out.read_text().splitlines()]
-    known = {tuple(row[key] for key in Combination.__annotations__) for row in rows}
-    left = [
-        chosen
-        for chosen in all_of(options.laws, options.seeds)
-        if tuple(asdict(chosen).values()) not in known
-    ]
-    until = time.monotonic() + options.seconds
-    with get_context("spawn").Pool(options.workers) as pool:
-        for row in pool.imap_unordered(run, left):
-            rows.append(row)
-            if options.out is not None:
-                with options.out.open("a") as results:
-                    results.write(json.dumps(row) + "\n")
-            if row["contacts"]:
-                print("contact:", row, file=sys.stderr, flush=True)
-            if time.monotonic() > until:
-                break
-        pool.terminate()
+    rows = rows_of(
+        all_of(options.laws, options.seeds), run, lambda row: bool(row["contacts"]), options
+    )
     print("\n".join(table(rows)))
     print(f"{len(rows)} runs, {sum(bool(row['contacts']) for row in rows)} with a contact")
     return 1 if any(row["contacts"] for row in rows) else 0

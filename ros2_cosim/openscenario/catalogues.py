@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.openscenario.document import Element, as_text, declared, read_document
+from ros2_cosim.openscenario.document import Element, declared, read_document
 
 #: Files of all directories of catalogues together.
 MAX_FILES: Final = 100
@@ -25,6 +26,8 @@ class Catalogues:
                 self._directories.append(path)
         self._catalogues: dict[str, Element] | None = None
         self._unread: list[str] = []
+        #: Entries that references have asked for.
+        self.used: list[Element] = []
 
     def entry(self, reference: Element) -> Element:
         """The entry that a CatalogReference names, with its parameters.
@@ -40,12 +43,12 @@ class Catalogues:
         catalogue = catalogues[name]
         given = {}
         assignments = reference.find("ParameterAssignments")
-        for assignment in assignments.children() if assignments is not None else ():
+        for assignment in assignments.each("ParameterAssignment") if assignments else ():
             given[assignment.raw("parameterRef").removeprefix("$")] = assignment.text("value")
         for found in catalogue.children():
             if found.text("name", "") == entry:
-                own = {key: as_text(value) for key, value in given.items()}
-                return found.within(declared(found.within(reference.parameters), own))
+                self.used.append(found)
+                return found.within(declared(_takes(found, given, reference), given))
         names = [found.text("name", "") for found in catalogue.children()]
         raise reference.error(
             f"entryName: found '{entry}'; catalogue '{name}' has {', '.join(names[:20]) or 'none'}"
@@ -73,3 +76,19 @@ class Catalogues:
                 found.setdefault(catalogue.text("name"), catalogue)
         self._catalogues = found
         return found
+
+
+def _takes(entry: Element, given: Mapping[str, str], reference: Element) -> Element:
+    """An entry among the parameters of a reference to it.
+
+    :raises ConfigurationError: it declares no parameter of a name that is given
+    """
+    declarations = entry.find("ParameterDeclarations")
+    found = declarations.each("ParameterDeclaration") if declarations is not None else []
+    known = [declaration.raw("name").removeprefix("$") for declaration in found]
+    for name in given:
+        if name not in known:
+            raise reference.error(
+                f"parameterRef: found '{name}'; '{entry.label()}' has {', '.join(known) or 'none'}"
+            )
+    return entry.within(reference.parameters)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of an OpenSCENARIO file: values with parameters resolved, faults with their line."""
+"""Elements of an OpenSCENARIO file: values with parameters resolved, faults with their line.
+
+A document knows which of its elements and attributes have been read: what no reader takes is found
+by :meth:`Element.unread` and refused, so that nothing of a file is passed over.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from ros2_cosim.documents.one_line import printable
 from ros2_cosim.documents.xml_reader import read_xml
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.openscenario.expressions import substituted
+from ros2_cosim.openscenario.story import RULES, compare
 
 #: Largest file [bytes]: a thousand times a usual one.
 MAX_BYTES: Final = 16_000_000
@@ -29,25 +34,35 @@ class Findings:
         self.notes: list[str] = []
 
     @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Within the body an error is kept, so that the rest is looked at, too."""
+    def collected(self, element: Element) -> Iterator[None]:
+        """Within the body an error is kept: what is not in ``element`` is looked at, too."""
         try:
             yield
         except ConfigurationError as error:
             self.faults.append(str(error))
+            element.leave()
 
     def note(self, element: Element, text: str) -> None:
-        """Remember what has no effect."""
+        """Remember that an element, with all below, has no effect."""
         self.notes.append(f"{element.place}: {text}")
+        element.leave()
 
 
 class Element:
     """An element of a file, with the parameters that hold there."""
 
-    def __init__(self, node: Any, source: str, parameters: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        node: Any,
+        source: str,
+        parameters: Mapping[str, str],
+        read: dict[Any, set[str]],
+    ) -> None:
+        """:param read: of one document: what has been read, and which attributes of it"""
         self._node = node
         self.source = source
         self.parameters = parameters
+        self._read = read
 
     @property
     def tag(self) -> str:
@@ -64,21 +79,46 @@ class Element:
         return ConfigurationError(f"{self.place}: {printable(text)[:_MAX_TEXT]}")
 
     def children(self) -> list[Element]:
-        """All elements directly below."""
-        return [Element(node, self.source, self.parameters) for node in self._node]
+        """All elements directly below; they do not count as read before something of them is."""
+        return [Element(node, self.source, self.parameters, self._read) for node in self._node]
 
     def each(self, tag: str) -> list[Element]:
         """The elements of a name directly below."""
-        return [child for child in self.children() if child.tag == tag]
+        return [child._marked() for child in self._marked().children() if child.tag == tag]
+
+    def _marked(self, attribute: str | None = None) -> Element:
+        """Remember that this element, or an attribute of it, is read."""
+        self._read.setdefault(self._node, set()).update(() if attribute is None else (attribute,))
+        return self
+
+    def leave(self) -> None:
+        """Remember that this element and all below is to be left: it is wrong, or says nothing."""
+        for node in self._node.iter():
+            self._read.setdefault(node, set()).update(node.attrib)
+
+    def unread(self) -> Iterator[tuple[Element, str | None]]:
+        """What is not read here and below: (element, attribute), or (element, None) as a whole.
+
+        Attributes with a namespace (of XML Schema, say) are none of OpenSCENARIO's.
+        """
+        known = self._read.get(self._node)
+        if known is None:
+            yield self, None
+            return
+        for name in self._node.attrib:
+            if name not in known and "}" not in name:
+                yield self, name
+        for child in self.children():
+            yield from child.unread()
 
     def find(self, *path: str) -> Element | None:
         """The first element of that name below, and so on along the path; None: there is none."""
         here = self
         for tag in path:
-            found = here.each(tag)
+            found = [child for child in here._marked().children() if child.tag == tag]
             if not found:
                 return None
-            here = found[0]
+            here = found[0]._marked()
         return here
 
     def one(self, *path: str) -> Element:
@@ -99,11 +139,12 @@ class Element:
         below = self.children()
         if len(below) != 1:
             raise self.error(f"found {len(below)} elements below; allowed is one")
-        return below[0]
+        self._marked()
+        return below[0]._marked()
 
     def within(self, parameters: Mapping[str, str]) -> Element:
         """The same element where other parameters hold."""
-        return Element(self._node, self.source, parameters)
+        return Element(self._node, self.source, parameters, self._read)
 
     def has(self, name: str) -> bool:
         """Whether there is an attribute."""
@@ -114,7 +155,7 @@ class Element:
 
         :raises ConfigurationError: it is missing, or cannot be resolved
         """
-        found = self._node.get(name)
+        found = self._marked(name)._node.get(name)
         if found is None:
             if default is None:
                 raise self.error(f"missing attribute {name}")
@@ -133,7 +174,7 @@ class Element:
 
     def raw(self, name: str) -> str:
         """An attribute as it stands; empty where it is missing."""
-        return str(self._node.get(name, ""))
+        return str(self._marked(name)._node.get(name, ""))
 
     def number(self, name: str, default: float | None = None) -> float:
         """An attribute that is a finite number.
@@ -207,7 +248,7 @@ def read_document(path: Path) -> Element:
     except ValueError:  # a null character
         raise ConfigurationError(f"{printable(str(path))}: no such file") from None
     source = printable(str(path))
-    root = Element(read_xml(data, source), source, {})
+    root = Element(read_xml(data, source), source, {}, {})
     if root.tag not in ("OpenSCENARIO", "OpenScenario"):
         raise root.error("found at the top; allowed is OpenSCENARIO")
     header = root.one("FileHeader")
@@ -225,12 +266,31 @@ def declared(element: Element, given: Mapping[str, Any]) -> dict[str, str]:
     values = dict(element.parameters)
     declarations = element.find("ParameterDeclarations")
     for declaration in declarations.each("ParameterDeclaration") if declarations else ():
-        name = declaration.raw("name").removeprefix("$")
-        if name in given:
-            values[name] = as_text(given[name])
-        else:
-            values[name] = declaration.within(values).text("value")
+        name, here = declaration.raw("name").removeprefix("$"), declaration.within(values)
+        written = here.raw("value") if name in given else here.text("value")
+        values[name] = as_text(given.get(name, written))
+        _require_allowed(here, values[name])
     return values
+
+
+def _require_allowed(declaration: Element, value: str) -> None:
+    """See whether a value meets all constraints of one of the groups of its declaration."""
+    groups = [
+        [(each.one_of("rule", RULES), each.text("value")) for each in group.each("ValueConstraint")]
+        for group in declaration.each("ConstraintGroup")
+    ]
+    if groups and not any(all(_meets(value, *each) for each in group) for group in groups):
+        allowed = " or ".join(
+            " and ".join(f"{rule} {limit}" for rule, limit in group) for group in groups
+        )
+        raise declaration.error(f"found the value '{value}'; allowed is {allowed}")
+
+
+def _meets(value: str, rule: str, limit: str) -> bool:
+    try:
+        return compare(rule, float(value), float(limit))
+    except ValueError:
+        return rule in ("equalTo", "notEqualTo") and compare(rule, value, limit)
 
 
 def as_text(value: Any) -> str:

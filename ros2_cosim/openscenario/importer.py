@@ -19,11 +19,18 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
+from ros2_cosim.openscenario.passed_over import refuse_unread
 from ros2_cosim.openscenario.places import Places, Spot
 from ros2_cosim.openscenario.story import Trajectory, Where
 from ros2_cosim.openscenario.trajectories import Path as Way
 from ros2_cosim.openscenario.trajectories import Pose, points_of
-from ros2_cosim.openscenario.translate import DRIVEN, Translator, changed_values, is_constant
+from ros2_cosim.openscenario.translate import (
+    DRIVEN,
+    MAX_SPEED,
+    Translator,
+    changed_values,
+    is_constant,
+)
 from ros2_cosim.openscenario.vehicles import (
     STANDING,
     StandingKind,
@@ -34,7 +41,6 @@ from ros2_cosim.openscenario.vehicles import (
 
 #: Entities of one scenario.
 MAX_ENTITIES: Final = 200
-_MAX_SPEED: Final = 100.0
 #: The direction of a trajectory is that to the point so far ahead [m].
 _AHEAD: Final = 0.01
 
@@ -65,6 +71,7 @@ class _Import:
                     + (", ".join(parameters) or "none")
                 )
         self._root = root.within(parameters)
+        self._root.one("FileHeader").leave()
         if self._root.find("Storyboard") is None:
             raise root.error("missing Storyboard; a catalogue or a set of values is no scenario")
         self._catalogues = Catalogues(self._root, path.parent)
@@ -96,7 +103,7 @@ class _Import:
         self._start(storyboard.one("Init", "Actions"))
         stories = []
         for element in storyboard.each("Story"):
-            with self._findings.collected():
+            with self._findings.collected(element):
                 stories.append(self._translator.story(element))
         self._place_others(stories)
         stop = self._translator.trigger(storyboard.find("StopTrigger")) or []
@@ -107,6 +114,9 @@ class _Import:
                     f"{self._settings.file}: openscenario.external: found '{name}'; allowed are "
                     + (", ".join(self._names) or "none")
                 )
+        refuse_unread(self._root, self._findings)
+        for entry in self._catalogues.used if not self._findings.faults else ():
+            refuse_unread(entry, self._findings)
         faults, notes = list(self._findings.faults), list(self._findings.notes)
         if faults:
             return Imported({}, list(dict.fromkeys(faults)), notes)
@@ -114,6 +124,11 @@ class _Import:
         teleported = _teleported(stories, list(self._names.values()))
         story: _Plain = {
             "boxes": {name: vehicle.box.seen() for name, vehicle in self._vehicles.items()},
+            "performance": {
+                name: vehicle.performance
+                for name, vehicle in self._vehicles.items()
+                if vehicle.performance and name not in external
+            },
             "standing": {},
             "walking": {name: {} for name in self._objects.values() if name in acting},
             "teleported": [name for name in teleported if name not in external],
@@ -126,14 +141,16 @@ class _Import:
         return Imported(self._whole(story), [], list(dict.fromkeys(notes)))
 
     def _map_file(self, path: Path) -> Path:
+        logic = self._root.find("RoadNetwork", "LogicFile")
         if self._settings.map is not None:
+            if logic is not None:
+                logic.leave()
             given = self._base_directory / self._settings.map
             if not given.is_file():
                 raise ConfigurationError(
                     f"openscenario.map: found '{self._settings.map}'; there is no file {given}"
                 )
             return given
-        logic = self._root.find("RoadNetwork", "LogicFile")
         name = "" if logic is None else logic.text("filepath", "")
         if logic is None or not name.endswith(".xodr"):
             raise (logic or self._root).error(
@@ -153,8 +170,9 @@ class _Import:
             raise entities.error(f"found {len(found)} entities; allowed are {MAX_ENTITIES}")
         for selection in entities.each("EntitySelection"):
             self._findings.faults.append(str(selection.error("not supported")))
+            selection.leave()
         for entity in found:
-            with self._findings.collected():
+            with self._findings.collected(entity):
                 self._entity(entity)
 
     def _entity(self, entity: Element) -> None:
@@ -176,7 +194,9 @@ class _Import:
         scene_name = _scene_name(name, {*self._names.values(), *self._objects.values()})
         if kind.tag == "Vehicle":
             self._names[name] = scene_name
-            self._vehicles[scene_name] = read_vehicle(kind)
+            self._vehicles[scene_name] = vehicle = read_vehicle(kind)
+            for text in vehicle.differences:
+                self._findings.notes.append(f"{kind.place}: {text}")
         elif kind.tag in STANDING:
             self._objects[name] = scene_name
             self._standing[scene_name] = read_standing(kind)
@@ -187,7 +207,7 @@ class _Import:
 
     def _start(self, actions: Element) -> None:
         for action in actions.each("GlobalAction") + actions.each("UserDefinedAction"):
-            with self._findings.collected():
+            with self._findings.collected(action):
                 plain = self._translator.action(action)
                 if "change" in plain:
                     self._init.append({"actors": [], **plain})
@@ -196,7 +216,7 @@ class _Import:
         for _ in range(len(waiting)):
             waiting = [private for private in waiting if not self._placed(private)]
         for private in waiting:
-            with self._findings.collected():
+            with self._findings.collected(private):
                 self._private(private)
 
     def _place_others(self, stories: list[_Plain]) -> None:
@@ -218,7 +238,7 @@ class _Import:
                                          "supported"))
                 )  # fmt: skip
                 return
-            with self._findings.collected():
+            with self._findings.collected(storyboard):
                 x, y, heading = begin
                 if entity in self._objects:
                     spot = self._places.at_point(x, y)
@@ -237,18 +257,19 @@ class _Import:
             kind = position.choice()
             if kind.has("entityRef") and kind.text("entityRef") not in self._places.starts:
                 return False
-        with self._findings.collected():
+        with self._findings.collected(private):
             self._private(private)
         return True
 
     def _private(self, private: Element) -> None:
         name = private.text("entityRef")
         if name not in self._names and name not in self._objects:
+            private.leave()
             if not self._findings.faults:  # else it may be one of those that are wrong
                 raise private.error(f"entityRef: found '{name}'; no such entity")
             return
         for action in private.each("PrivateAction"):
-            with self._findings.collected():
+            with self._findings.collected(action):
                 self._init_action(name, action)
 
     def _init_action(self, name: str, action: Element) -> None:
@@ -265,17 +286,28 @@ class _Import:
         speed = plain.get("speed")
         if speed is not None and speed["dynamics"]["shape"] == "step":
             if "target" in speed:
-                self._speeds[vehicle] = _checked_speed(action, speed["target"])
+                self._speeds[vehicle] = self._checked_speed(action, vehicle, speed["target"])
                 return
             relative = speed["relative"]
             if relative["to"] in self._speeds and not relative["continuous"]:
                 other = self._speeds[relative["to"]]
                 wanted = relative["value"] * other if relative["factor"] else other
                 wanted += 0.0 if relative["factor"] else relative["value"]
-                self._speeds[vehicle] = _checked_speed(action, wanted)
+                self._speeds[vehicle] = self._checked_speed(action, vehicle, wanted)
                 return
         if "nothing" not in plain:
             self._init.append({"actors": [vehicle], **plain})
+
+    def _checked_speed(self, action: Element, name: str, speed: float) -> float:
+        """A speed at the start.
+
+        :raises ConfigurationError: the vehicle cannot have it
+        """
+        limits = self._vehicles[name].performance if name in self._vehicles else {}
+        most = min(MAX_SPEED, limits.get("max_speed", MAX_SPEED))
+        if not 0.0 <= speed <= most:
+            raise action.error(f"found a speed of {speed:g} m/s; supported is 0 to {most:g} m/s")
+        return speed
 
     def _start_at(self, name: str, spot: Spot, turn: float) -> None:
         self._places.starts[name], self._turns[name] = spot, turn
@@ -482,12 +514,6 @@ def _begin(trajectory: _Plain) -> Pose | None:
         return None
     (x, y), (u, v) = way.at(line.start), way.at(line.start + _AHEAD)
     return Pose(x, y, atan2(v - y, u - x))
-
-
-def _checked_speed(action: Element, speed: float) -> float:
-    if not 0.0 <= speed <= _MAX_SPEED:
-        raise action.error(f"found a speed of {speed:g} m/s; supported is 0 to {_MAX_SPEED:g} m/s")
-    return speed
 
 
 def _scene_name(name: str, taken: set[str]) -> str:

@@ -67,8 +67,9 @@ class Lines:
         start = element.amount("initialDistanceOffset", 0.0)
         if start:
             found["start"] = start
-        timing = element.find("TimeReference", "Timing")
-        if timing is not None:
+        reference = element.find("TimeReference")
+        timing = None if reference is None else reference.choice()
+        if timing is not None and timing.tag == "Timing":
             domain = timing.one_of("domainAbsoluteRelative", {"absolute": "1", "relative": ""})
             found["timing"] = {
                 "absolute": bool(domain),
@@ -108,15 +109,17 @@ class Lines:
         :raises ConfigurationError: it is of a kind that is not supported, or not on a road
         """
         kind = position.choice()
-        turn = kind.find("Orientation")
-        heading = 0.0 if turn is None else turn.number("h", 0.0)
         if kind.tag == "WorldPosition":
             return _pose(kind.number("x"), kind.number("y"), kind.number("h", 0.0))
         if kind.tag in _RELATIVE:
             frame, ahead, aside = _RELATIVE[kind.tag]
             if kind.tag == "RelativeLanePosition" and not kind.has("ds"):
                 ahead = "dsLane"
+            turn = kind.find("Orientation")
+            heading = 0.0 if turn is None else turn.number("h", 0.0)
             found = _pose(kind.number(ahead), kind.number(aside, 0.0), heading)
+            if turn is not None and turn.one_of("type", _TYPES, "absolute") == "absolute":
+                found["absolute"] = True
             if kind.tag == "RelativeLanePosition":
                 found["lanes"] = kind.whole("dLane")
             return {**found, "to": self._entity(kind), "frame": frame}
@@ -194,6 +197,8 @@ def _require_times(timing: Element, trajectory: _Plain) -> None:
         )
 
 
+#: What the heading of an Orientation may be.
+_TYPES: Final = {word: word for word in ("absolute", "relative")}
 #: Positions relative to an entity -> frame, and the attributes ahead and aside in it.
 _RELATIVE: Final = {
     "RelativeWorldPosition": ("axes", "dx", "dy"),

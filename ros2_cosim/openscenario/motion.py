@@ -20,11 +20,13 @@ from ros2_cosim.openscenario.arrival import Arriving
 from ros2_cosim.openscenario.beside import Beside
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import (
+    NO_LIMIT,
     Dynamics,
     KeepAside,
     KeepDistance,
     LaneChange,
     LaneOffset,
+    Performance,
     RelativeSpeed,
     Route,
     SpeedAction,
@@ -43,6 +45,9 @@ _MAX_SPEED: Final = 100.0
 _LATERAL_LIMIT: Final = 3.0
 #: The same along the road, for following the speed of another vehicle with a step [m/s^2].
 _JUMP_LIMIT: Final = 20.0
+#: Of a SpeedProfileAction without times and limits [m/s^2].
+_USUAL_UP: Final = 5.0
+_USUAL_DOWN: Final = 8.0
 #: Where its lane ends a vehicle stops: with this deceleration [m/s^2], so far before the end [m].
 _END_DECELERATION: Final = 6.0
 _END_GAP: Final = 1.0
@@ -116,6 +121,28 @@ def speed_profile(dynamics: Dynamics, start: float, end: float) -> SpeedCourse:
     if shape == "linear":
         return Straight(start, end, duration)
     return Eased(start, end, duration, shape == "cubic")
+
+
+class Limited:
+    """What a vehicle is to do, within its limits.
+
+    :param speed: at the start [m/s]
+    :param period: that of the calls [s]
+    """
+
+    def __init__(self, limits: Performance, speed: float, period: float) -> None:
+        self.limits = limits
+        self._speed = speed
+        self._period = period
+
+    def within(self, wanted: SpeedPoint) -> SpeedPoint:
+        """The speed that is as near to the wanted one as it can be; called in each period."""
+        up, down, before = self.limits.max_acceleration, self.limits.max_deceleration, self._speed
+        speed = min(wanted.speed, before + up * self._period, self.limits.max_speed)
+        self._speed = speed = max(speed, before - down * self._period)
+        if speed == wanted.speed:
+            return SpeedPoint(speed, min(max(wanted.acceleration, -down), up))
+        return SpeedPoint(speed, (speed - before) / self._period)
 
 
 class Longitudinal(Protocol):
@@ -223,6 +250,10 @@ class Following:
         return way, own.speed - other.speed * (own.cos * other.cos + own.sin * other.sin)
 
 
+#: Later than any time of a run [ns].
+NEVER: Final = 1 << 62
+
+
 class Lateral(NamedTuple):
     """An action on the place across the road: when it is complete [ns]."""
 
@@ -245,13 +276,15 @@ class Mover:
 
     :param name: of the vehicle or pedestrian
     :param speed: at the start [m/s]
+    :param limits: what it can at most
     """
 
     #: Whether it goes beside roads, too.
     _walks = False
 
-    def __init__(self, name: str, speed: float) -> None:
+    def __init__(self, name: str, speed: float, limits: Performance | None = None) -> None:
         self.name = name
+        self.limits = limits or Performance()
         self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
         self._speed = speed
 
@@ -269,18 +302,27 @@ class Mover:
 
     def set_profile(self, action: SpeedProfile, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedProfileAction."""
-        speed, before = self._speed, 0.0
+        speed = self._speed
         parts: list[SpeedCourse] = []
-        times: list[float] = []
-        for wanted in action.speeds if action.times is None else ():
-            change = _speed(wanted) - (_speed(action.speeds[len(times) - 1]) if times else speed)
-            limit = action.max_acceleration if change > 0.0 else action.max_deceleration
-            times.append((times[-1] if times else 0.0) + abs(change) / limit)
-        for time, wanted in zip(action.times or times, action.speeds, strict=True):
+        for number, wanted in enumerate(action.speeds):
             end = _speed(wanted)
-            parts.append(Straight(speed if time > before else end, end, time - before))
-            speed, before = end, time
+            duration = self._least_time(action, end - speed)
+            if action.times is not None:
+                before = action.times[number - 1] if number else 0.0
+                duration = max(action.times[number] - before, duration)
+            parts.append(Straight(speed if duration > 0.0 else end, end, duration))
+            speed = end
         return self._drive(Profiled(Chain(parts), traffic.time))
+
+    def _least_time(self, action: SpeedProfile, change: float) -> float:
+        """How long a change of the speed [m/s] takes at least [s]."""
+        up, down = action.max_acceleration, action.max_deceleration
+        if action.times is None:
+            up, down = up or _USUAL_UP, down or _USUAL_DOWN
+        limit = min(up or NO_LIMIT, self.limits.max_acceleration)
+        if change <= 0.0:
+            limit = min(down or NO_LIMIT, self.limits.max_deceleration)
+        return abs(change) / limit if limit < NO_LIMIT else 0.0
 
     def keep_distance(self, action: KeepDistance, traffic: Traffic) -> Longitudinal:
         """Begin a LongitudinalDistanceAction."""
@@ -310,12 +352,14 @@ class Actor(Mover):
         speed: float,
         length: float,
         period: int,
+        limits: Performance | None = None,
     ) -> None:
         """Begin in a lane, ``offset`` [m] from its centre towards larger t, at a speed [m/s].
 
         ``period`` is that of the calls [ns].
         """
-        super().__init__(name, speed)
+        super().__init__(name, speed, limits)
+        self._limited = Limited(self.limits, speed, period / _NS)
         parameters = VEHICLES[dynamics]
         self._network = network
         self._period = period
@@ -325,7 +369,7 @@ class Actor(Mover):
             parameters,
             cruise_speed=max(speed, 0.1),
             stop_gap=_END_GAP,
-            deceleration=_END_DECELERATION,
+            deceleration=min(_END_DECELERATION, self.limits.max_deceleration),
             period=period / _NS,
         )
         self._parameters = parameters
@@ -466,7 +510,8 @@ class Actor(Mover):
             offset += traffic.seen[action.relative_to].position.t - centre
         way = self._way_aside(own, lane, offset)
         limit = min(action.max_acceleration, _LATERAL_LIMIT)
-        return self._aside(lane, offset, action.shape, way, 0.0, limit, traffic)
+        found = self._aside(lane, offset, action.shape, way, 0.0, limit, traffic)
+        return Lateral(NEVER) if action.continuous else found
 
     def keep_aside(self, action: KeepAside, traffic: Traffic) -> Beside:
         """Begin a LateralDistanceAction.
@@ -545,14 +590,14 @@ class Actor(Mover):
         """
         on_its_way = self._landing is not None and not self._land(odometry, self._landing, traffic)
         if self._target is not None or on_its_way:
-            self._speed = self._longitudinal.motion(traffic.time, traffic).speed
+            self._speed = self._motion(traffic).speed
             return ControlCommand(0.0, 0.0, 0.0, 0.0)
         if self._trajectory is not None:
             self._trajectory.look(traffic)
             if self._trajectory.over:
                 self._leave_trajectory(traffic)  # or go straight on
         position = traffic.seen[self.name].position
-        motion = self._longitudinal.motion(traffic.time, traffic)
+        motion = self._motion(traffic)
         self._speed = motion.speed
         if self._beside is not None:
             self._keep_line(self._beside, traffic)
@@ -568,6 +613,10 @@ class Actor(Mover):
         demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, room, slope)
         return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
 
+    def _motion(self, traffic: Traffic) -> SpeedPoint:
+        """What it is to do now."""
+        return self._limited.within(self._longitudinal.motion(traffic.time, traffic))
+
     def _steer_along(
         self, trajectory: TrajectoryRun, odometry: Odometry, traffic: Traffic
     ) -> float:
@@ -582,7 +631,8 @@ class Actor(Mover):
         here, lane = self._keeper.position, self._keeper.lane_id
         assert here is not None
         network = self._network
-        look = 0.5 * speed * speed / _END_DECELERATION + speed + self._half + 2.0 * _END_GAP
+        braking = 0.5 * speed * speed / self._driver.deceleration
+        look = braking + speed + self._half + 2.0 * _END_GAP
         if lane not in network.lane_ids(here.road_id, here.s):
             return None
         road, last, s = network.advance(here.road_id, lane, here.s, look)

@@ -72,7 +72,7 @@ class StoryboardPlayer(Model):
     def check_settings(cls, context: ModelContext, parameters: Storyboard) -> None:
         """See whether the scene has the vehicles and a road."""
         scene = scene_settings(context)
-        for name in (*parameters.boxes, *_named(parameters)):
+        for name in (*parameters.boxes, *parameters.performance, *_named(parameters)):
             if name in parameters.standing or name in parameters.walking:
                 continue
             scene.require_vehicle(name, context.where)
@@ -104,10 +104,10 @@ class StoryboardPlayer(Model):
                 dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
                 lane = _lane(scene, name, context)
                 aside = driving_direction(lane) * vehicle.offset
-                length = parameters.boxes[name].length
                 actors[name] = Actor(
-                    name, network, dynamics, lane, aside, speed=speed, length=length, period=period
-                )
+                    name, network, dynamics, lane, aside, speed=speed, period=period,
+                    length=parameters.boxes[name].length, limits=parameters.performance.get(name),
+                )  # fmt: skip
         self._actors = actors
         self._stage = Stage(parameters, Cast(actors, self._walkers, self._traffic))
         self._judged = bool(parameters.stop)

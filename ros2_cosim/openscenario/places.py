@@ -70,6 +70,10 @@ class Places:
         maker = _MAKERS.get(kind.tag)
         if maker is None:
             raise kind.error(f"not supported; supported are {', '.join(_MAKERS)}")
+        orientation = kind.find("Orientation")
+        if orientation is not None:
+            orientation.number("h", 0.0)  # where but the point counts, it says nothing
+            orientation.text("type", "absolute")
         try:
             spot = maker(self, kind)
             self.network.lane_width(spot.road, spot.lane, spot.s)
@@ -204,14 +208,24 @@ class Places:
         """A Route, or the one that a CatalogReference names."""
         route = holder.find("Route")
         if route is None:
-            return self._catalogues(holder.one("CatalogReference"))
-        return route.within(declared(route, {}))
+            route = self._catalogues(holder.one("CatalogReference"))
+        else:
+            route = route.within(declared(route, {}))
+        if route.flag("closed", False):
+            raise route.error("closed: found true; supported is false")
+        for point in route.each("Waypoint"):
+            if point.text("routeStrategy", "shortest") != "shortest":
+                self._findings.notes.append(
+                    f"{point.place}: routeStrategy has no effect: routes are the shortest way"
+                )
+        return route
 
     # Kinds of positions ------------------------------------------------------------------
 
     def _world(self, kind: Element) -> Spot:
         x, y = kind.number("x"), kind.number("y")
         z = kind.number("z") if kind.has("z") else None
+        kind.number("h", 0.0)  # where but the point counts, it says nothing
         found = self.network.project(x, y, None, z)
         if found.lane_id == OFF_ROAD:
             raise kind.error(f"found ({x:g}, {y:g}), which is in no lane of the map")

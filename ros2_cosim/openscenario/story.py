@@ -6,7 +6,7 @@ The names follow OpenSCENARIO. Lengths in m, speeds in m/s, times in s.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
@@ -14,6 +14,8 @@ from typing_extensions import Self
 from ros2_cosim.documents.settings import Number, Section, Whole
 from ros2_cosim.kernel.exactmath import total
 
+#: An acceleration that is no limit [m/s^2].
+NO_LIMIT: Final = 1000.0
 #: Elements below one element: more are written by no hand.
 MAX_PARTS: Final = 1000
 #: All clothoids of a trajectory together [m]: they are drawn in pieces of a quarter of a metre.
@@ -25,6 +27,8 @@ _Count = Annotated[Whole, Field(ge=1, le=1_000_000)]
 Rule = Literal[
     "lessThan", "greaterThan", "equalTo", "greaterOrEqual", "lessOrEqual", "notEqualTo"
 ]  # fmt: skip
+#: All of them, as readers of files look them up.
+RULES: Final = {word: word for word in get_args(Rule)}
 
 
 class _OneOf(Section):
@@ -77,12 +81,16 @@ class SpeedAction(Section):
 
 
 class SpeedProfile(Section):
-    """Speeds over time, joined by straight lines; without times as fast as the limits allow."""
+    """Speeds over time, joined by straight lines; without times as fast as the limits allow.
+
+    Times that limits do not allow become later. Without limits 5 and 8 m/s^2 hold where there are
+    no times, and none where there are.
+    """
 
     times: tuple[_NotNegative, ...] | None = Field(default=None, min_length=1, max_length=MAX_PARTS)
     speeds: tuple[Number, ...] = Field(min_length=1, max_length=MAX_PARTS)
-    max_acceleration: _Positive = 5.0
-    max_deceleration: _Positive = 8.0
+    max_acceleration: _Positive | None = None
+    max_deceleration: _Positive | None = None
 
     @model_validator(mode="after")
     def _pairs(self) -> Self:
@@ -141,13 +149,14 @@ class LaneChange(Section):
 class LaneOffset(Section):
     """To an offset from the middle of the own lane, or from where ``relative_to`` is now.
 
-    Positive towards growing lateral positions of the road.
+    Positive towards growing lateral positions of the road. ``continuous``: it never completes.
     """
 
     offset: Number
     relative_to: str | None = None
     shape: Literal["linear", "cubic", "sinusoidal", "step"] = "cubic"
     max_acceleration: _Positive = 1.0
+    continuous: bool = False
 
 
 class Where(Section):
@@ -155,7 +164,8 @@ class Where(Section):
 
     ``frame`` says what ``x`` and ``y`` are: along the axes of the map (``axes``), ahead of and to
     the left of the vehicle, along and across the road, or ahead in the lane that is so many
-    ``lanes`` to the left, and aside from its centre.
+    ``lanes`` to the left, and aside from its centre. ``heading`` is relative to that of ``to``, of
+    the road or of the lane, or, where it is ``absolute``, that of the map.
     """
 
     x: Number
@@ -164,6 +174,7 @@ class Where(Section):
     to: str | None = None
     frame: Literal["axes", "vehicle", "road", "lane"] = "axes"
     lanes: Whole = 0
+    absolute: bool = False
 
 
 class Vertex(Section):
@@ -452,6 +463,14 @@ class Box(Section):
     centre: Number = 0.0
 
 
+class Performance(Section):
+    """What a vehicle can at most: speed [m/s], acceleration and deceleration [m/s^2]."""
+
+    max_speed: _Positive = 100.0
+    max_acceleration: _Positive = NO_LIMIT
+    max_deceleration: _Positive = NO_LIMIT
+
+
 class Standing(Section):
     """Something that stands still: the point that places mean, and its heading [rad]."""
 
@@ -471,6 +490,9 @@ class Storyboard(Section):
     """What the vehicles do: all of it, in the order of the file."""
 
     boxes: dict[str, Box] = Field(min_length=1, description="vehicle of the scene: its size")
+    performance: dict[str, Performance] = Field(
+        default_factory=dict, description="vehicle: its limits, which its driver keeps to"
+    )
     standing: dict[str, Standing] = Field(
         default_factory=dict, description="what conditions know beside the vehicles"
     )

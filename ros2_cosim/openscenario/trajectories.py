@@ -22,7 +22,7 @@ from ros2_cosim.models.road import RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.speed_profiles import SpeedPoint
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import Nurbs, SplineSegment, Trajectory, Where
-from ros2_cosim.openscenario.traffic import Traffic
+from ros2_cosim.openscenario.traffic import Seen, Traffic
 
 _NS: Final = 1e9
 #: Curves become straight pieces of this length [m].
@@ -65,12 +65,17 @@ def pose_of(where: Where, traffic: Traffic) -> Pose:
     """
     if where.to is None:
         return Pose(where.x, where.y, where.heading)
-    other, network = traffic.seen[where.to], traffic.network
+    found = _pose_beside(where, traffic.seen[where.to], traffic.network)
+    return found._replace(heading=where.heading) if where.absolute else found
+
+
+def _pose_beside(where: Where, other: Seen, network: RoadNetwork) -> Pose:
+    """A pose relative to a road user, its heading relative, too."""
     x, y = other.reference
-    if where.frame == "axes":
-        return Pose(x + where.x, y + where.y, where.heading)
-    if where.frame == "vehicle":
+    if where.frame in ("axes", "vehicle"):
         heading = atan2(other.sin, other.cos)
+        if where.frame == "axes":
+            return Pose(x + where.x, y + where.y, heading + where.heading)
         return Pose(x, y, heading).ahead(where.x, where.y, where.heading)
     here = network.project(x, y, other.position)
     if where.frame == "road":

@@ -11,12 +11,14 @@ from ros2_cosim.models.road.lane_routes import Stretch, roads_of
 from ros2_cosim.openscenario.document import Element, Findings, declared
 from ros2_cosim.openscenario.lines import Lines
 from ros2_cosim.openscenario.places import Places
-from ros2_cosim.openscenario.story import compare
+from ros2_cosim.openscenario.story import RULES, compare
 
+#: Largest speed [m/s].
+MAX_SPEED: Final = 100.0
 #: Executions of an element that may be repeated without end.
 _MAX_TIMES: Final = 1_000_000
 #: Without limits of its own a vehicle keeps its distance with these [m/s^2, m/s].
-_LIMITS: Final = {"max_acceleration": 5.0, "max_deceleration": 8.0, "max_speed": 100.0}
+_LIMITS: Final = {"max_acceleration": 5.0, "max_deceleration": 8.0, "max_speed": MAX_SPEED}
 
 #: A range of lanes without an end has this one.
 _MOST_LANES: Final = 100
@@ -25,12 +27,6 @@ _MOST_ASIDE: Final = 3.0
 
 _Plain = dict[str, Any]
 
-_RULES: Final = {
-    word: word
-    for word in (
-        "lessThan", "greaterThan", "equalTo", "greaterOrEqual", "lessOrEqual", "notEqualTo",
-    )
-}  # fmt: skip
 _SHAPES: Final = {word: word for word in ("linear", "cubic", "sinusoidal", "step")}
 _DIMENSIONS: Final = {word: word for word in ("time", "distance", "rate")}
 _PRIORITIES: Final = {
@@ -57,14 +53,12 @@ _WITHOUT_EFFECT: Final = {
     "AppearanceAction": "appearance is not simulated",
     "AssignControllerAction": DRIVEN,
     "ControllerAction": DRIVEN,
-    "EnvironmentAction": "weather and friction are those of the scene",
-    "InfrastructureAction": "traffic lights are those of the map",
+    "EnvironmentAction": "the weather is that of the scene",
     "LightStateAction": "lights are not simulated",
     "OverrideControllerValueAction": DRIVEN,
     "UserDefinedAction": "its content is known to one tool only",
-    "VisibilityAction": "all vehicles are visible",
+    "VisibilityAction": "how things are drawn is not simulated",
 }
-
 
 #: Actions that keep or change a lane.
 _IN_LANES: Final = ("LaneChangeAction", "LaneOffsetAction", "LateralDistanceAction")
@@ -121,7 +115,7 @@ class Translator:
         for group in element.each("ConditionGroup"):
             conditions = []
             for condition in group.each("Condition"):
-                with self._findings.collected():
+                with self._findings.collected(condition):
                     conditions.append(self._condition(condition))
             groups.append(conditions)
         return groups
@@ -141,7 +135,7 @@ class Translator:
         actors = element.one("Actors")
         names = []
         for reference in actors.each("EntityRef"):
-            with self._findings.collected():
+            with self._findings.collected(reference):
                 names.append(self.entity(reference))
         self.actors = names
         maneuvers = []
@@ -149,7 +143,7 @@ class Translator:
             if child.tag == "Maneuver":
                 maneuvers.append(self._maneuver(child.within(declared(child, {}))))
             elif child.tag == "CatalogReference":
-                with self._findings.collected():
+                with self._findings.collected(child):
                     maneuvers.append(self._maneuver(self._catalogues(child)))
         group = {"name": element.label(), "actors": names, "maneuvers": maneuvers}
         return {**group, **self._times(element), **_triggering(actors)}
@@ -162,14 +156,14 @@ class Translator:
 
     def _event(self, element: Element) -> _Plain:
         event: _Plain = {"name": element.label(), "actions": []}
-        with self._findings.collected():
+        with self._findings.collected(element):
             event["priority"] = element.one_of("priority", _PRIORITIES, "overwrite")
             event.update(self._times(element))
         trigger = self.trigger(element.find("StartTrigger"))
         if trigger:
             event["start"] = trigger
         for action in element.each("Action"):
-            with self._findings.collected():
+            with self._findings.collected(action):
                 event["actions"].append({"name": action.label(), **self.action(action.choice())})
         return event
 
@@ -226,6 +220,7 @@ class Translator:
             self._require_actors(element)
             return makers[element.tag](element)
         if element.tag in _WITHOUT_EFFECT:
+            self._require_no_more(element)
             self._findings.note(element, f"has no effect: {_WITHOUT_EFFECT[element.tag]}")
             return {"nothing": element.tag}
         raise element.error(f"not supported; supported are {', '.join(makers)}")
@@ -245,6 +240,30 @@ class Translator:
                 f"found for {', '.join(self.actors)}; supported for what walks is one actor"
             )
 
+    def _require_no_more(self, element: Element) -> None:
+        """See whether an action without effect here asks for nothing that is simulated."""
+        if element.tag == "EnvironmentAction":
+            found = element.find("Environment")
+            if found is None:
+                found = self._catalogues(element.one("CatalogReference"))
+            else:
+                found = found.within(declared(found, {}))
+            road = found.find("RoadCondition")
+            friction = 1.0 if road is None else road.number("frictionScaleFactor")
+            if road is not None and friction != 1.0:
+                raise road.error(f"frictionScaleFactor: found {friction:g}; supported is 1")
+            found.leave()
+        elif element.tag == "VisibilityAction":
+            for name in ("sensors", "traffic"):
+                if not element.flag(name):
+                    raise element.error(f"{name}: found false; supported is true: all are visible")
+        elif element.tag == "OverrideControllerValueAction":
+            for control in element.children():
+                if control.flag("active"):
+                    raise control.error(f"active: found true; supported is false: {DRIVEN}")
+        for override in element.each("OverrideControllerValueAction"):
+            self._require_no_more(override)
+
     def _teleport(self, element: Element) -> _Plain:
         return {"teleport": self._lines.where(element.one("Position"))}
 
@@ -258,7 +277,7 @@ class Translator:
         action: _Plain = {"dynamics": _dynamics(element.one("SpeedActionDynamics"))}
         target = element.one("SpeedActionTarget").choice()
         if target.tag == "AbsoluteTargetSpeed":
-            action["target"] = target.number("value")
+            action["target"] = _forward(target, "value")
         else:
             factor = target.one_of("speedTargetValueType", {"delta": "", "factor": "1"}, "delta")
             action["relative"] = {
@@ -273,11 +292,16 @@ class Translator:
         if element.has("entityRef"):
             raise element.error("entityRef: speeds relative to a vehicle are not supported")
         times, speeds, now = [], [], 0.0
+        limits: _Plain = {}
         entries = element.each("SpeedProfileEntry")
+        if not entries:
+            raise element.error("missing SpeedProfileEntry")
         timed = [entry for entry in entries if entry.has("time")]
+        if not timed or element.find("DynamicConstraints") is not None:
+            limits = _limits(element, "acceleration", "deceleration")
         if not timed:
-            found: _Plain = {"speeds": [entry.number("speed") for entry in entries]}
-            return {"speed_profile": {**found, **_limits(element, "acceleration", "deceleration")}}
+            found: _Plain = {"speeds": [_forward(entry, "speed") for entry in entries]}
+            return {"speed_profile": {**found, **limits}}
         for number, entry in enumerate(entries):
             if not entry.has("time"):
                 raise entry.error("time: missing; supported is a time in all entries, or in none")
@@ -285,8 +309,8 @@ class Translator:
             if entry.number("time") < 0.0 or (number and entry.number("time") == 0.0):
                 raise entry.error(f"time: found {entry.number('time'):g}; allowed is more than 0")
             times.append(now)
-            speeds.append(entry.number("speed"))
-        return {"speed_profile": {"times": times, "speeds": speeds}}
+            speeds.append(_forward(entry, "speed"))
+        return {"speed_profile": {"times": times, "speeds": speeds, **limits}}
 
     def _keep_distance(self, element: Element) -> _Plain:
         action: _Plain = {
@@ -297,6 +321,7 @@ class Translator:
         sides = {
             "any": "", "leadingReferencedEntity": "lead", "trailingReferencedEntity": "trail",
         }  # fmt: skip
+        element.one_of("coordinateSystem", _ROAD, "entity")
         side = element.one_of("displacement", sides, "trailingReferencedEntity")
         action["lead"] = side == "lead" if side else None
         keys = {"distance": "distance", "timeGap": "time_gap"}
@@ -327,6 +352,10 @@ class Translator:
         }
         if target.tag == "RelativeTargetLaneOffset":
             action["relative_to"] = self.entity(target)
+        if element.flag("continuous", False):
+            if "relative_to" in action:
+                raise element.error("continuous: found true of a relative one; supported is false")
+            action["continuous"] = True
         if dynamics.number("maxLateralAcc", 0.0) > 0.0:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}
@@ -338,16 +367,18 @@ class Translator:
             "continuous": element.flag("continuous"),
         }
         sides = {"any": "", "leftToReferencedEntity": "left", "rightToReferencedEntity": "right"}
+        element.one_of("coordinateSystem", _ROAD, "entity")
         side = element.one_of("displacement", sides, "any")
         action["left"] = side == "left" if side else None
         if element.has("distance"):
             action["distance"] = element.amount("distance")
         limits = element.find("DynamicConstraints")
-        for key, name in (("max_acceleration", "maxAcceleration"), ("max_speed", "maxSpeed")):
+        for name in ("maxAcceleration", "maxDeceleration", "maxSpeed"):
             value = limits.number(name, 0.0) if limits is not None else 0.0
             if value > 0.0:
                 # A vehicle gets aside by steering: no faster than its tyres and its place allow.
-                action[key] = min(value, _MOST_ASIDE)
+                key = "max_speed" if name == "maxSpeed" else "max_acceleration"
+                action[key] = min(value, action.get(key, _MOST_ASIDE))
         return {"keep_aside": action}
 
     def _follow(self, element: Element) -> _Plain:
@@ -380,8 +411,12 @@ class Translator:
         final = element.find("FinalSpeed")
         if final is not None:
             kind = final.choice()
-            action["final_speed"] = kind.number("value")
             action["relative"] = kind.tag == "RelativeSpeedToMaster"
+            if action["relative"]:
+                kind.one_of("speedTargetValueType", {"delta": ""}, "delta")
+                action["final_speed"] = kind.number("value")
+            else:
+                action["final_speed"] = _forward(kind, "value")
             for state in kind.children():
                 steady = {"TargetDistanceSteadyState": ("distance", "steady_distance"),
                           "TargetTimeSteadyState": ("time", "steady_time")}  # fmt: skip
@@ -412,7 +447,7 @@ class Translator:
     def _condition(self, element: Element) -> _Plain:
         condition: _Plain = {"name": element.label()}
         condition["edge"] = element.one_of("conditionEdge", _EDGES, "none")
-        condition["delay"] = max(element.number("delay", 0.0), 0.0)
+        condition["delay"] = element.amount("delay", 0.0)
         below = [child for child in element.children() if child.tag.startswith("By")]
         if len(below) != 1:
             raise element.error("allowed is one of ByEntityCondition and ByValueCondition")
@@ -469,19 +504,21 @@ class Translator:
     def _value(self, kind: Element, name: str) -> _Plain:
         if name not in self.values:
             raise kind.error(f"found '{name}'; allowed are {', '.join(self.values) or 'none'}")
-        rule, value = kind.one_of("rule", _RULES), as_value(kind.text("value"))
+        rule, value = kind.one_of("rule", RULES), as_value(kind.text("value"))
         if isinstance(value, str) and rule not in ("equalTo", "notEqualTo"):
             raise kind.error(f"rule: found {rule} of a text; allowed is equalTo")
         return {"value": {"of": name, "rule": rule, "value": value}}
 
     def _parameter(self, kind: Element) -> bool:
         """Parameters do not change during a run: the condition holds always or never."""
+        if not kind.has("parameterRef"):
+            raise kind.error("missing attribute parameterRef")
         name = kind.raw("parameterRef").removeprefix("$")
         if name not in kind.parameters:
             self._findings.note(kind, f"never holds: there is no parameter '{name}'")
             return False
         found, value = kind.parameters[name], kind.text("value")
-        rule = kind.one_of("rule", _RULES)
+        rule = kind.one_of("rule", RULES)
         try:
             pair: tuple[Any, Any] = (float(found), float(value))
         except ValueError:
@@ -598,12 +635,29 @@ def is_constant(trigger: list[list[_Plain]]) -> bool:
     return all(any(c.get("constant") is False for c in group) for group in trigger)
 
 
+#: Coordinate systems of actions that keep a distance: it is that of the road with all of them.
+_ROAD: Final = {word: word for word in ("entity", "lane", "road")}
+
+
+def _forward(element: Element, name: str) -> float:
+    """A speed that is not below 0, nor too large.
+
+    :raises ConfigurationError: it is
+    """
+    value = element.number(name)
+    if not 0.0 <= value <= MAX_SPEED:
+        raise element.error(
+            f"{name}: found {value:g} m/s; supported is 0 to {MAX_SPEED:g} m/s: no vehicle reverses"
+        )
+    return value
+
+
 def _route(first: Stretch, roads: list[int]) -> _Plain:
     return {"road": first.road, "lane": first.lane, "s": first.s, "roads": roads}
 
 
 def _compared(kind: Element) -> _Plain:
-    return {"rule": kind.one_of("rule", _RULES), "value": kind.number("value")}
+    return {"rule": kind.one_of("rule", RULES), "value": kind.number("value")}
 
 
 def _limits(element: Element, *names: str) -> _Plain:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES
+from ros2_cosim.models.vehicle import VEHICLES as DYNAMICS
 from ros2_cosim.openscenario.document import Element
 
 #: Category -> kinds of the simulator's vehicles that may stand for it, and dynamics of drivers.
@@ -24,6 +25,15 @@ _KINDS: Final = {
 _USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
 _ABOUT: Final = 0.6
 _SMALLEST: Final = 0.1  # m
+#: A file's mass or wheelbase that differs by a larger share from that of the class is noted.
+_ABOUT_EQUAL: Final = 0.2
+#: A box whose middle is so far aside is not the vehicle's [m].
+_ASIDE: Final = 0.05
+_PERFORMANCE: Final = {
+    "maxSpeed": "max_speed",
+    "maxAcceleration": "max_acceleration",
+    "maxDeceleration": "max_deceleration",
+}
 _BLUEPRINTS: Final = {entry.name: entry for entry in VEHICLES}
 
 
@@ -46,11 +56,13 @@ class VehicleBox(NamedTuple):
 
 
 class Vehicle(NamedTuple):
-    """A vehicle: its box, and what stands for it."""
+    """A vehicle: its box, what stands for it, its limits, and how it is not as the file says."""
 
     box: VehicleBox
     blueprint: str
     dynamics: str
+    performance: dict[str, float]
+    differences: list[str]
 
 
 class StandingKind(NamedTuple):
@@ -92,6 +104,9 @@ def _box(element: Element) -> VehicleBox:
         raise element.one("BoundingBox", "Center").error(
             f"x: found {centre:g}; allowed is at most the length, {length:g} m"
         )
+    aside = element.one("BoundingBox", "Center").number("y", 0.0)
+    if abs(aside) > _ASIDE:
+        raise element.one("BoundingBox", "Center").error(f"y: found {aside:g}; supported is 0 m")
     height = size.number("height", 0.0)
     if not 0.0 <= height <= 50.0:
         raise size.error(f"height: found {height:g}; allowed is 0 to 50 m")
@@ -113,7 +128,34 @@ def read_vehicle(element: Element) -> Vehicle:
     name = element.label().removeprefix("vehicle.")
     if name not in _BLUEPRINTS:
         name = _nearest(kinds, box.length, box.width)
-    return Vehicle(box, f"vehicle.{name}", dynamics)
+    for trailer in element.each("Trailer"):
+        # Catalogues have references that parameters leave empty.
+        if any(
+            child.tag != "TrailerRef" or child.text("entityRef") for child in trailer.children()
+        ):
+            raise trailer.error("not supported; supported are vehicles without trailers")
+    limits, performance = element.find("Performance"), {}
+    if limits is not None:
+        performance = {key: limits.amount(n, positive=True) for n, key in _PERFORMANCE.items()}
+    differences = _differences(element, dynamics)
+    return Vehicle(box, f"vehicle.{name}", dynamics, performance, differences)
+
+
+def _differences(element: Element, dynamics: str) -> list[str]:
+    """Where mass and wheelbase of a file are not those of the class that drives."""
+    here, found = DYNAMICS[dynamics], []
+    asked = [("mass", element.number("mass", here.mass), here.mass, "kg")]
+    axles = [element.find("Axles", tag) for tag in ("FrontAxle", "RearAxle")]
+    if None not in axles:
+        front, rear = (axle.number("positionX") for axle in axles if axle is not None)
+        asked.append(("wheelbase", front - rear, here.wheelbase, "m"))
+    for name, wanted, has, unit in asked:
+        if abs(wanted - has) > _ABOUT_EQUAL * has:
+            found.append(
+                f"{name} {wanted:g} {unit} has no effect: vehicles drive as their class, "
+                f"'{dynamics}' with {has:g} {unit}"
+            )
+    return found
 
 
 def _nearest(kinds: tuple[str, ...], length: float, width: float) -> str:

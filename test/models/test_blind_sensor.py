@@ -118,20 +118,6 @@ def test_a_sensor_that_loses_what_is_close_without_v2v_ends_in_a_brake(
     assert found["min_gap_m"] > 1.5
 
 
-def test_a_law_in_c_is_supervised_like_one_in_python(tmp_path: Path) -> None:
-    law = ROOT / "config/laws/ploeg_cacc.c"
-    blind = f"faults={{v: {_EMPTY.format('5.5s', '6.5s')}}}"
-    found = _run(tmp_path / "c", blind, f"parameters.law={law}", "duration=12s")
-    _run(tmp_path / "python", blind, "duration=12s")
-    assert found["no_collision"] == 0
-    summaries = [
-        json.loads((tmp_path / name / "summary.json").read_text(encoding="utf-8"))
-        for name in ("c", "python")
-    ]
-    assert summaries[0]["figures"]["cacc2"]["modes"]["v2v"] > 0.05
-    assert summaries[0]["trace_sha256"] == summaries[1]["trace_sha256"]
-
-
 def test_without_sensor_and_v2v_it_brakes_with_minimal_risk(tmp_path: Path) -> None:
     _run(
         tmp_path,

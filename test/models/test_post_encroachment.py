@@ -100,6 +100,47 @@ def test_those_that_follow_each_other_round_a_corner_do_not_count() -> None:
     assert measure.least.pair is None
 
 
+def test_one_that_turns_off_ahead_of_another_has_followed_the_same_way() -> None:
+    """The first one turns left, out of the lane of ego, which goes straight on past its rear."""
+    for begin in (0.0, 5.0):  # straight on before the turn, of 6 m [m]
+        measure = PostEncroachment(("ego",))
+        for ms in range(0, 6000, PERIOD):
+            way = 5.0 * ms / 1000
+            angle = min(max(way - begin, 0.0) / 6.0, 0.5 * math.pi)
+            on = way - 6.0 * angle if angle < 1.0 else begin
+            x, y = 6.0 + on + 6.0 * math.sin(angle), 6.0 * (1.0 - math.cos(angle))
+            y += way - begin - 3.0 * math.pi if angle == 0.5 * math.pi else 0.0
+            turned = RecordedBox(x, y, math.cos(angle), math.sin(angle), 4.0, 2.0)
+            measure.add(ms * MS, "ego", RecordedBox(way, 0.0, 1.0, 0.0, 4.0, 2.0))
+            measure.add(ms * MS, "other", turned)
+        assert measure.least.pair is None, begin
+
+
+@pytest.mark.parametrize("ahead", [0.8, 1.0, 1.4])
+def test_nor_do_those_count_that_start_in_a_bend(ahead: float) -> None:
+    """Nothing of the run shows that the first one, at its start, has come the same way."""
+    measure = PostEncroachment(("ego",))
+    for ms in range(0, 3000, PERIOD):
+        for name, angle in (("ego", 0.0), ("other", ahead)):
+            angle += ms / 1000 * 4.0 / 6.0
+            x, y = 6.0 * math.sin(angle), 6.0 * (1.0 - math.cos(angle))
+            box = RecordedBox(x, y, math.cos(angle), math.sin(angle), 4.0, 2.0)
+            measure.add(ms * MS, name, box)
+    assert measure.least.pair is None
+
+
+def test_one_that_starts_across_counts() -> None:
+    """It stands beside ego's lane, then crosses it: its way before the start is straight, too."""
+    measure = PostEncroachment(("ego",))
+    for ms in range(0, 6000, PERIOD):
+        seconds = ms / 1000
+        measure.add(ms * MS, "other", straight(0.0, -4.0, 90.0, 4.0, (4.0, 2.0), seconds))
+        measure.add(ms * MS, "ego", straight(-30.0, 0.0, 0.0, 10.0, (4.0, 2.0), seconds))
+    # Its rear leaves y = 1 m at 1.75 s; ego's front comes to x = -1 m at 2.7 s.
+    assert measure.least.value == pytest.approx(0.95, abs=WITHIN)
+    assert measure.least.pair == ("other", "ego")
+
+
 def test_long_times_and_pairs_without_ego_do_not_count() -> None:
     ego = (-30.0, 0.0, 0.0, 10.0, (4.0, 2.0))
     # Their fronts come to ego's strip at 11.4 s and 14.7 s; ego has left theirs at 3.3 s.

@@ -16,6 +16,7 @@ from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.law_as_fmu import build_law
+from ros2_cosim.run.start import run_request
 
 PLATOON = share_file("config/platoon.yaml")
 C_SOURCE = share_file("config/laws/ploeg_cacc.c")
@@ -25,8 +26,12 @@ from ros2_cosim.nodes.cacc_controller import run_controller
 
 run_controller(make_law("ploeg_cacc"))
 """
-#: Braking is part of it: after that all three stand.
-SHORT = ("duration=20s",)
+#: Braking is part of it, and a sensor that is blind for 2 s: after that all three stand.
+SHORT = (
+    "duration=20s",
+    "faults={blind: {port: sensor2.objects, kind: replace, field: objects, value: [],"
+    " from: 9s, until: 11s}}",
+)
 
 
 def platoon(out: Path, controllers: str) -> Summary:
@@ -53,8 +58,21 @@ def test_the_platoon_drives_the_same(form: str, built_in: Summary, tmp_path: Pat
         law.write_text(NODE)
     found = platoon(tmp_path / "out", str(law))
     assert found.trace_sha256 == built_in.trace_sha256  # tolerance: none, to the bit
+    # Supervision is that of the controller, whatever the law.
+    modes = [summary.figures["cacc2"]["modes"] for summary in (found, built_in) if summary.figures]
+    assert modes[0] == modes[1] and modes[0]["v2v"] > 0.05
     foreign = form != "node"
     assert found.repeatable_scope == ("same_machine" if foreign else "everywhere")
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_process_with_a_law_drives_the_same(
+    built_in: Summary, tmp_path: Path, ros_domain: int
+) -> None:
+    law = tmp_path / "node.py"
+    law.write_text(NODE)
+    request = RunRequest(PLATOON, set=SHORT, controllers=str(law), shape="ros", out=tmp_path / "o")
+    assert run_request(request).trace_sha256 == built_in.trace_sha256
 
 
 def test_another_law_drives_otherwise(built_in: Summary, tmp_path: Path) -> None:
