@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ros2_cosim.cli.console import clear_errors, go_on_apart, running, visiting
+from ros2_cosim.cli.console import clear_errors, go_on_apart, refuse_beside, running, visiting
 from ros2_cosim.cli.control import Domain, Namespace, Out
 from ros2_cosim.sockets.peers import ADMISSION
 
@@ -46,6 +46,8 @@ def add_dashboard_command(app: typer.Typer) -> None:
         given = any(option is not None for option in (domain, namespace, out))
         named = given or os.environ.get("ROS_DOMAIN_ID")
         with clear_errors():
+            if folder is not None:
+                refuse_beside(context, "--folder", "domain namespace out")
             starts = folder is not None or (not named and not active_runs())
         if starts:
             from ros2_cosim.web.starter_page import StarterPage

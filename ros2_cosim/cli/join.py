@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
+from ros2_cosim.cli.console import EXIT_ERROR, clear_errors, refuse_beside
 
 if TYPE_CHECKING:
     from ros2_cosim.run.far_link import FarLink
 
 
 def join(
+    context: typer.Context,
     run: Annotated[
         str | None,
         typer.Argument(
@@ -43,6 +44,7 @@ def join(
 
     with clear_errors():
         if run is None:
+            refuse_beside(context, "no ADDRESS:PORT", "host patience")
             if os.isatty(0):
                 raise ConfigurationError(
                     "ADDRESS:PORT: missing, and a terminal is no run; allowed is where the run "

@@ -29,6 +29,7 @@ from ros2_cosim.cli.console import (
     go_on_without_output,
     print_line,
     progress_of,
+    refuse_beside,
     running,
     safe_output,
     show_notes,
@@ -381,6 +382,7 @@ def check(
 
 @app.command()
 def plan(
+    context: typer.Context,
     scenario: ScenarioFile,
     shape: Shape = "ros",
     simulator: Simulator = None,
@@ -399,7 +401,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Print the processes that a run would start, their command lines, and all that listens."""
-    from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
+    from ros2_cosim.run.bringup import RunRequest, adjusted_scenario, check_shape
     from ros2_cosim.run.listening import STARTER, listening_ports
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
@@ -416,9 +418,16 @@ def plan(
             host=host,
             port=port,
             without=tuple(without or ()),
+            transport=transport,
+            processes=processes,
+            namespace=parse_namespace(namespace, "--namespace"),
+            visualise=visualise,
         )
+        if shape == "inproc":
+            refuse_beside(context, "shape inproc", "out")
         _page(dashboard, shape, 1)
         loaded = adjusted_scenario(request)
+        check_shape(request, loaded)
         check_scenario(loaded, shape)
         options = RunOptions(
             out,
@@ -426,7 +435,7 @@ def plan(
             visualise=visualise,
             foxglove=foxglove,
             transport=transport,
-            namespace=parse_namespace(namespace, "--namespace"),
+            namespace=request.namespace,
         )
         if shape == "ros":
             loaded = grouped(loaded, cores_for(processes))
@@ -465,6 +474,7 @@ def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, ob
 
 @app.command()
 def report(
+    context: typer.Context,
     directories: Annotated[
         list[Path],
         typer.Argument(
@@ -485,6 +495,8 @@ def report(
     from ros2_cosim.study.report import render_study
 
     with clear_errors():
+        if len(directories) == 1:
+            refuse_beside(context, "one RUN", "out")
         if len(directories) > 1:
             check_page(out)
         elif (directories[0] / STUDY_FILE).exists():

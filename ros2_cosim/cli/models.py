@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ros2_cosim.cli.completion import model_names
-from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.console import clear_errors, refuse_beside
 
 if TYPE_CHECKING:
     from ros2_cosim.scenario.reference import ModelPage
 
 
 def models(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(help="Name of a model, or module:attribute.", autocompletion=model_names),
@@ -31,6 +32,7 @@ def models(
 
     with clear_errors():
         if schema:
+            refuse_beside(context, "--schema", "name")
             print(json.dumps(scenario_schema(), indent=1))
             return
         pages = [model_page(name)] if name is not None else model_pages()

@@ -211,7 +211,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     _check_checkpoints(request)
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
-    _check_shape(request, scenario)
+    check_shape(request, scenario)
     options = RunOptions(
         Path(request.out or Path("out") / scenario.name).absolute(),
         shape=request.shape,
@@ -285,7 +285,21 @@ def _checked_branch(scenario: Scenario, options: RunOptions) -> RunOptions:
     return replace(options, checkpoints=times)
 
 
-def _check_shape(request: RunRequest, scenario: Scenario) -> None:
+def check_shape(request: RunRequest, scenario: Scenario) -> None:
+    """See whether the shape of a run has what the request asks of it.
+
+    :raises ConfigurationError: it has not
+    """
+    if request.shape != "ros":
+        for option, is_given in (
+            ("processes", request.processes != AUTO),
+            ("transport", request.transport != "auto"),
+        ):
+            if is_given:
+                raise ConfigurationError(
+                    f"--{option}: found with shape {request.shape}, whose participants share one "
+                    "process; allowed is shape ros"
+                )
     if request.shape != "inproc":
         if find_spec("rclpy") is None:
             raise ConfigurationError(

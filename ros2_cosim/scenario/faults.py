@@ -59,8 +59,12 @@ def side_of(participant: ParticipantSettings, fault: str, settings: FaultSetting
     port = settings.port_name
     inputs, outputs = port in participant.inputs, port in participant.outputs
     found = [side for side, is_there in (("input", inputs), ("output", outputs)) if is_there]
-    if settings.side is not None:
-        found = [side for side in found if side == settings.side]
+    if settings.side is not None and found:
+        if settings.side not in found:
+            raise ConfigurationError(
+                f"faults.{fault}.side: found {settings.side}; '{settings.port}' is an {found[0]}"
+            )
+        found = [settings.side]
     if len(found) == 1:
         return found[0]
     if found:

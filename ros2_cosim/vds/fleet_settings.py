@@ -160,9 +160,6 @@ class VehicleSettings(Section):
     )
     tyre: TyreSettings = Field(default=TyreSettings(), description="tyres")
     body: BodySettings = Field(default=BodySettings(), description="body on springs")
-    steering: SteeringSettings = Field(
-        default=SteeringSettings(), description="geometry of the front wheels"
-    )
     solver_step: Annotated[PositiveDuration, Field(le=10_000_000)] = Field(
         default=10_000_000, description="longest step of the integration, at most 10 ms"
     )
@@ -197,7 +194,7 @@ class VehicleSettings(Section):
             parameters,
             road=road,
             vehicle=vehicle,
-            steering=SteeringParameters(self.steering.trail, self.steering.arm),
+            steering=self._steering(),
         )
         actuator = ActuatorSettings(
             self.actuator_delay,
@@ -206,6 +203,9 @@ class VehicleSettings(Section):
             self.brake.limits(0.0, 1.0),
         )
         return VehicleSession(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
+
+    def _steering(self) -> SteeringParameters:
+        return TYPICAL_STEERING
 
     @field_validator("parameters")
     @classmethod
@@ -245,8 +245,19 @@ class VehicleSettings(Section):
         return TwoTrackVehicle(parameters, *place, tyre=tyre, body=body)
 
 
+class FleetVehicleSettings(VehicleSettings):
+    """One vehicle of a fleet, whose rack force is told besides."""
+
+    steering: SteeringSettings = Field(
+        default=SteeringSettings(), description="geometry of the front wheels"
+    )
+
+    def _steering(self) -> SteeringParameters:
+        return SteeringParameters(self.steering.trail, self.steering.arm)
+
+
 def read_vehicle(kind: str, vehicle: Path | None, tyre: Path | None) -> dict[str, Any]:
-    """Settings of a vehicle out of its files, for :class:`VehicleSettings`.
+    """Settings of a vehicle out of its files, for :class:`FleetVehicleSettings`.
 
     The file of a vehicle has ``kind`` (whose values hold where the file says nothing), ``body``,
     ``steering`` and parameters of the type; that of the tyres what ``TyreSettings`` names.
@@ -277,7 +288,7 @@ class FleetSettings(Section):
     vehicles: Annotated[
         dict[
             Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")],
-            VehicleSettings,
+            FleetVehicleSettings,
         ],
         Field(min_length=1, max_length=MAX_VEHICLES),
     ]

@@ -6,20 +6,25 @@ from __future__ import annotations
 import ast
 import enum
 import inspect
+import shlex
 import textwrap
 import types
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.bringup import RunRequest, checked
 from ros2_cosim.run.options import OPTIONS as RUN_OPTIONS
 from ros2_cosim.run.options import read_options
+from ros2_cosim.run.start import run_request
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,6 +109,11 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("dcp describe", "--scenario"): ("--scenario", str(ROOT / "config" / "platoon.yaml")),
     ("dcp describe", "--external"): ("--external", str(ROOT / "config" / "platoon.yaml")),
     ("control", "control changes"): ("changes",),
+    ("dashboard", "--folder"): ("--folder", "."),
+    ("join", "no ADDRESS:PORT"): (),
+    ("models", "--schema"): ("--schema",),
+    ("plan", "shape inproc"): (str(ROOT / "config" / "platoon.yaml"), "--shape", "inproc"),
+    ("report", "one RUN"): ("run",),
 }
 
 
@@ -193,3 +203,274 @@ def test_each_option_of_a_run_changes_what_is_prepared(
     beside: Any = BESIDE.get(name, {})
     given = RunRequest(PLATOON, **beside, **read_options({name: text}))
     assert checked(given) != checked(RunRequest(PLATOON, **beside))
+
+
+@pytest.mark.parametrize("shape", ["composed", "inproc"])
+@pytest.mark.parametrize("given", [{"processes": "own"}, {"transport": "dds"}], ids=str)
+def test_what_has_no_use_in_a_shape_is_refused(shape: str, given: dict[str, str]) -> None:
+    (option,) = given
+    with pytest.raises(ConfigurationError, match=rf"--{option}: found with shape {shape}, whose"):
+        checked(RunRequest(PLATOON, shape=shape, **given))
+
+
+#: Run in a new directory: a command -> its options, with words that give another value to each. The
+#: words in capitals stand for what ``places`` makes. An option that stands here in no command runs
+#: long, reaches other processes or needs a run under way: that it is used shows above.
+CASES: dict[str, dict[str, str]] = {
+    "check FOLD": {
+        "settings": "--set duration=0s",
+        "shape": "--shape inproc",
+        "as_json": "--json",
+        "untrusted": "--untrusted",
+    },
+    "plan PLATOON": {
+        "shape": "--shape composed",
+        "simulator": "--simulator sumo",
+        "host": "--host 127.0.0.2",
+        "port": "--port 2345",
+        "out": "--out elsewhere",
+        "settings": "--set participants.world.parameters.dcp.port=2345",
+        "transport": "--transport dds",
+        "processes": "--processes own",
+        "namespace": "--namespace /other",
+        "visualise": "--visualise",
+        "foxglove": "--foxglove 8765",
+        "as_json": "--json",
+    },
+    "plan PLATOON --set participants.referee.required=false": {"without": "--without referee"},
+    "plan CARS --shape inproc": {"dashboard": "--dashboard 8080"},
+    "plan CARS --shape inproc --dashboard 8080": {"open_to_all": "--open"},
+    "report RUN OTHER": {"out": "--out both.html"},
+    "diff RUN OTHER": {
+        "tolerance": "--tolerance /ego/control.acceleration=100",
+        "ignore": "--ignore /ego/control",
+        "html": "--html page.html",
+        "as_json": "--json",
+    },
+    "profile RUN": {"perfetto": "--perfetto trace.json", "as_json": "--json"},
+    "replay RUN --out again": {
+        "bag": "--no-bag",
+        "as_json": "--json",
+        "into": "--into driving",
+        "out": "--out elsewhere",
+    },
+    "replay RUN --into driving": {
+        "scenario": "--scenario nosuch.yaml",
+        "controllers": "--controllers idm",
+        "shape": "--shape ros",
+    },
+    "replay RUN --out again --from 100ms": {"substitute": "--substitute driving=nosuch"},
+    "replay RUN --out again --substitute driving=nosuch": {"from_": "--from 100ms"},
+    "sweep SWEEP --workers 0": {
+        "out": "--out elsewhere",
+        "as_json": "--json",
+        "resume": "--resume",
+        "cluster": "--cluster nowhere",
+    },
+    "study causality --steps 0ms": {
+        "factors": "--factors 0",
+        "steps": "--steps 1ns",
+        "duration": "--duration 1ns",
+        "repetitions": "--repetitions 101",
+        "together": "--together -1",
+    },
+    "study string-stability BRAKING --law nosuch": {
+        "seeds": "--seeds 0",
+        "vehicles": "--vehicles 1",
+        "time_gap": "--time-gap -1",
+        "loss": "--loss 2",
+        "settings": "--set duration=0s",
+    },
+    "study pedals CARS --vehicle nosuch": {
+        "vehicle": "--vehicle other",
+        "top_speed": "--top-speed 4",
+        "settings": "--set duration=0s",
+    },
+    "models": {"name": "cacc_controller", "schema": "--schema", "as_json": "--json"},
+    "new braking": {"template": "--from curve", "as_json": "--json"},
+    "new": {"as_list": "--list", "name": "braking"},
+    "fmu export --scenario STEPPED": {"out": "--out other.fmu", "settings": "--set duration=0s"},
+    "fmu build idm": {"out": "--out other.fmu", "settings": "--set nosuch=1"},
+    "dcp describe slaves.py:Offset": {
+        "step": "--step 1/50",
+        "modes": "--mode srt",
+        "out": "--out gain.dcpx",
+        "host": "--host 127.0.0.2",
+        "port": "--port 2345",
+        "data_ports": "--data-ports 9000-9009",
+        "fmu": "--fmu nosuch.fmu",
+    },
+    "dcp describe": {
+        "model": "slaves.py:Offset",
+        "scenario": "--scenario PLATOON",
+        "external": "--external STEPPED",
+    },
+    "dcp validate NOTHING": {"as_json": "--json"},
+    "dcp run COUPLED": {"out": "--out out.csv", "steps": "--steps 2"},
+    # Without a model none of these begins to serve.
+    "dcp serve": {
+        "model": "nosuch.py:Nosuch",
+        "fmu": "--fmu nosuch.fmu",
+        "scenario": "--scenario nosuch.yaml",
+        "world": "--world nosuch.yaml",
+        "settings": "--set a=1",
+        "allow": "--allow nosuch",
+        "record": "--no-record",
+        "out": "--out there",
+    },
+    "dcp serve slaves.py:Nosuch": {
+        "step": "--step nosuch",
+        "directory": "--directory nosuch",
+    },
+    "dcp sniff": {
+        "pcap": "--pcap nosuch",
+        "proxy": "--proxy nosuch",
+        "interface": "--interface nosuch",
+    },
+    "vds serve --cmd-port 0 --factor max --duration 20ms --vx0 5": {
+        "vehicle_file": "vehicle.yaml",
+        "level": "--level pacejka",
+        "rate": "--rate 100",
+        "vx0": "--vx0 6",
+        "vehicle": "--vehicle truck",
+        "vehicles": "--vehicles 2",
+        "start": "--start 1,-1,10",
+        "road": "--road nosuch.xodr",
+        "solver_step": "--solver-step 20ms",
+        "actuator_delay": "--actuator-delay soon",
+        "sensor_delay": "--sensor-delay 5ms",
+        "fleet": "--fleet nosuch.yaml",
+        "http_port": "--http-port 70000",
+        "cmd_port": "--cmd-port 70000",
+        "state_ip": "--state-ip 127.0.0.1:2345",
+        "state_port": "--state-port 2345",
+        "host": "--host 127.0.0.2",
+        "duration": "--duration 40ms",
+        "report": "--report figures.json",
+        "record": "--record commands.jsonl",
+        "factor": "--factor 0",
+        "cmd_timeout": "--cmd-timeout soon",
+        "lockstep": "--lockstep",
+    },
+    "vds serve --cmd-port 0 --factor max --duration 20ms --vx0 5 --vehicles 2": {
+        "spacing": "--spacing 5"
+    },
+    "vds replay COMMANDS": {"out": "--out states.csv"},
+    # No run has its results there: nothing is asked of a run under way.
+    "control step --out nowhere": {
+        "by": "--by soon",
+        "at": "--at 1s",
+        "timeout": "--timeout soon",
+        "namespace": "--namespace 7",
+        "domain": "--domain 231",
+        "out": "--out elsewhere",
+    },
+    "control require --out nowhere": {"value": "sensor"},
+    "monitor --out nowhere": {
+        "namespace": "--namespace 7",
+        "domain": "--domain 231",
+        "out": "--out elsewhere",
+    },
+    "dashboard --out nowhere": {
+        "namespace": "--namespace 7",
+        "domain": "--domain 231",
+        "out": "--out elsewhere",
+        "folder": "--folder .",
+    },
+    "join 127.0.0.1:1 --wait 1ms": {"host": "--as lab"},
+    "join 127.0.0.1:1 --as lab --wait 1ms": {"patience": "--wait soon"},
+}
+SLAVES = "from support.dcp_models import Offset as Offset\n"
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the words in capitals stand for."""
+    here = tmp_path_factory.mktemp("places")
+    cars, library = ROOT / "config" / "car_following.yaml", ROOT / "config" / "library"
+    for name, speed in (("run", 25.0), ("other", 20.0)):
+        changes = ("duration=200ms", f"participants.driving.parameters.set_speed={speed}")
+        wanted = RunRequest(cars, changes, "inproc", out=here / name, profile=True)
+        run_request(wanted)
+    outside = {"step": "10ms", "outputs": {"seen": {"from": "traffic.odometry/ego"}}}
+    stepped = {**yaml.safe_load(cars.read_text(encoding="utf-8")), "external": outside}
+    swept = {"scenario": str(cars), "set": {"duration": "40ms"}, "seeds": [1]}
+    coupled = {"step": "1/100", "steps": 1, "slaves": {"a": {"model": "slaves.py:Offset"}}}
+    files = {
+        "STEPPED": stepped,
+        "SWEEP": swept,
+        "COUPLED": {**coupled, "outputs": ["a.y"]},
+        "NOTHING": {},
+    }
+    for name, data in files.items():
+        (here / f"{name.lower()}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    (here / "slaves.py").write_text(SLAVES, encoding="utf-8")
+    recorded = ["vds", "serve", "--cmd-port", "0", "--factor", "max", "--duration", "20ms"]
+    CliRunner().invoke(app, [*recorded, "--record", str(here / "commands.jsonl")])
+    return {
+        "PLATOON": str(PLATOON),
+        "CARS": str(cars),
+        "BRAKING": str(library / "braking.yaml"),
+        "FOLD": str(ROOT / "test" / "golden" / "foreign_fold.yaml"),
+        "RUN": str(here / "run"),
+        "OTHER": str(here / "other"),
+        "COMMANDS": str(here / "commands.jsonl"),
+        **{name: str(here / f"{name.lower()}.yaml") for name in files},
+    }
+
+
+def left(words: str, places: dict[str, str], directory: Path) -> dict[object, object]:
+    """What a command prints, line by line, and leaves in an empty directory."""
+    given = [places.get(word, word) for word in shlex.split(words)]
+    directory.mkdir()
+    (directory / "slaves.py").write_text(SLAVES, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        patch.delenv("ROS_DOMAIN_ID", raising=False)
+        patch.setenv("COSIM_RUN_SECRET", "secret")
+        done = CliRunner().invoke(app, given)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code != 2 or "Invalid value for" not in done.output, "it only has a wrong type"
+    found: dict[object, object] = {"code": done.exit_code}
+    text = f"{done.stdout}\n{done.stderr}".replace(str(directory), "HERE")
+    found.update(enumerate(text.splitlines()))
+    for file in directory.rglob("*"):
+        found[str(file.relative_to(directory))] = file.read_bytes() if file.is_file() else None
+    return found
+
+
+@pytest.fixture(scope="module")
+def without(
+    places: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[object, object]]:
+    """What a command leaves without an option, the same each time."""
+    here = tmp_path_factory.mktemp("without")
+
+    @cache
+    def found(words: str) -> dict[object, object]:
+        number = len(list(here.iterdir()))
+        first = left(words, places, here / str(number))
+        again = left(words, places, here / str(number + 1))
+        return {k: v for k, v in first.items() if again.get(k) == v or k not in again}
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "option"), [(words, option) for words, some in CASES.items() for option in some]
+)
+def test_another_value_of_an_option_changes_what_is_left(
+    words: str,
+    option: str,
+    places: dict[str, str],
+    without: Callable[[str], dict[object, object]],
+    tmp_path: Path,
+) -> None:
+    command = max((c for c in COMMANDS if f"{words} ".startswith(f"{c} ")), key=len)
+    assert (command, option) in OPTIONS
+    assert CASES[words][option].count("--") <= 1, "it alone may differ"
+    plain = without(words)
+    found = left(f"{words} {CASES[words][option]}", places, tmp_path / "with")
+    assert any(found.get(name, "") != value for name, value in plain.items()) or (
+        len(found) > len(plain)
+    )

@@ -37,7 +37,7 @@ from ros2_cosim.scenario.seams import SEAM_GROUP, available_seams, find_seam
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.sweep.settings import Parameter, SweepSettings
 from ros2_cosim.vds.data_port.openapi import openapi
-from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
+from ros2_cosim.vds.fleet_settings import FleetVehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
 from ros2_cosim.vds.replay import replay
 
@@ -227,7 +227,7 @@ def test_options_and_settings_of_the_vehicle_simulator_are_explained() -> None:
     assert explained == sub_options("vds", "serve") - {"--help"}
     settings = section("docs/vds.md", "Actuators and sensor")
     keys = {name for row in rows(settings) for name in names(row[0])}
-    assert keys == set(VehicleSettings.model_fields)
+    assert keys == set(FleetVehicleSettings.model_fields)
     plant = section("docs/vds.md", "A foreign simulator as plant")
     parameters = {name for row in rows(plant) for name in names(row[0])}
     assert parameters == set(VdsPlantParameters.model_fields)

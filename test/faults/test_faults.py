@@ -224,6 +224,10 @@ def test_the_trace_is_the_same_in_every_shape(tmp_path, ros_domain):
         ("{port: driving.front, kind: noise, field: x, std: 1}", "there is no 'x', allowed are"),
         ("{port: driving.front, kind: noise, field: objects, std: 1}", "need not be whole"),
         ("{port: driving.front, kind: noise, field: objects.id, std: 1}", "need not be whole"),
+        (
+            "{port: driving.front, side: output, kind: drop}",
+            "side: found output; 'driving.front' is an",
+        ),
         ("{port: driving.front, kind: noise, std: 1}", "field is missing: kind noise needs it"),
         ("{port: driving.front, kind: drop, std: 1}", "std does not belong to kind drop"),
         ("{port: driving.control, kind: drop}", "whose schedule is every; allowed is an output"),

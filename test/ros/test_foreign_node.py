@@ -177,13 +177,15 @@ def test_node_that_publishes_without_reliable_delivery_may_be_accepted(run):
     assert (found.trace_sha256, found.repeatable) == (expected, True)
 
 
-def test_undeclared_input_is_refused(run):
+def test_undeclared_input_is_refused_unless_it_is_allowed(run):
     data = scenarios.fold()
     fold = data["participants"]["fold"]
     fold["activation"] = {"any": ["add"]}
     del fold["inputs"]["take"], fold["parameters"]["inputs"]["take"]
     with pytest.raises(RunError, match="the node also reads /take"):
         run(data, "composed")
+    fold["parameters"]["allow_topics"] = ["/take"]
+    assert run(data, "composed").repeatable
 
 
 def test_shape_without_ros_is_refused(run):

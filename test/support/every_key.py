@@ -107,6 +107,13 @@ class Example(NamedTuple):
                 later.append((path, value))
         return cls(name, raw, _plain(raw, later, name), tuple(later))
 
+    def lasting(self, duration: str) -> Self:
+        """The same with another duration; empty: the same."""
+        if not duration:
+            return self
+        changes = (*self.changes, (["duration"], duration))
+        return self._replace(plain={**self.plain, "duration": duration}, changes=changes)
+
 
 def _plain(raw: dict[str, Any], changes: Any, name: str) -> dict[str, Any]:
     plain = resolved(copy.deepcopy(raw), (), name)
@@ -131,6 +138,16 @@ class Place(NamedTuple):
     path: Path_
     #: Whether it is in the file as written, before templates are resolved.
     raw: bool
+
+    @property
+    def at(self) -> str:
+        """The path in one word."""
+        return ".".join(map(str, self.path))
+
+    def given(self, name: str) -> Any:
+        """What the example has for a key of the section; None: nothing."""
+        data = self.example.raw if self.raw else self.example.plain
+        return value_at(data, (*self.path, name))
 
 
 def _sections(kind: Any, data: Any, path: Path_) -> Iterator[tuple[type[BaseModel], Path_]]:

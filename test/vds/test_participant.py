@@ -178,6 +178,7 @@ def test_a_simulator_that_runs_by_itself_is_followed() -> None:
         ({"host": "127.0.0.1", "port": 0}, {}, "parameters.port: found 0"),
         ({"host": "127.0.0.1", "speed": 1}, {}, "parameters.speed: unknown key"),
         ({"own": {"kind": "tank"}}, {}, "parameters.own.kind: found 'tank'"),
+        ({"own": {"steering": {"trail": 0.1}}}, {}, "parameters.own.steering: unknown key"),
         ({**OWN, "step": "3ms"}, {}, "found 3ms; allowed are whole parts of the period, 10ms"),
         (OWN, {"period_ns": None}, "period: missing"),
     ],

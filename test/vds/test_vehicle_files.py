@@ -15,7 +15,7 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.vds.fleet_settings import (
-    VehicleSettings,
+    FleetVehicleSettings,
     read_settings,
     read_vehicle,
     road_digest,
@@ -27,7 +27,7 @@ HATCHBACK, SUMMER = CONFIG / "vehicles" / "hatchback.yaml", CONFIG / "tyres" / "
 DT = 5_000_000
 
 
-def settings(**more: Any) -> VehicleSettings:
+def settings(**more: Any) -> FleetVehicleSettings:
     vehicle = {**read_vehicle("sedan", HATCHBACK, SUMMER), **more}
     return read_settings({"dt": f"{DT}ns", "vehicles": {"v0": vehicle}}, "test").vehicles["v0"]
 
