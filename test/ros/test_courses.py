@@ -152,6 +152,45 @@ def test_a_wake_lets_each_look(process: Session) -> None:
     assert together(process, one=(session, wait())) == [("one", True, "")]
 
 
+def test_one_that_is_asked_to_end_before_it_begins_can_still_clean_up(process: Session) -> None:
+    session = member(process, "one")
+    session.stop(15)
+
+    def wait() -> Generator[float, None, bool]:
+        try:
+            yield LONG_S
+        except Cancelled:
+            return True
+        return False
+
+    assert together(process, one=(session, wait())) == [("one", True, "")]
+
+
+def test_they_sleep_until_the_first_of_them_has_waited_long_enough(process: Session) -> None:
+    sleeps: list[str] = []
+
+    def wait() -> Generator[float, None, bool]:
+        yield 0.05
+        return True
+
+    def stay() -> Generator[float, None, bool]:
+        while not ends:
+            yield LONG_S
+        return True
+
+    ends: list[str] = []
+    courses = {"long": stay(), "short": wait()}
+    run_together(
+        process,
+        [Traveller(name, member(process, name), course) for name, course in courses.items()],
+        lambda one, again, error: (ends.append(one.name), process.wake())[0],
+        lambda name: sleeps.append(name) if not name else None,
+    )
+    assert ends == ["short", "long"]
+    # One for each wait, not one for each look at the clock.
+    assert len(sleeps) < 10
+
+
 def test_alone_it_waits_for_itself(process: Session) -> None:
     session = Session("alone", host=process)
     seen: list[str] = []
