@@ -86,6 +86,7 @@ def test_every_case_is_recorded(overlap: bool) -> None:
     assert [case[:2] for case in found["cases"]] == [[0.3, 0.02], [0.31, 0.01], [0.5, 0.01]]
     assert all(case[2] > 0.0 and case[3] == "out.ax" for case in found["cases"])
     assert found["longest_lateness_s"] == 0.02
+    assert found["mean_lateness_s"] == pytest.approx(0.04 / 3)
     ((port, field, mean, largest), *_) = found["errors"]
     assert (port, field) == ("out", "ax") and 0.0 < mean <= largest
 
@@ -309,14 +310,18 @@ def test_an_arrival_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 class WithHandlers(Signal):
-    """Has a handler, and notes how much it had computed when that was called."""
+    """Has handlers, and notes how much it had computed when they were called."""
 
     def __init__(self) -> None:
         super().__init__(lambda t: t)
         self.computed_at_stop = -1
+        self.computed_at_finish = -1
 
     def on_stop(self) -> None:
         self.computed_at_stop = len(self.steps)
+
+    def finish(self) -> None:
+        self.computed_at_finish = len(self.steps)
 
 
 @pytest.mark.parametrize("paced", [False, True])
@@ -331,3 +336,5 @@ def test_handlers_are_called_when_everything_is_computed(paced: bool) -> None:
     assert len(model.steps) == 2  # the others have not been asked for
     participant.on_stop()
     assert model.computed_at_stop == 9
+    participant.finish()
+    assert model.computed_at_finish == 9

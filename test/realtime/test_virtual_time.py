@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Plain
 from support.engine_network import digests
+from support.patience import HANG_S
 from support.step_systems import MS, Part, StepSystem, context
 
 from ros2_cosim.kernel import lookahead
@@ -209,6 +210,16 @@ def test_what_is_sent_at_once_leaves_before_the_step_is_complete() -> None:
     assert time.activate(Step(5, {}, {})) == {"last": 2}
     assert process.sent == [("urgent", 1), ("urgent", 3)]
     assert time.now() == 5
+
+
+def test_the_end_of_a_step_wakes_the_process_that_waits_for_it() -> None:
+    time = VirtualTime(context("a"))
+    woken = threading.Event()
+    host = local_host(lambda port, record: None)
+    time.attach(host._replace(wait=lambda seconds: woken.wait(HANG_S), wake=woken.set))
+    time.set_step_handler_async(lambda step: threading.Thread(target=time.complete_step).start())
+    time.activate(Step(5, {}, {}))
+    assert woken.is_set()
 
 
 def test_nothing_is_sent_at_once_outside_of_an_asynchronous_step_of_such_a_process() -> None:
