@@ -228,6 +228,22 @@ def test_the_time_of_all_waits_is_added_up() -> None:
     thread.close()
 
 
+def test_the_time_of_all_computations_is_added_up() -> None:
+    thread = InThread(
+        MacroStep(Gated(threading.Event(), -1), ["out"]),
+        deadline=lambda te: FOREVER,
+        timer=itertools.count(0, 3).__next__,
+        name="s",
+        patience_s=HANG_S,
+    )
+    assert thread.computing_ns == 0
+    for number in range(2):
+        thread.submit((step_at(number * 10 * MS),))
+        thread.take()
+    assert thread.computing_ns == 6
+    thread.close()
+
+
 def test_the_fast_part_gets_the_interpreter_back_after_a_fifth_of_a_millisecond() -> None:
     before = sys.getswitchinterval()
     macro_step = MacroStep(Gated(threading.Event(), -1), ["out"])

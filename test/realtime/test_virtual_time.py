@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
@@ -212,13 +214,20 @@ def test_what_is_sent_at_once_leaves_before_the_step_is_complete() -> None:
     assert time.now() == 5
 
 
-def test_the_end_of_a_step_wakes_the_process_that_waits_for_it() -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_end_of_a_step_wakes_the_process_that_waits_for_it(fails: bool) -> None:
     time = VirtualTime(context("a"))
     woken = threading.Event()
     host = local_host(lambda port, record: None)
     time.attach(host._replace(wait=lambda seconds: woken.wait(HANG_S), wake=woken.set))
-    time.set_step_handler_async(lambda step: threading.Thread(target=time.complete_step).start())
-    time.activate(Step(5, {}, {}))
+
+    def step(step: Step) -> None:
+        end = partial(time.report_error, "broken") if fails else time.complete_step
+        threading.Thread(target=end).start()
+
+    time.set_step_handler_async(step)
+    with pytest.raises(ParticipantError, match="broken") if fails else nullcontext():
+        time.activate(Step(5, {}, {}))
     assert woken.is_set()
 
 
