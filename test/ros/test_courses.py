@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
@@ -166,29 +166,45 @@ def test_one_that_is_asked_to_end_before_it_begins_can_still_clean_up(process: S
     assert together(process, one=(session, wait())) == [("one", True, "")]
 
 
-def test_they_sleep_until_the_first_of_them_has_waited_long_enough(process: Session) -> None:
-    sleeps: list[str] = []
+def test_they_wait_as_long_as_the_first_of_them_can(process: Session) -> None:
+    ends: list[str] = []
 
     def wait() -> Generator[float, None, bool]:
         yield 0.05
+        ends.append("short")
+        process.wake()
         return True
 
     def stay() -> Generator[float, None, bool]:
         while not ends:
             yield LONG_S
+        ends.append("long")
         return True
 
-    ends: list[str] = []
-    courses = {"long": stay(), "short": wait()}
-    run_together(
-        process,
-        [Traveller(name, member(process, name), course) for name, course in courses.items()],
-        lambda one, again, error: (ends.append(one.name), process.wake())[0],
-        lambda name: sleeps.append(name) if not name else None,
-    )
+    one, other = member(process, "one"), member(process, "other")
+    together(process, one=(one, stay()), other=(other, wait()))
     assert ends == ["short", "long"]
-    # One for each wait, not one for each look at the clock.
-    assert len(sleeps) < 10
+
+
+def test_one_that_can_wait_is_left_alone(process: Session) -> None:
+    session = member(process, "one")
+    rung: list[str] = []
+    looks: list[None] = []
+
+    def ring() -> None:
+        rung.append("bell")
+        session.wake()
+
+    def wait() -> Generator[float, None, bool]:
+        Timer(0.05, ring).start()
+        while not rung:
+            looks.append(None)
+            yield LONG_S
+        return True
+
+    together(process, one=(session, wait()))
+    # One before the wait; the middleware may wake it now and then.
+    assert len(looks) < 10
 
 
 def test_alone_it_waits_for_itself(process: Session) -> None:

@@ -15,6 +15,7 @@ rclpy = pytest.importorskip("rclpy")
 
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor  # noqa: E402
 from rclpy.node import Node  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
 from ros2_cosim.interfaces.foreign import ForeignSettings  # noqa: E402
@@ -57,7 +58,7 @@ def opened(ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[ExitSta
 def adapt(opened: ExitStack) -> Adapt:
     """Makes the adapter of a node ``/mine`` that has been started elsewhere."""
 
-    def make(*, ports: bool = True) -> ForeignNodeAdapter:
+    def make(*, ports: bool = True, **more: Any) -> ForeignNodeAdapter:
         number, total = OutputPort("number", codec=CODEC), OutputPort("sum", codec=CODEC)
         relay = ParticipantSpec(
             "relay",
@@ -71,7 +72,8 @@ def adapt(opened: ExitStack) -> Adapt:
             [Connection("source", "number", "relay", "number")] if ports else [],
         )
         tied: dict[str, Any] = {"inputs": {"number": "n"}, "outputs": {"sum": "s"}}
-        settings = ForeignSettings(attach=True, node_name="/mine", **(tied if ports else {}))
+        more |= tied if ports else {}
+        settings = ForeignSettings(attach=True, node_name="/mine", **more)
         context = ModelContext("relay", {}, {}, 0, Path(), graph=graph)
         adapter = ForeignNodeAdapter(context, graph, settings, patience_s=240.0)
         opened.callback(adapter.close)
@@ -82,12 +84,7 @@ def adapt(opened: ExitStack) -> Adapt:
 
 @pytest.fixture
 def mine(opened: ExitStack) -> Node:
-    """A node that answers each number, as soon as its callbacks run."""
-    node = Node("mine")
-    opened.callback(node.destroy_node)
-    publisher = node.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
-    node.create_subscription(message_class(FLOAT), READ, publisher.publish, data_qos())
-    return node
+    return made(opened)
 
 
 def serve(opened: ExitStack, node: Node) -> None:
@@ -105,6 +102,15 @@ def serve(opened: ExitStack, node: Node) -> None:
     thread.start()
     opened.callback(thread.join)
     opened.callback(executor.shutdown)
+
+
+def made(opened: ExitStack, **settings: Any) -> Node:
+    """A node ``/mine`` that answers each number, as soon as its callbacks run."""
+    node = Node("mine", **settings)
+    opened.callback(node.destroy_node)
+    publisher = node.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
+    node.create_subscription(message_class(FLOAT), READ, publisher.publish, data_qos())
+    return node
 
 
 def step(time_ns: int, value: float) -> Step:
@@ -135,6 +141,20 @@ def test_a_stranger_that_comes_after_the_last_activation_is_seen(
         0,
         f"more than one program publishes on {READ}, in whatever order",
     )
+
+
+def test_the_clock_of_a_node_shows_the_time_of_the_activation(
+    opened: ExitStack, adapt: Adapt
+) -> None:
+    simulated = Parameter("use_sim_time", value=True)
+    remapped = ["--ros-args", "-r", "/clock:=/gate/relay/clock"]
+    node = made(opened, parameter_overrides=[simulated], cli_args=remapped)
+    serve(opened, node)
+    adapter = adapt(use_sim_time=True)
+    adapter.connect()
+    for time_ns in (10, 5_000_000_000):
+        assert adapter.activate(step(time_ns, 1.5))["sum"].data == 1.5
+        assert node.get_clock().now().nanoseconds == time_ns
 
 
 def test_of_a_node_without_topics_the_threads_cannot_be_seen(
