@@ -30,6 +30,7 @@ from ros2_cosim.kernel.graph import (  # noqa: E402
 )
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step  # noqa: E402
 from ros2_cosim.ros import foreign_node  # noqa: E402
+from ros2_cosim.ros.foreign_model import ForeignNode  # noqa: E402
 from ros2_cosim.ros.foreign_node import ForeignNodeAdapter  # noqa: E402
 from ros2_cosim.ros.foreign_topics import (  # noqa: E402
     ForeignMessage,
@@ -54,32 +55,46 @@ def opened(ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[ExitSta
         yield stack
 
 
+def node_settings(*, ports: bool = True, **more: Any) -> tuple[ModelContext, ForeignSettings]:
+    """Of a participant ``relay`` whose node ``/mine`` has been started elsewhere."""
+    number, total = OutputPort("number", codec=CODEC), OutputPort("sum", codec=CODEC)
+    relay = ParticipantSpec(
+        "relay",
+        activation=Count("number", 1) if ports else None,
+        period_ns=None if ports else 10,
+        inputs=(InputPort("number"),) if ports else (),
+        outputs=(total,) if ports else (),
+    )
+    graph = Graph(
+        [ParticipantSpec("source", 10, outputs=(number,)), relay],
+        [Connection("source", "number", "relay", "number")] if ports else [],
+    )
+    more |= {"inputs": {"number": "n"}, "outputs": {"sum": "s"}} if ports else {}
+    settings = ForeignSettings(attach=True, node_name="/mine", **more)
+    return ModelContext("relay", {}, {}, 0, Path(), graph=graph, watchdog_s=360.0), settings
+
+
 @pytest.fixture
 def adapt(opened: ExitStack) -> Adapt:
-    """Makes the adapter of a node ``/mine`` that has been started elsewhere."""
+    """Makes the adapter of such a node."""
 
-    def make(*, ports: bool = True, **more: Any) -> ForeignNodeAdapter:
-        number, total = OutputPort("number", codec=CODEC), OutputPort("sum", codec=CODEC)
-        relay = ParticipantSpec(
-            "relay",
-            activation=Count("number", 1) if ports else None,
-            period_ns=None if ports else 10,
-            inputs=(InputPort("number"),) if ports else (),
-            outputs=(total,) if ports else (),
-        )
-        graph = Graph(
-            [ParticipantSpec("source", 10, outputs=(number,)), relay],
-            [Connection("source", "number", "relay", "number")] if ports else [],
-        )
-        tied: dict[str, Any] = {"inputs": {"number": "n"}, "outputs": {"sum": "s"}}
-        more |= tied if ports else {}
-        settings = ForeignSettings(attach=True, node_name="/mine", **more)
-        context = ModelContext("relay", {}, {}, 0, Path(), graph=graph)
-        adapter = ForeignNodeAdapter(context, graph, settings, patience_s=240.0)
+    def make(**given: Any) -> ForeignNodeAdapter:
+        context, settings = node_settings(**given)
+        assert context.graph is not None
+        adapter = ForeignNodeAdapter(context, context.graph, settings, patience_s=240.0)
         opened.callback(adapter.close)
         return adapter
 
     return make
+
+
+def made(opened: ExitStack, **settings: Any) -> Node:
+    """A node ``/mine`` that answers each number, as soon as its callbacks run."""
+    node = Node("mine", **settings)
+    opened.callback(node.destroy_node)
+    publisher = node.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
+    node.create_subscription(message_class(FLOAT), READ, publisher.publish, data_qos())
+    return node
 
 
 @pytest.fixture
@@ -102,15 +117,6 @@ def serve(opened: ExitStack, node: Node) -> None:
     thread.start()
     opened.callback(thread.join)
     opened.callback(executor.shutdown)
-
-
-def made(opened: ExitStack, **settings: Any) -> Node:
-    """A node ``/mine`` that answers each number, as soon as its callbacks run."""
-    node = Node("mine", **settings)
-    opened.callback(node.destroy_node)
-    publisher = node.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
-    node.create_subscription(message_class(FLOAT), READ, publisher.publish, data_qos())
-    return node
 
 
 def step(time_ns: int, value: float) -> Step:
@@ -141,6 +147,20 @@ def test_a_stranger_that_comes_after_the_last_activation_is_seen(
         0,
         f"more than one program publishes on {READ}, in whatever order",
     )
+
+
+def test_a_message_after_the_last_activation_is_refused_at_the_end(
+    opened: ExitStack, mine: Node
+) -> None:
+    serve(opened, mine)
+    model = ForeignNode(*node_settings())
+    opened.callback(model.close)
+    assert model.activate(step(10, 1.5))["sum"].data == 1.5
+    model.finish()
+    (publisher,) = (found for found in mine.publishers if found.topic_name == WRITTEN)
+    publisher.publish(message_class(FLOAT)(data=2.0))
+    with pytest.raises(ParticipantError, match="1 messages came on s .*belong to no activation"):
+        model.finish()
 
 
 def test_the_clock_of_a_node_shows_the_time_of_the_activation(
