@@ -214,6 +214,20 @@ def test_what_is_sent_at_once_leaves_before_the_step_is_complete() -> None:
     assert time.now() == 5
 
 
+def test_each_step_is_waited_for() -> None:
+    time = VirtualTime(context("a"))
+
+    def step(step: Step) -> None:
+        def later() -> None:
+            time.send("out", step.time)
+            time.complete_step()
+
+        threading.Timer(0.01, later).start()
+
+    time.set_step_handler_async(step)
+    assert [dict(time.activate(Step(now, {}, {}))) for now in (5, 15)] == [{"out": 5}, {"out": 15}]
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_end_of_a_step_wakes_the_process_that_waits_for_it(fails: bool) -> None:
     time = VirtualTime(context("a"))
