@@ -52,3 +52,16 @@ def test_a_message_that_is_none_of_its_type_is_named_with_its_topic(session: Ses
     writer.send_bytes(b"none of it", 30, 4)
     with pytest.raises(ProtocolError, match="^topic /a/out: "):
         until(lambda: False, lambda: session.wait(0.01))
+
+
+@pytest.mark.parametrize("session", ["lane"], indirect=True)
+def test_what_the_same_thread_sends_is_read_as_it_is(session: Session) -> None:
+    codec = CATALOGUE.codec(TYPE)
+    graph = Graph([ParticipantSpec("a", 10, outputs=(OutputPort("out", codec=codec),))], [])
+    wiring = Wiring.of(graph, lambda name, port: f"/{name}/{port}")
+    got: list[Sample] = []
+    read_port(session, wiring, "a", "out", got.append, received=lambda: len(got))
+    sender = Session("sender", host=session, waits=False)
+    value = object()
+    sender.writer("/a/out", TYPE, data_qos()).send_bytes(b"not looked at", 20, 3, value)
+    assert got == [Sample(20, 3, value)]
