@@ -66,7 +66,7 @@ def pow(x: float, y: float) -> float:
     """
     if x - x != 0.0 or y - y != 0.0:
         raise ValueError(f"pow({x!r}, {y!r}): both arguments must be finite")
-    if y == 0.0 or x == 1.0:
+    if y == 0.0:
         return 1.0
     odd = y == math.floor(y) and math.floor(y) % 2 == 1
     if x == 0.0:

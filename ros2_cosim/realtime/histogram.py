@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 #: Upper bounds [ns] of the classes: 10 us, 20 us, ... 10.24 ms, ...; the last class is open.
@@ -24,8 +25,7 @@ class Histogram:
         self.number += 1
         self.total_ns += delay
         self.largest_ns = max(self.largest_ns, delay)
-        # Class i ends at 10 us * 2^i: the position of the highest bit tells which.
-        self.counts[min(((max(delay, 1) - 1) // BOUNDS_NS[0]).bit_length(), len(BOUNDS_NS))] += 1
+        self.counts[bisect_left(BOUNDS_NS, delay)] += 1
 
     def plain(self) -> dict[str, Any]:
         """Classes that were hit, as [upper bound in s or None, count], and the extremes [s]."""

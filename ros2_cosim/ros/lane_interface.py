@@ -36,7 +36,7 @@ class TopicWriter(Protocol):
     def reader_nodes(self) -> list[str]:
         """The full name of the node of each of them."""
 
-    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
+    def send(self, data: bytes, stamp: int = ..., seq: int = ..., value: Any = ...) -> None:
         """Send a message to all of them.
 
         :param value: what was encoded; readers in the same process take it as it is

@@ -261,8 +261,6 @@ class Writer:
         :returns: whether all have it; a reader that has not answered in time may be gone
         """
         given = self._lane is None or self._lane.flush()
-        if self._lane is not None and not self._publisher.readers:
-            return given
         return self._publisher.flush() and given
 
     def flush_onlookers(self, limit_ns: int) -> None:

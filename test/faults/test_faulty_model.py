@@ -123,11 +123,12 @@ def test_a_fault_added_behind_others_knows_what_passed_these() -> None:
     model = Faulty(inner, {"in": FaultyPort([fault("late", kind="delay", delay="30ms")])}, {})
     activate(model, 0, 1.0)
     activate(model, 1, 2.0)
+    activate(model, 2, 3.0)
     model.add(fault("ice", kind="freeze"), "in", "input", nothing)
-    for number in (2, 3, 4, 5):
+    for number in (3, 4, 5, 6):
         activate(model, number, float(number + 1))
-    # The newest on its way when the fault came is the second.
-    assert inner.read == [None, None, None, 1.0, 2.0, 2.0]
+    # The newest on its way when the fault came is the third.
+    assert inner.read == [None, None, None, 1.0, 2.0, 3.0, 3.0]
 
 
 def test_a_fault_added_to_an_output_knows_what_was_sent() -> None:

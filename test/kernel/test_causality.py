@@ -16,6 +16,7 @@ from ros2_cosim.kernel.errors import CausalityError
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.time import FOREVER
 
 
 def engine_for(schedule: str) -> Engine:
@@ -45,6 +46,17 @@ def test_a_gap_in_the_numbers_counts_every_lost_message() -> None:
         "number 1 was expected: messages are lost"
     )
     assert counts(engine) == (0, 0, 3)
+
+
+def test_of_a_writer_that_is_gone_nothing_more_is_awaited_or_judged() -> None:
+    engine = engine_for("every")
+    (channel,) = engine.channels
+    engine.receive(0, Sample(0, 0, None))
+    assert (channel.has_all(1), channel.has_all(2), channel.promise) == (True, False, 10)
+    channel.close()
+    assert (channel.has_all(2), channel.promise) == (True, FOREVER)
+    engine.receive(0, Sample(40, 4, "on its way when it was said"))
+    assert (channel.received, counts(engine)) == (1, (0, 0, 0))
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -112,6 +112,20 @@ def test_which_stop_counts_does_not_depend_on_the_order_of_arrival(order: list[i
     assert (clock.end, clock.stop_reason) == (180, "b: y")
 
 
+def test_an_end_that_is_set_counts_unless_there_is_an_earlier_one() -> None:
+    clock = coordinator("a")
+    clock.stop_at(1000, "too late")
+    assert (clock.end, clock.stop_reason) == (1000, "end of the run at 1us")
+    clock.stop_at(400, "asked to")
+    clock.stop_at(500, "later")
+    assert (clock.end, clock.stop_reason) == (400, "asked to")
+    # What a participant asks for afterwards does not prolong the run, and may shorten it.
+    clock.stop_requested("a", 350, "done")
+    assert (clock.end, clock.stop_reason) == (400, "asked to")
+    clock.stop_requested("a", 100, "done")
+    assert (clock.end, clock.stop_reason) == (180, "a: done")
+
+
 @pytest.mark.parametrize("window", [-1, 81])
 def test_a_window_beyond_the_stop_latency_is_refused(window: int) -> None:
     with pytest.raises(

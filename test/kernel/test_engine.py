@@ -86,6 +86,7 @@ def test_a_delayed_port_need_be_settled_only_up_to_the_activation() -> None:
     engine.receive(0, Sample(0, 0, "first"))
     assert advance(engine) == 1
     assert engine.blocked() == Blocked(20, ("w.out (promised up to 10ns)",))
+    assert engine.needs() == [("w.out", 10)]
     assert [step.latest["in"] for step in behaviour.steps] == [None, Sample(0, 0, "first")]
 
 
@@ -100,6 +101,7 @@ def test_only_samples_before_the_smallest_lbts_activate() -> None:
     assert engine.trigger_lbts() == 0
     assert advance(engine) == 0
     assert engine.blocked() == Blocked(None, ("w.out (promised up to 0s)",))
+    assert engine.needs() == [("w.out", 0)]
     engine.channels[1].promised(Promise(1, 10))
     assert advance(engine) == 1
     assert behaviour.times == [0]
@@ -136,6 +138,7 @@ def test_nothing_runs_at_or_beyond_the_horizon() -> None:
     engine.horizon = 0
     assert advance(engine) == 0
     assert engine.blocked() == Blocked(0, ("the horizon (now 0s)",))
+    assert engine.needs() is None
     engine.horizon = 20
     assert advance(engine) == 2
     assert engine.blocked() == Blocked(20, ("the horizon (now 20ns)",))

@@ -283,3 +283,14 @@ def test_what_is_kept_for_readers_that_connect_late() -> None:
     assert graph.has_late
     early = Graph([specs[0], specs[2]], wire("w.b>there.in"))
     assert not early.has_late and not early.is_kept("w", "b")
+
+
+def test_the_entry_of_one_leaves_the_others_as_they_are() -> None:
+    free = [
+        ParticipantSpec(name, 10, outputs=(OutputPort("out"),), free_entry=True) for name in "ab"
+    ]
+    entered = Graph(free, []).entering("a", 70).participants
+    assert [(spec.enter_ns, spec.free_entry) for spec in entered.values()] == [
+        (70, False),
+        (0, True),
+    ]

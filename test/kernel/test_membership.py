@@ -27,6 +27,13 @@ def test_the_horizon_stops_at_the_entry_of_a_missing_participant() -> None:
     assert (coordinator.time, coordinator.horizon, coordinator.stops_at) == (70, 120, END)
 
 
+def test_of_those_that_are_named_the_start_waits_for_those_that_can_be_there() -> None:
+    specs = [spec("b", enter_ns=70), spec("c"), spec("d", free_entry=True)]
+    membership, _ = system(*specs, named=("b", "c", "d"))
+    assert membership.at_start == {"c", "d"}
+    assert membership.dispensable == {"a"}
+
+
 def test_an_entry_after_the_end_is_not_waited_for() -> None:
     membership, coordinator = system(spec("b", enter_ns=70))
     coordinator.stop_requested("a", 10, "enough")

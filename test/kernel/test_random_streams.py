@@ -136,6 +136,18 @@ def test_integers_are_equally_likely() -> None:
             stream.integers(wrong)
 
 
+def test_a_word_that_would_make_a_number_more_likely_is_not_used() -> None:
+    """Of n numbers above 2^63 each has one word; the first word beyond them is n itself."""
+    stream = RandomStream(1, "test", "limit")
+    words = [stream.raw() for _ in range(20)]
+    place = next(place for place, word in enumerate(words) if word > 2**63)
+    n = words[place]
+    again = RandomStream(1, "test", "limit")
+    for _ in range(place):
+        again.raw()
+    assert again.integers(n) == next(word for word in words[place + 1 :] if word < n)
+
+
 def test_bernoulli_edges_and_rate() -> None:
     stream = RandomStream(1, "test", "bernoulli")
     assert not any(stream.bernoulli(0.0) for _ in range(1000))

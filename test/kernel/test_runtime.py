@@ -46,6 +46,23 @@ def test_an_exception_of_the_model_names_participant_activation_time_and_line() 
     )
 
 
+def test_the_moment_is_the_time_of_the_activation_that_is_going_on() -> None:
+    moments: list[int] = []
+
+    def answer(step: Any) -> Mapping[str, Any]:
+        moments.append(runtime.moment[0])
+        return {} if step.time < 20 else {"out": 1 / 0}
+
+    runtime = alone(Scripted(answer), OutputPort("out", schedule="sparse"))
+    assert runtime.moment[0] == -1
+    for _ in range(2):
+        runtime.activate_time()
+        assert runtime.moment[0] == -1
+    failure(runtime)
+    assert runtime.moment[0] == -1
+    assert moments == [0, 10, 20]
+
+
 def test_the_cause_of_a_failure_is_kept() -> None:
     def answer(step: Any) -> Mapping[str, Any]:
         raise KeyError("gap")

@@ -47,6 +47,11 @@ def test_equal_records_give_equal_hashes_and_different_ones_do_not(
     assert digest(first) == digest(list(first))
 
 
+@pytest.mark.parametrize("size", [1, 1_000_000])
+def test_another_content_of_the_same_length_gives_another_hash(size: int) -> None:
+    assert digest([("out", 0, 0, 0, size * b"a")]) != digest([("out", 0, 0, 0, size * b"b")])
+
+
 def test_a_message_cannot_pretend_to_be_what_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     captured: list[bytes] = []
 

@@ -154,6 +154,7 @@ def test_the_distance_of_two_boxes_is_that_of_their_nearest_points() -> None:
 
 def test_the_time_headway_is_the_gap_over_the_own_speed() -> None:
     assert time_headway(26.0, 20.0) == 1.3
+    assert time_headway(26.0, 0.5) == 52.0
     assert time_headway(26.0, 0.0) == time_headway(26.0, -1.0) == math.inf
 
 

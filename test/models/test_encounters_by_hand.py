@@ -14,6 +14,7 @@ from ros2_cosim.models.encounters import (
     Extreme,
     Mover,
     _leaves_lane,
+    corners,
     encounter,
     time_to_collision,
     touch,
@@ -238,6 +239,27 @@ def test_of_two_strips_the_nearer_gap_counts() -> None:
     assert on(ego, mover(15.0, 0.5, 0.1)) == pytest.approx((10.849949, 19.900083))
     # ... and the path's of the other.
     assert on(ego, mover(15.0, 3.0, -0.7)) == pytest.approx((12.304033, 20.0))
+
+
+def test_the_corners_of_a_box_go_round_it() -> None:
+    x, y = ORIGIN_X, ORIGIN_Y
+    box = box_at(ROAD, x, y, 0.6, 0.8, 10.0, 5.0, None, 0.0, 0.0)
+    expected = [(x + 1.0, y + 5.5), (x + 5.0, y + 2.5), (x - 1.0, y - 5.5), (x - 5.0, y - 2.5)]
+    for found, corner in zip(corners(box), expected, strict=True):
+        assert found == pytest.approx(corner)
+
+
+def test_what_reaches_far_from_its_centre_is_looked_at() -> None:
+    """A wall whose end is in the strip, 11 m ahead; it goes as fast as ego, so no gap closes."""
+    ego = mover(0.0, speed=20.0, name="ego")
+    side = 20.0 * math.sqrt(0.5)
+    wall = mover(20.0, 7.0, -math.pi / 4, side, vy=side, size=(1.0, 20.0), name="wall")
+    found = encounter(ROAD, ego, wall)
+    assert found is not None
+    watch = Encounters(ROAD)
+    watch.gap = Extreme(found.gap + 1e-6)
+    watch.look(1, [ego], [wall])
+    assert tuple(watch.gap) == (found.gap, ("ego", "wall"), 1)
 
 
 def test_a_watch_keeps_the_first_of_equal_values_and_only_of_others() -> None:

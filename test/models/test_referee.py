@@ -209,7 +209,9 @@ def test_lights_passed_at_red_fail_the_run(passed_at_red: tuple[int, int], good:
         "odometry/follower1": Sample(0, 0, odometry(80.0, 5.0)),
         "red_lights": Sample(0, 0, RedLightsPassed(*passed_at_red)),
     }
-    model.activate(Step(0, {}, latest))
+    model.activate(Step(0, {}, {**latest, "red_lights": None}))
+    assert passed(model)["red_lights_passed"]
+    model.activate(Step(1, {}, latest))
     assert passed(model)["red_lights_passed"] is good
 
 

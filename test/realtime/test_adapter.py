@@ -20,6 +20,9 @@ from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.trace import run_digest
 from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
+from ros2_cosim.realtime.coupling import Delivery
+from ros2_cosim.realtime.coupling_record import CouplingRecord
+from ros2_cosim.realtime.estimators_of_records import RecordEstimator
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.schema import make_scenario
@@ -86,8 +89,21 @@ def test_every_case_is_recorded(overlap: bool) -> None:
     assert [case[:2] for case in found["cases"]] == [[0.3, 0.02], [0.31, 0.01], [0.5, 0.01]]
     assert all(case[2] > 0.0 and case[3] == "out.ax" for case in found["cases"])
     assert found["longest_lateness_s"] == 0.02
+    assert found["mean_lateness_s"] == pytest.approx(0.04 / 3)
     ((port, field, mean, largest), *_) = found["errors"]
     assert (port, field) == ("out", "ax") and 0.0 < mean <= largest
+
+
+def test_errors_are_listed_with_the_largest_first_then_by_name() -> None:
+    record = CouplingRecord(RecordEstimator([], ["out"]))
+    for te, errors in ((10, {"b": 2.0, "a": 1.0, "c": 3.0}), (20, {"b": 0.0, "a": -2.0})):
+        found = {("out", field): error for field, error in errors.items()}
+        record.delivered(te, Delivery(0, 0, {}, late=True, errors=found, buffered=()))
+    assert record._worst() == [
+        ["out", "c", 3.0, 3.0],
+        ["out", "a", 1.5, 2.0],
+        ["out", "b", 1.0, 2.0],
+    ]
 
 
 def test_late_results_are_sent_on_a_port_of_their_own() -> None:
@@ -309,14 +325,18 @@ def test_an_arrival_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 class WithHandlers(Signal):
-    """Has a handler, and notes how much it had computed when that was called."""
+    """Has handlers, and notes how much it had computed when they were called."""
 
     def __init__(self) -> None:
         super().__init__(lambda t: t)
         self.computed_at_stop = -1
+        self.computed_at_finish = -1
 
     def on_stop(self) -> None:
         self.computed_at_stop = len(self.steps)
+
+    def finish(self) -> None:
+        self.computed_at_finish = len(self.steps)
 
 
 @pytest.mark.parametrize("paced", [False, True])
@@ -331,3 +351,5 @@ def test_handlers_are_called_when_everything_is_computed(paced: bool) -> None:
     assert len(model.steps) == 2  # the others have not been asked for
     participant.on_stop()
     assert model.computed_at_stop == 9
+    participant.finish()
+    assert model.computed_at_finish == 9

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def test_methods(method: Method, value: float) -> None:
 def test_a_curve_holds_its_end_values(x: float, value: float) -> None:
     assert CURVE.estimate([], 0, {"fast.x": x}) == value
     assert CURVE.estimate([], 0, {}) is None
+
+
+def test_a_curve_needs_a_point() -> None:
+    with pytest.raises(ConfigurationError, match=r"^points: found \[\]; allowed are growing numb"):
+        Curve("fast.x", [])
 
 
 @pytest.mark.parametrize("known", [0, 1, 2])
@@ -251,3 +257,15 @@ def test_methods_refuse_what_they_cannot_use() -> None:
     for rows in ([[0, 2]], [[0, 2], [4]], [[0, 2], [4, 6], [7, 8]]):
         with pytest.raises(ConfigurationError, match=f"values: found {len(rows)} rows; allowed ar"):
             CharacteristicMap(["fast.x", "fast.y"], [1, 2], [0, 20], rows)
+
+
+def test_a_number_that_does_not_adapt_learns_nothing_from_one_that_is_none() -> None:
+    """A record may have no number in a field for a while, as the pedals of a command."""
+    estimator = RecordEstimator([order_rule(0)], ["out"])
+    for time, value in ((0, math.nan), (3 * SECOND, 4.0)):
+        calculated = {"out": Acceleration(value, 0.0, 0.0)}
+        estimator.observe(time, calculated)
+        estimate = estimator.estimate(time + SECOND, {})
+        estimator.learn(time + SECOND, estimate, calculated)
+    assert estimator.estimate(5 * SECOND, {})["out"].ax == 4.0
+    assert estimator.corrections() == {}

@@ -19,6 +19,7 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.hard_realtime import HardRealtime
 from ros2_cosim.realtime.histogram import BOUNDS_NS, Histogram
 from ros2_cosim.realtime.pacing import Pacer, TimeScale, checked_rate, parse_rate
+from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 
 
@@ -165,6 +166,12 @@ def test_the_clock_of_the_system_waits_for_absolute_times() -> None:
     clock.sleep_until(deadline)
     assert clock.now() >= deadline
     clock.sleep_until(deadline)  # the past is not waited for
+
+
+def test_a_run_as_fast_as_possible_has_no_pacer() -> None:
+    assert realtime_run(None, hard=False, arrivals=None) == RealtimeRun()
+    paced = realtime_run(2.0, hard=False, arrivals=None).pacer
+    assert paced is not None and paced.rate == 2.0
 
 
 @given(st.lists(st.integers(-10, 10**10), max_size=50))

@@ -91,6 +91,14 @@ def test_a_paused_run_stands_and_steps() -> None:
     assert loop.digests() == reference()
 
 
+def test_it_knows_when_the_next_activation_is() -> None:
+    loop = Loop(paused=True)
+    assert loop.run.time == 0
+    loop.ask(Command.UNTIL, time_ns=15 * MS)
+    assert loop.run.advance()
+    assert (loop.run.reached, loop.run.time) == (15 * MS, 20 * MS)
+
+
 def test_a_stop_ends_it_where_it_is() -> None:
     loop = Loop()
     loop.run.advance()

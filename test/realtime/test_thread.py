@@ -7,6 +7,7 @@ machine can only make more of them late, and nothing here depends on how many.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from support.behaviours import Plain
 from support.coupling_signals import MS, adapted, loop_scenario, step_at
-from support.patience import HANG_S
+from support.patience import HANG_S, until
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.interfaces.records import Acceleration
@@ -199,6 +200,47 @@ def test_a_slow_part_that_hangs_ends_the_run_where_it_is_waited_for() -> None:
     with pytest.raises(ParticipantError, match=r"'plant': a computation has not ended within 0.01"):
         thread.take()
     gate.set()
+    thread.close()
+
+
+def test_the_end_waits_for_a_computation_that_is_under_way() -> None:
+    gate = threading.Event()
+    model = Gated(gate, 0)
+    thread = InThread(
+        MacroStep(model, ["out"]), deadline=lambda te: 0, timer=lambda: 0, name="s",
+        patience_s=HANG_S,
+    )  # fmt: skip
+    thread.submit((step_at(0),))
+    until(lambda: model.threads)
+    threading.Timer(0.05, gate.set).start()
+    thread.close()
+    assert model.times == [0]
+
+
+def test_the_time_of_all_waits_is_added_up() -> None:
+    thread = InThread(
+        MacroStep(Gated(threading.Event(), -1), ["out"]), deadline=lambda te: FOREVER,
+        timer=itertools.count(0, 3).__next__, name="s", patience_s=HANG_S,
+    )  # fmt: skip
+    assert thread.waited_ns == 0
+    assert [thread.complete(te, ()) for te in (0, 10)] == [0, 0]
+    assert thread.waited_ns == 6
+    thread.close()
+
+
+def test_the_time_of_all_computations_is_added_up() -> None:
+    thread = InThread(
+        MacroStep(Gated(threading.Event(), -1), ["out"]),
+        deadline=lambda te: FOREVER,
+        timer=itertools.count(0, 3).__next__,
+        name="s",
+        patience_s=HANG_S,
+    )
+    assert thread.computing_ns == 0
+    for number in range(2):
+        thread.submit((step_at(number * 10 * MS),))
+        thread.take()
+    assert thread.computing_ns == 6
     thread.close()
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Plain
 from support.engine_network import digests
+from support.patience import HANG_S
 from support.step_systems import MS, Part, StepSystem, context
 
 from ros2_cosim.kernel import lookahead
@@ -209,6 +212,37 @@ def test_what_is_sent_at_once_leaves_before_the_step_is_complete() -> None:
     assert time.activate(Step(5, {}, {})) == {"last": 2}
     assert process.sent == [("urgent", 1), ("urgent", 3)]
     assert time.now() == 5
+
+
+def test_each_step_is_waited_for() -> None:
+    time = VirtualTime(context("a"))
+
+    def step(step: Step) -> None:
+        def later() -> None:
+            time.send("out", step.time)
+            time.complete_step()
+
+        threading.Timer(0.01, later).start()
+
+    time.set_step_handler_async(step)
+    assert [dict(time.activate(Step(now, {}, {}))) for now in (5, 15)] == [{"out": 5}, {"out": 15}]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_end_of_a_step_wakes_the_process_that_waits_for_it(fails: bool) -> None:
+    time = VirtualTime(context("a"))
+    woken = threading.Event()
+    host = local_host(lambda port, record: None)
+    time.attach(host._replace(wait=lambda seconds: woken.wait(HANG_S), wake=woken.set))
+
+    def step(step: Step) -> None:
+        end = partial(time.report_error, "broken") if fails else time.complete_step
+        threading.Thread(target=end).start()
+
+    time.set_step_handler_async(step)
+    with pytest.raises(ParticipantError, match="broken") if fails else nullcontext():
+        time.activate(Step(5, {}, {}))
+    assert woken.is_set()
 
 
 def test_nothing_is_sent_at_once_outside_of_an_asynchronous_step_of_such_a_process() -> None:

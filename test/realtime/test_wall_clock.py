@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -117,3 +119,19 @@ def test_what_is_said_of_the_priority_is_what_the_thread_has() -> None:
 def test_a_system_without_a_lock_for_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     assert _locked_memory() == "this operating system has no mlockall"
+
+
+def test_memory_that_is_not_locked_is_said_with_what_is_needed() -> None:
+    """A process without a limit for locked memory, and without the right to do without one."""
+    program = """
+import os, resource
+from ros2_cosim.realtime.hard_realtime import _locked_memory
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+if os.getuid() == 0:
+    os.setuid(65534)
+print(_locked_memory())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == (
+        "mlockall: Operation not permitted; it needs CAP_IPC_LOCK or a memlock limit\n"
+    ), done.stderr

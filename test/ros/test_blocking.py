@@ -134,6 +134,20 @@ def test_the_chain_leads_to_the_one_that_all_wait_for() -> None:
     )
 
 
+def test_one_that_may_enter_later_is_awaited_from_when_it_is_seen() -> None:
+    car = ParticipantSpec("car", period_ns=10, enter_ns=50, outputs=(OutputPort("state"),))
+    watcher = ParticipantSpec("watcher", period_ns=10, inputs=(InputPort("state"),))
+    both = Graph([car, watcher], [Connection("car", "state", "watcher", "state")])
+    found = BlockingTable(both, ("car", "watcher"), 0)
+    found.on_state(ParticipantState("watcher", int(State.RUNNING), ""), 0)
+    found.on_completion(Completion("watcher", 6, 60, FOREVER, "", ()), 0)
+    assert found.needs("watcher", 100) == ()
+    assert found.blocking(100, SECOND, 5 * SECOND)[0] == "watcher"
+    found.on_state(ParticipantState("car", int(State.READY_TO_RUN), ""), 0)
+    assert found.needs("watcher", 100) == (AwaitedPromise("car.state", 50),)
+    assert found.blocking(100, SECOND, 5 * SECOND)[0] == "car"
+
+
 def test_a_dead_end_is_told_as_a_cycle() -> None:
     found = table(plant=30, sensor=30, controller=30, recorder=40)
     found.on_heartbeat(Heartbeat("plant", 3, 30, ("controller.command",), (30,)), SECOND)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
@@ -150,6 +150,61 @@ def test_a_wake_lets_each_look(process: Session) -> None:
         return True
 
     assert together(process, one=(session, wait())) == [("one", True, "")]
+
+
+def test_one_that_is_asked_to_end_before_it_begins_can_still_clean_up(process: Session) -> None:
+    session = member(process, "one")
+    session.stop(15)
+
+    def wait() -> Generator[float, None, bool]:
+        try:
+            yield LONG_S
+        except Cancelled:
+            return True
+        return False
+
+    assert together(process, one=(session, wait())) == [("one", True, "")]
+
+
+def test_they_wait_as_long_as_the_first_of_them_can(process: Session) -> None:
+    ends: list[str] = []
+
+    def wait() -> Generator[float, None, bool]:
+        yield 0.05
+        ends.append("short")
+        process.wake()
+        return True
+
+    def stay() -> Generator[float, None, bool]:
+        while not ends:
+            yield LONG_S
+        ends.append("long")
+        return True
+
+    one, other = member(process, "one"), member(process, "other")
+    together(process, one=(one, stay()), other=(other, wait()))
+    assert ends == ["short", "long"]
+
+
+def test_one_that_can_wait_is_left_alone(process: Session) -> None:
+    session = member(process, "one")
+    rung: list[str] = []
+    looks: list[None] = []
+
+    def ring() -> None:
+        rung.append("bell")
+        session.wake()
+
+    def wait() -> Generator[float, None, bool]:
+        Timer(0.05, ring).start()
+        while not rung:
+            looks.append(None)
+            yield LONG_S
+        return True
+
+    together(process, one=(session, wait()))
+    # One before the wait; the middleware may wake it now and then.
+    assert len(looks) < 10
 
 
 def test_alone_it_waits_for_itself(process: Session) -> None:

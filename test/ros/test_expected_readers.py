@@ -16,6 +16,7 @@ from ros2_cosim.kernel.membership import MembershipView
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.session import Session
@@ -90,3 +91,31 @@ def test_a_stranger_that_cannot_be_served_holds_nothing_up(system: System) -> No
     found = system.session.node.get_subscriptions_info_by_topic(TOPIC)
     assert stranger.node.get_name() in [info.node_name for info in found]
     assert system.writer.readers == 1
+
+
+class Connecting:
+    """The writing end of a topic that two nodes read, connected with so many of them so far."""
+
+    readers = 2
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        return ["/stranger", "/recorder"]
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
+        raise AssertionError("nothing is sent before all readers are there")
+
+    def flush(self) -> bool:
+        return True
+
+
+def test_a_writer_that_may_be_connected_with_another_one_has_to_be_with_all(
+    system: System,
+) -> None:
+    end = Connecting()
+    writer = Writer(system.session.node, TOPIC, CATALOGUE.codec(TYPE), data_qos(), lane=end)
+    system.readers.add(writer, (), {RECORDER})
+    announce(system.node("recorder"), RECORDER)
+    system.until(system.readers.may_start)
+    end.readers = 1
+    assert not system.readers.may_start()

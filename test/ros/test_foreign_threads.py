@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.ros import foreign_threads
 from ros2_cosim.ros.foreign_threads import (
     ThreadWatch,
     has_loaded,
+    own_clockwork,
     process_of_endpoint,
     processes_of_session,
 )
@@ -28,6 +30,21 @@ for line in sys.stdin:
         pool.submit(len, line).result()
     print("done", flush=True)
 """
+#: How its only thread may wait: without a limit, and with one that never comes.
+WAITS = {
+    "lock": ("lock.acquire()", "lock.acquire(timeout=1e6)"),
+    "poll": ("select.poll().poll()", "select.poll().poll(1e9)"),
+    "select": ("select.select([], [], [])", "select.select([], [], [], 1e6)"),
+    "epoll": ("select.epoll().poll()", "select.epoll().poll(1e6)"),
+    "sleep": ("signal.pause()", "time.sleep(1e6)"),
+}
+WAITING = """
+import select, signal, sys, threading, time
+lock = threading.Lock()
+lock.acquire()
+print("done", flush=True)
+exec(sys.argv[1])
+"""
 Child = Callable[[str], "subprocess.Popen[str]"]
 
 
@@ -37,7 +54,8 @@ def child() -> Iterator[Child]:
 
     def start(kind: str) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        command = [sys.executable, "-c", PROGRAM, kind]
+        program = PROGRAM if kind in ("one", "several") else WAITING
+        command = [sys.executable, "-c", program, kind]
         process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
         )
@@ -69,7 +87,7 @@ def test_several_threads_are_seen(child: Child, kind: str) -> None:
     process = child(kind)
     ask(process)
     watch = ThreadWatch(processes_of_session(process.pid))
-    assert watch.sees
+    assert watch.sees and not watch.looks
     for time_ns in range(1_000, 40_000, 1_000):
         watch.begin()
         ask(process)
@@ -131,3 +149,31 @@ def test_nothing_is_said_of_processes_that_cannot_be_seen() -> None:
     free = next(n for n in range(0xFFFF, 0, -1) if not os.path.exists(f"/proc/{n}"))
     assert process_of_endpoint(own[:4] + free.to_bytes(2, "little"), own) is None
     assert not ThreadWatch([]).sees
+
+
+@pytest.mark.parametrize("kind", WAITS)
+def test_a_wait_with_a_limit_is_told_from_one_without(child: Child, kind: str) -> None:
+    without, limited = map(child, WAITS[kind])
+    for process in (without, limited):
+        assert process.stdout is not None and process.stdout.readline() == "done\n"
+        settled(process.pid)
+    assert own_clockwork([without.pid], lambda: None) == ""
+    found = own_clockwork([without.pid, limited.pid], lambda: None)
+    assert found == "has a timer of the wall clock, or looks for messages now and then"
+
+
+def test_a_process_that_never_rests_is_named(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = child("while True: pass")
+    assert process.stdout is not None and process.stdout.readline() == "done\n"
+    monkeypatch.setattr(foreign_threads, "_RESTS_WITHIN_S", 0.01)
+    looks: list[None] = []
+    assert own_clockwork([process.pid], lambda: looks.append(None)) == "never rests"
+    assert looks
+
+
+def test_a_process_that_shows_nothing_may_wait_for_anything(child: Child) -> None:
+    process = child("one")
+    process.kill()
+    process.wait()
+    found = own_clockwork([process.pid], lambda: None)
+    assert found == "does not show on this machine what it waits for"

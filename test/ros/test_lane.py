@@ -80,6 +80,24 @@ def test_a_session_reads_its_own_messages_at_its_next_wait(lanes: list[SocketLan
     assert (writer.reader_nodes, lanes[0].writer_nodes("/a")) == (["/0"], {"/0"})
 
 
+def test_nothing_overtakes_what_waits_for_the_next_wait(lanes: list[SocketLane]) -> None:
+    got: list[str] = []
+    for topic, alone in (("/state", True), ("/data", False)):
+        lanes[0].reader(
+            topic, lambda *message, topic=topic: got.append(topic), alone=alone, owner="/reader"
+        )
+    state, data = (
+        lanes[0].writer(topic, latched=False, owner="/writer") for topic in ("/state", "/data")
+    )
+    data.send(b"")
+    assert got == ["/data"]
+    state.send(b"")
+    data.send(b"")
+    assert got == ["/data"]
+    lanes[0].spin_once(0)
+    assert got == ["/data", "/state", "/data"]
+
+
 def test_one_that_comes_late_gets_what_was_kept_only_if_it_asks(lanes: list[SocketLane]) -> None:
     kept = lanes[0].writer("/kept", latched=True)
     plain = lanes[0].writer("/plain", latched=False)

@@ -14,12 +14,13 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.interfaces.protocol import Completion, Horizon
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.membership import Presence
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.short_forms import short_horizon
-from ros2_cosim.ros.writers import Writer, data_qos
+from ros2_cosim.ros.short_forms import short_completion, short_horizon
+from ros2_cosim.ros.writers import Writer, data_qos, message_class
 
 RUN = "this run"
 CODEC = CATALOGUE.codec(topics.HORIZON_TYPE)
@@ -30,8 +31,9 @@ class LaneEnd:
 
     readers = 1
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_all: bool = True) -> None:
         self.sent: list[tuple[bytes, int, int]] = []
+        self._takes_all = takes_all
 
     @property
     def reader_nodes(self) -> list[str]:
@@ -41,7 +43,7 @@ class LaneEnd:
         self.sent.append((data, stamp, seq))
 
     def flush(self) -> bool:
-        return True
+        return self._takes_all
 
 
 @pytest.fixture
@@ -96,3 +98,40 @@ def test_a_horizon_with_presences_is_kept_as_well(sessions: tuple[Session, Sessi
     )
     until(sessions, lambda: bool(got))
     assert got == [newest]
+
+
+def test_an_onlooker_gets_whole_records_of_which_the_lane_has_two_numbers(
+    sessions: tuple[Session, Session],
+) -> None:
+    clock, onlooker = sessions
+    codec = CATALOGUE.codec(topics.COMPLETION_TYPE)
+    lane = LaneEnd()
+    writer = Writer(clock.node, "/a", codec, data_qos(), lane=lane, short=short_completion)
+    completions = [Completion("a", number, 10 * number, 99, "", ()) for number in range(3)]
+    got: list[Completion] = []
+    writer.send(completions[0])
+    onlooker.outside_reader(
+        "/a", topics.COMPLETION_TYPE, data_qos(), lambda data: got.append(codec.decode(data)[2])
+    )
+    until(sessions, lambda: writer.onlookers == 1)
+    # The middleware has told its own thread of the onlooker before.
+    until(sessions, lambda: writer._publisher.is_wanted)
+    for completion in completions[1:]:
+        writer.send(completion)
+    until(sessions, lambda: len(got) == 2)
+    assert got == completions[1:]
+    assert lane.sent == [(b"", 0, 0), (b"", 10, 1), (b"", 20, 2)]
+
+
+@pytest.mark.parametrize("takes_all", [False, True])
+def test_a_flush_tells_whether_the_lane_has_given_everything(
+    sessions: tuple[Session, Session], takes_all: bool
+) -> None:
+    lane = LaneEnd(takes_all=takes_all)
+    assert Writer(sessions[0].node, "/a", CODEC, data_qos(), lane=lane).flush() is takes_all
+
+
+def test_a_message_type_that_is_not_installed_is_named() -> None:
+    for name in ("no_such_msgs/msg/Float64", "std_msgs/msg/NoSuchFloat"):
+        with pytest.raises(ConfigurationError, match=f"message type {name} cannot be used"):
+            message_class(name)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.membership import Membership
@@ -15,8 +17,11 @@ def spec(name: str, **changes: object) -> ParticipantSpec:
     return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
 
 
-def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
-    """Membership of a run of ``a``, which is always there, and others."""
+def system(*specs: ParticipantSpec, named: Sequence[str] = ()) -> tuple[Membership, Coordinator]:
+    """Membership of a run of ``a``, which is always there, and others.
+
+    :param named: those that the run is to require; none: as declared
+    """
     graph = Graph([spec("a"), *specs], [])
     coordinator = Coordinator(
         graph.order,
@@ -26,4 +31,4 @@ def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
         enters={s.name: s.enter_ns for s in specs if s.enter_ns},
         free=[s.name for s in specs if s.free_entry],
     )
-    return Membership(graph, coordinator), coordinator
+    return Membership(graph, coordinator, named), coordinator

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node of timer_node.py in a process that looks like one of rclcpp; it notes what is set."""
+"""The node of timer_node.py in a process that looks like one of rclcpp; it notes what is set.
+
+As there, another thread runs while the clock is set.
+"""
 
 import mmap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rcl_interfaces.msg import SetParametersResult
@@ -17,9 +21,11 @@ class Asked(Timer):
         self._asked = Path(self.declare_parameter("asked", "").value)
         with library.open("rb") as file:
             self._loaded = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        self._other = ThreadPoolExecutor(1)
         self.add_on_set_parameters_callback(self._note)
 
     def _note(self, parameters: list[Parameter]) -> SetParametersResult:
+        self._other.submit(len, parameters).result()
         with self._asked.open("a", encoding="utf-8") as file:
             file.writelines(f"{p.name} {p.value}\n" for p in parameters)
         return SetParametersResult(successful=True)

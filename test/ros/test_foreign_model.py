@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a foreign node is refused before it is started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ros2_cosim.interfaces.foreign import ForeignSettings
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext
+from ros2_cosim.ros.foreign_model import ForeignNode
+
+
+def check(period_ns: int | None = None, *, enters_freely: bool = False, **settings: Any) -> None:
+    context = ModelContext(
+        "relay", {}, {}, 0, Path(), period_ns=period_ns, enters_freely=enters_freely
+    )
+    ForeignNode.check_settings(context, ForeignSettings(**settings))
+
+
+@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+def test_two_ports_of_one_topic_are_refused(kind: str) -> None:
+    attached: dict[str, Any] = {"attach": True, "node_name": "/cars/mine"}
+    check(**attached, **{kind: {"a": "n", "b": "/n"}})
+    with pytest.raises(ConfigurationError) as caught:
+        check(**attached, **{kind: {"a": "n", "b": "/cars/n"}})
+    assert str(caught.value) == (
+        f"participants.relay.parameters.{kind}.b: found '/cars/n', the topic of 'a'; "
+        "allowed is one port for each topic"
+    )
+
+
+def test_a_program_that_is_not_there_is_refused() -> None:
+    check(command=[sys.executable])
+    with pytest.raises(ConfigurationError, match=r"command: found 'no-such-program'; allowed is"):
+        check(command=["no-such-program"])
+
+
+def test_timers_of_simulated_time_need_the_time_of_entry() -> None:
+    timed: dict[str, Any] = {"use_sim_time": True, "command": [sys.executable]}
+    check(10, **timed)
+    check(None, enters_freely=True, **timed)
+    check(10, enters_freely=True, clock_start="1s", **timed)
+    with pytest.raises(ConfigurationError, match=r"participants\.relay\.enter: missing"):
+        check(10, enters_freely=True, **timed)
