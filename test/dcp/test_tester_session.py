@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from threading import Event, Thread
 from typing import Any
 
@@ -14,7 +15,8 @@ from support.patience import HANG_S
 
 from ros2_cosim.dcp.tools.tester_dialogue import Deviation
 from ros2_cosim.dcp.tools.tester_session import TesterSession as Session
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.tools.tester_steps import first_mode
+from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.pdu import Pdu
 
 P = PduType
@@ -144,3 +146,13 @@ def test_another_refusal_is_no_reason_to_count_anew(scripted: Script) -> None:
     )
     assert session.follow_state() is State(7)
     assert session.seq == 1
+
+
+def test_without_an_operating_mode_nothing_can_be_tested() -> None:
+    for modes, first in (
+        ((OpMode.HRT, OpMode.SRT), OpMode.SRT), ((OpMode.HRT,), OpMode.HRT),
+        ((OpMode.SRT, OpMode.NRT), OpMode.NRT),
+    ):  # fmt: skip
+        assert first_mode(box(op_modes=modes)) is first
+    with pytest.raises(Deviation, match="the description offers no operating mode"):
+        first_mode(replace(box(), non_real_time=None, soft_real_time=False))

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 
+from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.realtime_summary import (
     CouplingSummary,
     HistogramSummary,
@@ -38,6 +40,7 @@ from ros2_cosim.record.summary import (
 )
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.scenario.system import build_graph
 
 MODEL = """
 class Told:
@@ -294,3 +297,36 @@ def test_a_run_that_ends_early_says_why(tmp_path: Path) -> None:
     assert (found.sim_time_s, found.wall_time_s, found.rtf, found.steps) == (1.5, 0.0, 0.0, 0)
     assert (found.end_reason, found.shape, found.seed) == ("killed", "composed", 5)
     assert found.not_repeatable_reason == "the run is not complete"
+
+
+def test_topics_that_are_not_wanted_are_left_out_of_the_bag(tmp_path: Path) -> None:
+    """Those behind them stay, and messages of both are taken; what is sent once is latched."""
+    kind = "ros2_cosim/msg/ControlCommand"
+    sent: dict[str, dict[str, Any]] = {
+        name: {"type": kind, "topic": f"/{name}"} for name in ("one", "two", "three")
+    }
+    sent["three"]["schedule"] = "once"
+    scenario = make_scenario(
+        {
+            "name": "toy",
+            "seed": 5,
+            "duration": "1s",
+            "bag": {"exclude": ["/one"]},
+            "participants": {"a": {"model": "nowhere:A", "period": "10ms", "outputs": sent}},
+        },
+        "test",
+    )
+    sink = open_sink(tmp_path, scenario, build_graph(scenario), True)
+    for number, topic in enumerate(("/one", "/two", "/three")):
+        sink.write(topic, number, 0, b"")
+    sink.close()
+    assert [(m.topic, m.stamp) for m in read_bag(tmp_path / "bag")] == [("/two", 1), ("/three", 2)]
+    about = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())
+    found = about["rosbag2_bagfile_information"]
+    assert (found["custom_data"]["scenario"], found["custom_data"]["seed"]) == ("toy", "5")
+    assert {
+        topic["topic_metadata"]["name"]: topic["topic_metadata"]["offered_qos_profiles"][0][
+            "durability"
+        ]
+        for topic in found["topics_with_message_count"]
+    } == {"/two": "volatile", "/three": "transient_local"}
