@@ -242,4 +242,6 @@ def test_a_last_file_that_is_no_part_of_the_bag_is_not_dropped(tmp_path: Path) -
     last.write_bytes(b"no bag!")
     recover(bag)
     assert not last.exists()
-    assert [tuple(m) for m in read_bag(bag)] == expected([m for m in messages if m.stamp < 700 * MS])
+    assert [tuple(m) for m in read_bag(bag)] == expected(
+        [m for m in messages if m.stamp < 700 * MS]
+    )

@@ -326,13 +326,17 @@ def test_pictures_count_from_the_first_activation(tmp_path: Path) -> None:
               if e["ph"] == "X" and e["pid"] == pid]
         for pid in (1, 2)
     }  # fmt: skip
-    assert rows[1] == rows[2] == [
-        ("a: read", "read", 0.0, 1.0, 1),
-        ("a: compute", "compute", 1.0, 20.0, 1),
-        ("a: serialise", "serialise", 21.0, 3.0, 1),
-        ("a: send", "send", 24.0, 4.0, 1),
-        ("a: report", "report", 28.0, 2.0, 1),
-    ]
+    assert (
+        rows[1]
+        == rows[2]
+        == [
+            ("a: read", "read", 0.0, 1.0, 1),
+            ("a: compute", "compute", 1.0, 20.0, 1),
+            ("a: serialise", "serialise", 21.0, 3.0, 1),
+            ("a: send", "send", 24.0, 4.0, 1),
+            ("a: report", "report", 28.0, 2.0, 1),
+        ]
+    )
     assert {e["args"]["simulated_s"] for e in events if e["ph"] == "X" and e["pid"] == 1} == {1e-8}
 
 

@@ -14,7 +14,6 @@ import yaml
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
-
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.realtime_summary import (
     CouplingSummary,

@@ -308,3 +308,12 @@ def test_a_step_before_its_time_is_not_late() -> None:
     figures = timing.figures()
     assert figures["lateness_us"] == {"last": 0.0, "mean": 0.0, "max": 0.0}
     assert (figures["lateness_classes"], figures["busy_us"]) == ([[1e-5, 1]], 3.0)
+
+
+def test_the_figures_of_a_run_are_in_seconds() -> None:
+    clock = HandClock()
+    run = free_run(clock, Recorded(clock))
+    run.run(steps=3)
+    found = run.figures()
+    assert (found["state"], found["time_s"], found["steps"]) == ("ended", 0.015, 3)
+    assert found["rate"] == 1.0 and found["fail_safes"] == {"a": 0, "b": 0}
