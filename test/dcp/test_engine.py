@@ -223,3 +223,24 @@ def test_while_the_error_callback_runs_no_transition_is_in_progress() -> None:
     session.ask(P.STC_do_step, steps=1)
     assert session.state is S.ERRORRESOLVED
     assert codes == [E.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE] * 3
+
+
+def test_what_cannot_be_sent_or_reached_ends_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*given: object) -> None:
+        raise OSError(101, "Network is unreachable")
+
+    session = Session()
+    session.to(S.RUNNING)
+    monkeypatch.setattr(session.bench, "send_data", unreachable)
+    session.ok(P.STC_do_step, steps=1)
+    session.ask(P.STC_send_outputs)
+    slave = session.bench.slave
+    assert (slave.state, slave.error_code) == (S.ERRORRESOLVED, E.PROTOCOL_ERROR_GENERIC)
+    assert "sending outputs: [Errno 101] Network is unreachable" in slave.error_text
+    session = Session()
+    session.to(S.PREPARED)
+    monkeypatch.setattr(session.bench, "connect", unreachable)
+    session.ask(P.STC_configure)
+    slave = session.bench.slave
+    assert (slave.state, slave.error_code) == (S.ERRORRESOLVED, E.PROTOCOL_ERROR_GENERIC)
+    assert "cannot connect to 127.0.0.1:9000: Network is unreachable" in slave.error_text

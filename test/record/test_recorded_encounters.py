@@ -116,7 +116,7 @@ def block(s: float) -> StaticObjects:
 
 def user(s: float, speed: float) -> RoadUsers:
     x, y, z, _ = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s))
-    return RoadUsers((RoadUser(7, 1, x, y, z, 0.0, speed, 0.0, 4.0, 2.0),))
+    return RoadUsers((RoadUser(7, 1, x, y, z, 0.0, speed, 0.0, 4.0, 2.0, 1.5),))
 
 
 def watched(platoon: tuple[str, ...] = (), *, judged: bool = False) -> RecordedEncounters:

@@ -298,8 +298,12 @@ def test_a_run_that_ends_early_says_why(tmp_path: Path) -> None:
     assert found.not_repeatable_reason == "the run is not complete"
 
 
-def test_topics_that_are_not_wanted_are_left_out_of_the_bag(tmp_path: Path) -> None:
+def test_topics_that_are_not_wanted_are_left_out_of_the_bag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those behind them stay, and messages of both are taken; what is sent once is latched."""
+    (tmp_path / "sender_model.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(str(tmp_path))
     kind = "ros2_cosim/msg/ControlCommand"
     sent: dict[str, dict[str, Any]] = {
         name: {"type": kind, "topic": f"/{name}"} for name in ("one", "two", "three")
@@ -311,7 +315,9 @@ def test_topics_that_are_not_wanted_are_left_out_of_the_bag(tmp_path: Path) -> N
             "seed": 5,
             "duration": "1s",
             "bag": {"exclude": ["/one"]},
-            "participants": {"a": {"model": "nowhere:A", "period": "10ms", "outputs": sent}},
+            "participants": {
+                "a": {"model": "sender_model:Told", "period": "10ms", "outputs": sent}
+            },
         },
         "test",
     )
@@ -329,3 +335,4 @@ def test_topics_that_are_not_wanted_are_left_out_of_the_bag(tmp_path: Path) -> N
         ]
         for topic in found["topics_with_message_count"]
     } == {"/two": "volatile", "/three": "transient_local"}
+    sys.modules.pop("sender_model")
