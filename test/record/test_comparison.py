@@ -36,6 +36,7 @@ from ros2_cosim.record.message_fields import (
     MessageFields,
     _compare_arrays,
     _compare_scalars,
+    _excerpts,
     field_of,
     parse_path,
 )
@@ -621,6 +622,23 @@ def test_long_texts_are_shown_from_where_they_differ() -> None:
     assert str(found.a).startswith(dots + "x" * 20 + "left")
     assert str(found.b).startswith(dots + "x" * 20 + "right")
     assert len(str(found.a)) == 122
+
+
+DOTS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        ("x" * 120, "y", ("x" * 120, "y")),
+        ("x" * 121, "y", ("x" * 120 + DOTS, "y")),
+        ("x" * 20 + "a" * 110, "x" * 20, ("x" * 20 + "a" * 100 + DOTS, "x" * 20)),
+        ("x" * 21 + "a" * 100, "x" * 21, (DOTS + "x" * 20 + "a" * 100, DOTS + "x" * 20)),
+    ],
+)
+def test_a_text_is_cut_where_it_is_too_long(a: str, b: str, shown: tuple[str, str]) -> None:
+    """120 characters, of which 20 are before the first that differs; dots where more is."""
+    assert _excerpts(a, b) == shown
 
 
 @pytest.mark.parametrize(
