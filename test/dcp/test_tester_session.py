@@ -255,3 +255,21 @@ def test_each_procedure_asks_for_all_that_it_checks(monkeypatch: pytest.MonkeyPa
         expected[name] = Counter({k: configurations * n for k, n in ONE_CONFIGURATION.items()})
         expected[name].update({k: int(n) for n, k in zip(words[::2], words[1::2], strict=True)})
     assert {name: +counts for name, counts in expected.items()} == found
+
+
+@pytest.mark.parametrize("state", [State.CONFIGURATION, State.PREPARED, State.RUNNING])
+def test_a_slave_is_brought_back_from_wherever_a_procedure_has_failed(state: State) -> None:
+    description = describe(Sine)
+    with running(Sine(), description, once=False) as slave:
+        session = Session(description, "127.0.0.1", slave.port, TransportProtocol.TCP_IPv4, HANG_S)
+        session.register(OpMode.NRT)
+        if state is not State.CONFIGURATION:
+            session.configure()
+            session.to(state)
+        session.dialogue.transcript.clear()
+        session.recover()
+        asked = [line.split()[1] for line in session.dialogue.transcript if line.startswith("->")]
+        session.dialogue.close()
+    assert session.state is State.ALIVE
+    stopped = [] if state is State.CONFIGURATION else ["STC_stop"]
+    assert [kind for kind in asked if kind != "INF_state"] == [*stopped, "STC_deregister"]
