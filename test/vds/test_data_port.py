@@ -84,6 +84,8 @@ def test_the_picture_has_vehicles_gaps_and_timing(client: Client) -> None:
         ("DELETE", "/api/io", None, 405, "method: found DELETE; allowed is POST"),
         ("GET", "/api/io", None, 405, "method: found GET; allowed is POST"),
         ("POST", "/", {}, 405, "allowed is GET"),
+        ("PUT", "/api/io", {}, 405, "method: found PUT; allowed is POST"),
+        ("DELETE", "/api/run", None, 405, "method: found DELETE; allowed is GET, POST"),
         ("POST", "/api/io", b"{", 400, "body: not JSON"),
         ("POST", "/api/io", b"\xff", 400, "body: not JSON"),
         ("POST", "/api/io", b"[" * 16_384, 400, "body: not JSON"),
