@@ -100,6 +100,14 @@ def test_overruns_are_counted_and_made_up_for_without_idling() -> None:
     assert figures["lateness_us"]["max"] == 12_000.0
 
 
+@pytest.mark.parametrize(("takes", "overruns"), [(5 * MS, 0), (5 * MS + 1, 4)])
+def test_a_tick_that_ends_when_the_next_one_is_due_is_in_time(takes: int, overruns: int) -> None:
+    clock = HandClock()
+    run = free_run(clock, Recorded(clock, takes=takes))
+    run.run(steps=4)
+    assert run.timing.figures()["overruns"] == overruns
+
+
 def test_a_run_too_far_behind_lets_the_time_go_and_says_so() -> None:
     clock = HandClock()
     seen = Recorded(clock, takes={3: 60 * MS})
