@@ -226,6 +226,22 @@ def test_a_connection_stays_open_while_there_is_room_for_others() -> None:
         second.close()
 
 
+def test_a_connection_in_use_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    with data_port() as made:
+        assert made.data_port is not None
+        clients = [Client(made.data_port) for _ in range(4)]
+        for number in (0, 1, 2, 0, 3):
+            assert clients[number].ask("GET", "/api/health")[0] == 200
+        # The fourth has taken the place of the second, for the first has asked since.
+        assert clients[1].connection.sock.recv(10) == b""
+        link = clients[0].connection.sock
+        assert clients[0].ask("GET", "/api/health")[0] == 200
+        assert clients[0].connection.sock is link
+        for client in clients:
+            client.close()
+
+
 def test_who_has_no_token_is_told_how_to_send_it() -> None:
     """RFC 6750: 401 names the scheme; another answer does not."""
     with data_port(token="secret") as made:
