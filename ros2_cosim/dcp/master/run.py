@@ -84,7 +84,7 @@ class MasterRun:
         self.steps_done = 0
         self.plan.clear()
         if self._options.op_mode is not OpMode.NRT:
-            delay = max(0.0, start_time - time.time()) if start_time else 0.0
+            delay = max(0.0, start_time - time.time())
             self.plan.start(time.monotonic() + delay, self._coupling.step)
 
     def do_step(self, count: int) -> None:
