@@ -248,10 +248,16 @@ def test_what_cannot_be_sent_or_reached_ends_in_an_error(monkeypatch: pytest.Mon
 
 
 def test_data_make_a_slave_step_only_while_it_runs() -> None:
+    stepped = []
+
+    class Counted(Box):
+        def do_step(self, step: StepInfo) -> None:
+            stepped.append(step)
+
     session = Session.__new__(Session)
     session.description, session.seq = box(), 0
     options = SlaveOptions(data_synchronisation=True)
-    session.bench = Bench(Box(), session.description, options)
+    session.bench = Bench(Counted(), session.description, options)
     session.ok(
         P.STC_register,
         slave_uuid=session.description.uuid_bytes,
@@ -268,5 +274,5 @@ def test_data_make_a_slave_step_only_while_it_runs() -> None:
         assert session.state is state
         payload = struct.pack("<d", 1.0)
         session.bench.ask(make(P.DAT_input_output, pdu_seq_id=number, data_id=1, payload=payload))
-        sent.append(len(session.bench.data))
-    assert sent == [0, 0, 1]
+        sent.append((len(stepped), len(session.bench.data)))
+    assert sent == [(0, 0), (0, 0), (1, 1)]
