@@ -396,3 +396,24 @@ def test_the_step_is_that_of_the_solver_or_of_the_experiment(
     model.coSimulation = CoSimulation(fixedInternalStepSize=internal)
     model.defaultExperiment = DefaultExperiment(stepSize=suggested) if suggested else None
     assert _step_size(model) == step
+
+
+def test_what_is_calculated_once_is_constant_after_the_initialization(tmp_path: Path) -> None:
+    text = """<fmiModelDescription fmiVersion="3.0" modelName="m" instantiationToken="g">
+        <CoSimulation modelIdentifier="m"/>
+        <ModelVariables>
+        <Float64 name="once" valueReference="1" causality="calculatedParameter"
+          variability="fixed"/>
+        <Float64 name="more" valueReference="2" causality="calculatedParameter"
+          variability="tunable"/>
+        <Float64 name="y" valueReference="4" causality="output"/>
+        <Float64 name="time" valueReference="5" causality="independent" variability="continuous"/>
+        </ModelVariables>
+        <ModelStructure><Output valueReference="4"/><InitialUnknown valueReference="1"/>
+        <InitialUnknown valueReference="2"/></ModelStructure>
+        </fmiModelDescription>"""
+    path = tmp_path / "m.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    found = {v.variable.name: v.variable.initialization for v in fmu_variables(read_fmu(path))}
+    assert found == {"once": True, "more": False, "y": False}
