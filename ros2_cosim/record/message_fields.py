@@ -304,7 +304,7 @@ def _compare_arrays(
     is_float = a.dtype.kind == "f"
     if is_float:
         differ &= ~(np.isnan(a) & np.isnan(b))
-        differ |= (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
+        differ |= (a == b) & (np.signbit(a) != np.signbit(b))
     if not differ.any():
         return
     head, (name, _) = path[:-1], path[-1]

@@ -126,7 +126,7 @@ def zoom_window(busiest: int, end: float) -> tuple[float, float]:
     :param busiest: number of its events
     """
     length = min(end, end * _ZOOM_EVENTS / max(1, busiest))
-    decade = 10.0 ** -max(0, 1 + sum(length < 10.0**-n for n in range(7)))
+    decade = 10.0 ** -(1 + sum(length < 10.0**-n for n in range(7)))
     start = int((end - length) / 2.0 / decade) * decade
     return start, start + length
 

@@ -40,7 +40,7 @@ class Series:
 
     def finish(self) -> None:
         """Take the last values, which fill no stretch."""
-        self._keep(self._open[-2:] if len(self._open) <= 2 else extremes(self._open))
+        self._keep(self._open if len(self._open) <= 2 else extremes(self._open))
         self._open.clear()
 
     def _keep(self, points: Iterable[tuple[float, float]]) -> None:

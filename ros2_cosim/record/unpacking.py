@@ -43,7 +43,7 @@ class _Unpacker(Protocol):
     def unused_data(self) -> bytes | None:
         """What follows the frame."""
 
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+    def decompress(self, data: bytes, max_length: int) -> bytes:
         """At most so many bytes of what the frame holds."""
 
 

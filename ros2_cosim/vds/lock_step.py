@@ -78,7 +78,6 @@ class LockStepMode:
                 if listening and not ready:
                     self._sender.send(self._fleet.outputs())
         finally:
-            self._listen(False)
             control.end()
 
     def close(self) -> None:

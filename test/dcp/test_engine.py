@@ -12,6 +12,7 @@ from support.dcp_engine import Bench
 from support.dcp_session import HOME, Box, E, P, S, Session, box
 
 from ros2_cosim.dcp.description.slave_description import NonRealTime
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.pdu import make
 
@@ -223,3 +224,55 @@ def test_while_the_error_callback_runs_no_transition_is_in_progress() -> None:
     session.ask(P.STC_do_step, steps=1)
     assert session.state is S.ERRORRESOLVED
     assert codes == [E.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE] * 3
+
+
+def test_what_cannot_be_sent_or_reached_ends_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*given: object) -> None:
+        raise OSError(101, "Network is unreachable")
+
+    session = Session()
+    session.to(S.RUNNING)
+    monkeypatch.setattr(session.bench, "send_data", unreachable)
+    session.ok(P.STC_do_step, steps=1)
+    session.ask(P.STC_send_outputs)
+    slave = session.bench.slave
+    assert (slave.state, slave.error_code) == (S.ERRORRESOLVED, E.PROTOCOL_ERROR_GENERIC)
+    assert "sending outputs: [Errno 101] Network is unreachable" in slave.error_text
+    session = Session()
+    session.to(S.PREPARED)
+    monkeypatch.setattr(session.bench, "connect", unreachable)
+    session.ask(P.STC_configure)
+    slave = session.bench.slave
+    assert (slave.state, slave.error_code) == (S.ERRORRESOLVED, E.PROTOCOL_ERROR_GENERIC)
+    assert "cannot connect to 127.0.0.1:9000: Network is unreachable" in slave.error_text
+
+
+def test_data_make_a_slave_step_only_while_it_runs() -> None:
+    stepped = []
+
+    class Counted(Box):
+        def do_step(self, step: StepInfo) -> None:
+            stepped.append(step)
+
+    session = Session.__new__(Session)
+    session.description, session.seq = box(), 0
+    options = SlaveOptions(data_synchronisation=True)
+    session.bench = Bench(Counted(), session.description, options)
+    session.ok(
+        P.STC_register,
+        slave_uuid=session.description.uuid_bytes,
+        op_mode=2,
+        major_version=1,
+        minor_version=0,
+    )
+    sent = []
+    for number, state in enumerate((S.CONFIGURED, S.SYNCHRONIZED, S.RUNNING)):
+        if state is S.CONFIGURED:
+            session.to(state)
+        else:
+            session.ok(P.STC_run, time=0)
+        assert session.state is state
+        payload = struct.pack("<d", 1.0)
+        session.bench.ask(make(P.DAT_input_output, pdu_seq_id=number, data_id=1, payload=payload))
+        sent.append((len(stepped), len(session.bench.data)))
+    assert sent == [(0, 0), (0, 0), (1, 1)]

@@ -12,17 +12,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fmpy.model_description import (
+    BaseUnit,
+    CoSimulation,
+    DefaultExperiment,
+    ModelDescription,
+)
+from fmpy.model_description import Unit as FmiUnit
 from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.slave_description import Causality
+from ros2_cosim.dcp.description.slave_description import Causality, Unit
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
-from ros2_cosim.dcp.slave.fmu_description import fmu_variables, read_fmu
+from ros2_cosim.dcp.slave.fmu_description import (
+    _step_size,
+    _units,
+    can_save_state,
+    fmu_variables,
+    read_fmu,
+)
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
@@ -343,3 +356,64 @@ def test_a_step_size_has_to_be_a_fraction_of_32_bits(
     else:
         with pytest.raises(DescriptionError, match=f"step size {step} s cannot be a DCP"):
             describe_fmu(trig2, step=step)
+
+
+def test_units_without_a_base_are_names_alone() -> None:
+    model = ModelDescription()
+    model.unitDefinitions = [
+        FmiUnit(name="points"),
+        FmiUnit(name="km", baseUnit=BaseUnit(m=1, factor=1000.0)),
+        FmiUnit(name="degC", baseUnit=BaseUnit(K=1, offset=273.15)),
+    ]
+    assert _units(model) == (
+        Unit("points", has_base=False),
+        Unit("km", {"m": 1}, factor=1000.0),
+        Unit("degC", {"K": 1}, offset=273.15),
+    )
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("serialised", [True, False])
+def test_a_state_is_saved_if_it_can_be_taken_as_bytes(taken: bool, serialised: bool) -> None:
+    model = ModelDescription()
+    model.coSimulation = CoSimulation(canGetAndSetFMUstate=taken, canSerializeFMUstate=serialised)
+    assert can_save_state(model) is (taken and serialised)
+
+
+@pytest.mark.parametrize(
+    ("internal", "suggested", "step"),
+    [
+        ("0.02", "0.5", Fraction(1, 50)),
+        (None, "0.5", Fraction(1, 2)),
+        ("0.02", None, Fraction(1, 50)),
+        (None, None, Fraction(1, 100)),
+    ],
+)
+def test_the_step_is_that_of_the_solver_or_of_the_experiment(
+    internal: Any, suggested: Any, step: Fraction
+) -> None:
+    model = ModelDescription()
+    model.coSimulation = CoSimulation(fixedInternalStepSize=internal)
+    model.defaultExperiment = DefaultExperiment(stepSize=suggested) if suggested else None
+    assert _step_size(model) == step
+
+
+def test_what_is_calculated_once_is_constant_after_the_initialization(tmp_path: Path) -> None:
+    text = """<fmiModelDescription fmiVersion="3.0" modelName="m" instantiationToken="g">
+        <CoSimulation modelIdentifier="m"/>
+        <ModelVariables>
+        <Float64 name="once" valueReference="1" causality="calculatedParameter"
+          variability="fixed"/>
+        <Float64 name="more" valueReference="2" causality="calculatedParameter"
+          variability="tunable"/>
+        <Float64 name="y" valueReference="4" causality="output"/>
+        <Float64 name="time" valueReference="5" causality="independent" variability="continuous"/>
+        </ModelVariables>
+        <ModelStructure><Output valueReference="4"/><InitialUnknown valueReference="1"/>
+        <InitialUnknown valueReference="2"/></ModelStructure>
+        </fmiModelDescription>"""
+    path = tmp_path / "m.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    found = {v.variable.name: v.variable.initialization for v in fmu_variables(read_fmu(path))}
+    assert found == {"once": True, "more": False, "y": False}

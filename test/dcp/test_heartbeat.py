@@ -11,9 +11,12 @@ import pytest
 from support.dcp_models import Offset, running
 
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
+from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.registration import Registration
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpTimeoutError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 INTERVAL_S = 1000.0
@@ -70,3 +73,20 @@ def test_no_interval_passes_without_inf_state_while_stepping(
         gaps = [later - now for now, later in zip(times, [*times[1:], clock.now], strict=True)]
         # A third of the interval, and the step in which it becomes due.
         assert max(gaps) <= INTERVAL_S / 3 + STEP_S
+
+
+def test_an_answer_to_a_heartbeat_is_waited_for_as_long_as_any() -> None:
+    """Over UDP, where it may be lost; what else waits has a time of its own."""
+    description = describe(Offset, heartbeat=Fraction(1))
+    slave = RemoteSlave("a", description, 1, "127.0.0.1", 9, UDP)
+    requests = Requests({"a": slave}, timeout_s=5.0, retry_s=1.0)
+    try:
+        slave.pending[3] = PendingRequest(PduType.INF_state, b"", first=100.0)
+        assert not requests._heartbeat(slave, 105.0)
+        slave.pending[3] = PendingRequest(PduType.STC_run, b"", first=0.0)
+        assert not requests._heartbeat(slave, 105.0)
+        slave.pending[3] = PendingRequest(PduType.INF_state, b"", first=100.0)
+        with pytest.raises(DcpTimeoutError, match="the answer to INF_state"):
+            requests._heartbeat(slave, 105.1)
+    finally:
+        requests.sockets.close()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.dcp_models import running
 from support.patience import HANG_S
 
@@ -10,8 +11,10 @@ from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplat
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.log import SlaveLog
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import LogLevel, LogMode
+from ros2_cosim.dcp.wire.errors import PduError
 
 DESCRIBE = {
     "log_categories": (LogCategory(1, "general"), LogCategory(7, "numbers")),
@@ -64,3 +67,50 @@ def test_off_by_default() -> None:
         master.do_step(2)
         assert master.request_log("Talking") == []
         master.stop()
+
+
+def test_the_oldest_entries_are_taken_first_as_far_as_there_is_room() -> None:
+    """An entry without arguments has 9 bytes: its time and its template."""
+    notified: list[bytes] = []
+    description = describe(
+        Talking,
+        log_categories=(LogCategory(1, "a"), LogCategory(7, "b")),
+        log_templates=(
+            LogTemplate(1, 1, LogLevel.INFORMATION, "one"),
+            LogTemplate(2, 7, LogLevel.DEBUG, "two"),
+            LogTemplate(3, 7, LogLevel.INFORMATION, "%string"),
+        ),
+    )
+    log = SlaveLog(description, lambda: 5.9, notified.append)
+    log.write(1)
+    assert log.take(0, 9, 900) == b""  # nothing is switched on
+    log.modes = {
+        (1, LogLevel.INFORMATION): LogMode.ON_REQUEST,
+        (7, LogLevel.DEBUG): LogMode.ON_REQUEST,
+        (7, LogLevel.INFORMATION): LogMode.ON_REQUEST,
+    }
+    one, two = ((5).to_bytes(8, "little") + bytes([template]) for template in (1, 2))
+    for template in (1, 2, 1, 2, 1):
+        log.write(template)
+    assert log.take(7, 1, 900) == two
+    assert log.take(0, 2, 900) == one + one
+    # Room for one of the two that are left; the other one stays.
+    assert log.take(0, 9, 17) == two
+    assert log.take(7, 9, 900) == b""
+    assert log.take(1, 9, 9) == one
+    # One that is larger than any answer is dropped, if it is wanted.
+    log.write(3, "x" * 100)
+    log.write(1)
+    log.write(2)
+    assert log.take(1, 9, 50) == one
+    assert log.take(7, 9, 50) == two
+    assert (log.take(0, 9, 900), notified) == (b"", [])
+    assert log.knows(0) and log.knows(7) and not log.knows(2)
+    with pytest.raises(PduError, match="log template 4 is not in the description"):
+        log.write(4)
+    log.modes[7, LogLevel.DEBUG] = LogMode.ON_NOTIFICATION
+    log.write(2)
+    log.write(1)
+    log.clear()
+    log.write(1)
+    assert notified == [two] and log.take(0, 9, 900) == b""

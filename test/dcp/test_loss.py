@@ -25,7 +25,7 @@ from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.data_path import Missing, SequenceWatch
+from ros2_cosim.dcp.wire.data_path import DataCounters, Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import encode_address, make
@@ -392,3 +392,30 @@ def test_a_master_is_closed_twice_though_its_slave_has_gone() -> None:
         slave.server.stop()
         master.close()
         master.close()
+
+
+def test_what_is_held_at_the_beginning_is_no_loss() -> None:
+    """Two steps: the initialization and the first one."""
+    start = DataCounters(received=9, held=5, first_missing=1)
+    assert start.beyond_start() == DataCounters(received=9, held=3)
+    assert DataCounters(held=1, first_missing=1).beyond_start() == DataCounters()
+    both = DataCounters(held=1, extrapolated=4, first_missing=1)
+    assert both.beyond_start() == DataCounters(extrapolated=3)
+    alone = DataCounters(extrapolated=4, first_missing=1)
+    assert alone.beyond_start() == DataCounters(extrapolated=2)
+    much = DataCounters(held=3, extrapolated=4, first_missing=1)
+    assert much.beyond_start() == DataCounters(held=1, extrapolated=4)
+    later = DataCounters(held=5, first_missing=2)
+    assert later.beyond_start() == later
+
+
+def test_lost_are_those_that_did_not_come_of_those_that_were_sent() -> None:
+    found = DataCounters(received=8, duplicated=1, lost=2)
+    assert found.of_sent(10).lost == 3 and found.of_sent(8).lost == 2
+    assert found.loss_rate == pytest.approx(2 / 9)
+    assert DataCounters().loss_rate == 0.0
+    counters = DataCounters()
+    counters.miss(4, extrapolated=True)
+    counters.miss(5, extrapolated=False)
+    counters.miss(6, extrapolated=False)
+    assert counters == DataCounters(held=2, extrapolated=1, first_missing=4)

@@ -7,6 +7,8 @@ from enum import IntEnum
 
 import pytest
 
+from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, USUAL_PDU_BYTES
+from ros2_cosim.dcp.description.slave_description import ZEROS
 from ros2_cosim.dcp.wire.enums import (
     DataType,
     ErrorCode,
@@ -17,6 +19,7 @@ from ros2_cosim.dcp.wire.enums import (
     Scope,
     State,
     TransportProtocol,
+    code_name,
 )
 from ros2_cosim.dcp.wire.pdu import (
     FIRST_CONFIGURATION,
@@ -153,3 +156,19 @@ def test_pdus_have_the_sizes_of_the_standard() -> None:
     for kind, layout in LAYOUTS.items():
         assert not layout.fits(layout.size - 1) and layout.fits(layout.size)
         assert layout.fits(layout.size + 1) == SIZES[PduType(kind).name].endswith("+")
+
+
+def test_values_begin_at_nothing() -> None:
+    """What a variable without a start value has: a number of its kind, or an empty text."""
+    for kind in DataType:
+        zero = {"string": "", "binary": b"", "float32": 0.0, "float64": 0.0}.get(kind.name, 0)
+        assert (ZEROS[kind], type(ZEROS[kind])) == (zero, type(zero)), kind
+
+
+def test_sizes_have_these_limits() -> None:
+    assert (MAX_PDU_BYTES, USUAL_PDU_BYTES) == (16_777_216, 65_536)
+
+
+def test_an_error_code_has_its_name_and_its_number() -> None:
+    assert code_name(0x3006) == "INCOMPLETE_CONFIG_NW_INFO_TUNABLE (0x3006)"
+    assert code_name(0x9999) == "error code 0x9999"

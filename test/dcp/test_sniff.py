@@ -200,3 +200,45 @@ def test_an_interface_is_listened_to() -> None:
             sock.sendto(ACK, ("127.0.0.1", port))
             thread.join(0.05)
     assert out.getvalue().count("RSP_ack resp_seq_id=5 sender=1") == 2
+
+
+def test_what_is_seen_is_there_at_once_with_times_from_the_first() -> None:
+    """Also where lines are collected, as in a file or a pipe."""
+    raw = io.BytesIO()
+    printer = Printer(io.TextIOWrapper(io.BufferedWriter(raw)))  # type: ignore[type-var]
+    for time in (5.0, 5.5):
+        printer.show(Captured(time, ("a", 1), ("b", 2), "UDP", ACK))
+    lines = raw.getvalue().decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["0.000000", "0.500000"]
+    assert printer.shown == 2
+
+
+def test_packets_that_are_cut_off_or_in_parts_hold_no_pdu() -> None:
+    """Later parts of an IPv4 packet have no ports; the fields begin at the 20th byte."""
+    whole = udp(ACK)
+    assert len(PacketDecoder().feed(0.0, whole)) == 1
+    # Neither flag nor rest of the other byte counts: only the offset of the part does.
+    kept = whole[:20] + b"\x40" + whole[21:]
+    assert len(PacketDecoder().feed(0.0, kept)) == 1
+    for at, value in ((20, 0x01), (21, 0x01), (14, 0x65)):
+        later = whole[:at] + bytes([value]) + whole[at + 1 :]
+        assert PacketDecoder().feed(0.0, later) == []
+    for size in (10, 33, 38, 41):
+        assert PacketDecoder().feed(0.0, whole[:size]) == []
+    # A length of 0: the whole packet, as network cards leave it.
+    offloaded = whole[:16] + b"\0\0" + whole[18:]
+    assert len(PacketDecoder().feed(0.0, offloaded)) == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "head"), [(1, 14), (101, 0), (228, 0), (113, 16), (0, 4), (276, 20)]
+)
+def test_each_kind_of_link_has_its_header(link: int, head: int) -> None:
+    packet = bytes(head) + udp(ACK)[14:]
+    assert [found.data for found in PacketDecoder().feed(0.0, packet, link)] == [ACK]
+
+
+def test_packets_of_a_virtual_network_are_read() -> None:
+    packet = udp(ACK)
+    tagged = packet[:12] + b"\x81\x00\x00\x05" + packet[12:]
+    assert [found.data for found in PacketDecoder().feed(0.0, tagged)] == [ACK]

@@ -94,3 +94,37 @@ def test_every_state_can_be_reached_and_left() -> None:
     assert is_transition(S.SENDING_D, S.SYNCHRONIZING)
     assert not is_transition(S.ALIVE, S.ERRORHANDLING)
     assert not is_transition(S.CONFIGURATION, S.STOPPING)
+
+
+#: The arrows of the standard's figure, without those that lead to STOPPING and ERRORHANDLING.
+ARROWS: dict[State, set[State]] = {
+    S.ALIVE: {S.CONFIGURATION},
+    S.CONFIGURATION: {S.ALIVE, S.PREPARING},
+    S.PREPARING: {S.PREPARED},
+    S.PREPARED: {S.CONFIGURING},
+    S.CONFIGURING: {S.CONFIGURED},
+    S.CONFIGURED: {S.INITIALIZING, S.SYNCHRONIZING},
+    S.INITIALIZING: {S.INITIALIZED},
+    S.INITIALIZED: {S.SENDING_I},
+    S.SENDING_I: {S.CONFIGURED},
+    S.SYNCHRONIZING: {S.SYNCHRONIZED, S.COMPUTING},
+    S.SYNCHRONIZED: {S.RUNNING, S.COMPUTING},
+    S.RUNNING: {S.COMPUTING},
+    S.COMPUTING: {S.COMPUTED},
+    S.COMPUTED: {S.SENDING_D},
+    S.SENDING_D: {S.SYNCHRONIZING, S.SYNCHRONIZED, S.RUNNING},
+    S.STOPPING: {S.STOPPED},
+    S.STOPPED: {S.ALIVE, S.CONFIGURATION},
+    S.ERRORHANDLING: {S.ERRORRESOLVED},
+    S.ERRORRESOLVED: {S.ALIVE, S.CONFIGURATION},
+}
+
+
+def test_the_arrows_are_those_of_the_figure() -> None:
+    stoppable = set(range(S.PREPARING, S.STOPPING))
+    normal = set(State) - {S.ALIVE, S.ERRORHANDLING, S.ERRORRESOLVED}
+    for source in State:
+        targets = set(ARROWS[source])
+        targets |= {S.STOPPING} if source in stoppable else set()
+        targets |= {S.ERRORHANDLING} if source in normal else set()
+        assert {target for target in State if is_transition(source, target)} == targets, source

@@ -4,18 +4,25 @@
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from support.dcp_models import Sine, running
 from support.dcp_session import box
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.tools.tester_dialogue import Deviation
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.tools.tester import SKIPPED, Outcome, verify_slave
+from ros2_cosim.dcp.tools.tester_dialogue import Deviation, Dialogue
 from ros2_cosim.dcp.tools.tester_session import TesterSession as Session
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.pdu import Pdu
+from ros2_cosim.dcp.tools.tester_steps import first_mode
+from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import PduError
+from ros2_cosim.dcp.wire.pdu import Pdu, decode
 
 P = PduType
 Script = Callable[..., Session]
@@ -144,3 +151,125 @@ def test_another_refusal_is_no_reason_to_count_anew(scripted: Script) -> None:
     )
     assert session.follow_state() is State(7)
     assert session.seq == 1
+
+
+def test_without_an_operating_mode_nothing_can_be_tested() -> None:
+    for modes, first in (
+        ((OpMode.HRT, OpMode.SRT), OpMode.SRT), ((OpMode.HRT,), OpMode.HRT),
+        ((OpMode.SRT, OpMode.NRT), OpMode.NRT),
+    ):  # fmt: skip
+        assert first_mode(box(op_modes=modes)) is first
+    with pytest.raises(Deviation, match="the description offers no operating mode"):
+        first_mode(replace(box(), non_real_time=None, soft_real_time=False))
+
+
+#: How often each procedure asks what of a slave with one input, one output, four parameters.
+ONE_CONFIGURATION = {
+    "CFG_time_res": 1, "CFG_output": 1, "CFG_target_network_information": 1, "CFG_steps": 1,
+    "CFG_scope": 2, "CFG_input": 1, "CFG_source_network_information": 1,
+}  # fmt: skip
+ASKED: dict[str, tuple[int, str]] = {
+    "alive": (0, "2 INF_state 1 STC_prepare"),
+    "registration.refusals": (0, "1 INF_state 6 STC_register"),
+    "registration": (0, "5 INF_state 4 STC_register 4 STC_deregister"),
+    "sequence": (0, "6 INF_state 1 STC_register 1 STC_configure 1 STC_deregister"),
+    "receiver": (0, "3 INF_state 1 STC_register 1 STC_deregister"),
+    "length": (0, "1 INF_state 1 STC_register 2 bytes 1 STC_deregister"),
+    "configuration.not_allowed": (
+        0,
+        "2 INF_state 1 STC_register 1 STC_configure 1 STC_initialize 1 STC_run 1 STC_send_outputs "
+        "1 STC_stop 1 INF_error 1 STC_prepare 1 STC_deregister",
+    ),
+    "configuration.refusals": (
+        0,
+        "3 INF_state 1 STC_register 3 CFG_time_res 2 CFG_output 3 CFG_input 1 CFG_clear "
+        "1 STC_deregister",
+    ),
+    "configuration.incomplete": (
+        0,
+        "1 INF_state 4 STC_register 3 CFG_time_res 3 CFG_output 2 CFG_target_network_information "
+        "3 CFG_steps 4 CFG_scope 5 CFG_input 4 STC_prepare 4 STC_deregister "
+        "2 CFG_source_network_information",
+    ),
+    "states": (
+        6,
+        "7 INF_state 6 STC_register 15 STC_prepare 9 STC_deregister 6 STC_stop 11 STC_run "
+        "5 STC_configure 1 STC_initialize 1 STC_do_step",
+    ),
+    "initialization": (
+        1,
+        "1 INF_state 1 STC_register 1 STC_prepare 1 STC_configure 2 STC_initialize "
+        "2 STC_send_outputs 1 STC_stop 1 STC_deregister",
+    ),
+    "nrt": (
+        1,
+        "1 INF_state 1 STC_register 1 STC_prepare 1 STC_configure 2 STC_run 6 STC_do_step "
+        "5 STC_send_outputs 1 STC_stop 1 STC_deregister",
+    ),
+    "srt": (
+        1,
+        "1 INF_state 1 STC_register 1 STC_prepare 1 STC_configure 3 STC_run 1 STC_do_step "
+        "1 STC_stop 1 STC_deregister",
+    ),
+    "reset": (
+        2,
+        "3 INF_state 1 STC_register 2 STC_prepare 2 STC_configure 4 STC_run 2 STC_stop 2 STC_reset "
+        "1 STC_deregister",
+    ),
+    "parameters": (0, "1 INF_state 1 STC_register 4 CFG_parameter 1 STC_deregister"),
+    "logging": (0, "1 INF_state 1 STC_register 1 CFG_logging 2 INF_log 1 STC_deregister"),
+    "hostile.unknown": (
+        0,
+        "2 INF_state 1 STC_register 3 bytes 1 RSP_ack 1 NTF_state_changed 1 STC_deregister",
+    ),
+    "hostile.fields": (0, "3 INF_state 1 STC_register 1 CFG_scope 1 STC_deregister"),
+}
+
+
+def test_each_procedure_asks_for_all_that_it_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slave that keeps to the standard passes a procedure that has forgotten a question, too."""
+    found: dict[str, Counter[str]] = {}
+    sent: Counter[str] = Counter()
+    send = Dialogue.send
+
+    def counted(dialogue: Dialogue, data: bytes) -> None:
+        try:
+            sent[decode(data).kind.name] += 1
+        except PduError:
+            sent["bytes"] += 1
+        send(dialogue, data)
+
+    def ended(outcome: Outcome) -> None:
+        if outcome.result != SKIPPED:
+            found[outcome.name] = Counter(sent)
+        sent.clear()
+
+    monkeypatch.setattr(Dialogue, "send", counted)
+    description = describe(Sine, op_modes=(OpMode.NRT, OpMode.SRT))
+    with running(Sine(), description, once=False) as slave:
+        report = verify_slave(description, port=slave.port, hostile=True, progress=ended)
+    assert report.passed, report.text()
+    expected = {}
+    for name, (configurations, text) in ASKED.items():
+        words = text.split()
+        expected[name] = Counter({k: configurations * n for k, n in ONE_CONFIGURATION.items()})
+        expected[name].update({k: int(n) for n, k in zip(words[::2], words[1::2], strict=True)})
+    assert {name: +counts for name, counts in expected.items()} == found
+
+
+@pytest.mark.parametrize("state", [State.CONFIGURATION, State.PREPARED, State.RUNNING])
+def test_a_slave_is_brought_back_from_wherever_a_procedure_has_failed(state: State) -> None:
+    description = describe(Sine)
+    with running(Sine(), description, once=False) as slave:
+        session = Session(description, "127.0.0.1", slave.port, TransportProtocol.TCP_IPv4, HANG_S)
+        session.register(OpMode.NRT)
+        if state is not State.CONFIGURATION:
+            session.configure()
+            session.to(state)
+        session.dialogue.transcript.clear()
+        session.recover()
+        asked = [line.split()[1] for line in session.dialogue.transcript if line.startswith("->")]
+        session.dialogue.close()
+    assert session.state is State.ALIVE
+    stopped = [] if state is State.CONFIGURATION else ["STC_stop"]
+    assert [kind for kind in asked if kind != "INF_state"] == [*stopped, "STC_deregister"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from ros2_cosim.dcp.master.cosimulation import load_cosimulation, prepared, run_
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.errors import WiringError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 STEPS = 20
@@ -135,3 +137,15 @@ def test_local_slaves_are_controlled_over_tcp_as_before(tmp_path: Path) -> None:
     )
     with prepared(load_cosimulation(tmp_path / "one.yaml")) as master:
         assert master.slaves["only"].protocol is TCP
+
+
+def test_a_run_in_this_process_starts_no_other_programs(tmp_path: Path) -> None:
+    (tmp_path / "local.py").write_text("from support.dcp_models import Offset  # noqa: F401\n")
+    (tmp_path / "one.yaml").write_text(
+        "steps: 0\nslaves: {only: {model: 'local.py:Offset'}}\nconnections: []\n"
+    )
+    settings = load_cosimulation(tmp_path / "one.yaml")
+    slave = settings.slaves["only"].model_copy(update={"command": ("own", "program")})
+    other = settings.model_copy(update={"slaves": {"only": slave}})
+    with pytest.raises(WiringError, match="slaves.only.command: only 'cosim run' starts other"):
+        run_cosimulation(other, io.StringIO())

@@ -12,10 +12,19 @@ import pytest
 from support.dcp_models import Offset, running, sine_description
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Unit, Variable
+from ros2_cosim.dcp.description.slave_description import (
+    Causality,
+    DataPorts,
+    IPv4Transport,
+    SlaveDescription,
+    Unit,
+    Variable,
+)
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.plan import _check_data_synchronisation
+from ros2_cosim.dcp.master.plan import _check_data_synchronisation, payload_size
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.routes import ReceivePorts
+from ros2_cosim.dcp.master.wiring import _unit_fault
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import (
     Input,
@@ -339,3 +348,77 @@ def test_with_data_synchronisation_a_slave_needs_inputs_and_one_resolution_a_ste
     idle.sent_pdus.clear()
     with pytest.raises(WiringError, match="'s' has no inputs; .* nothing would make it step"):
         _check_data_synchronisation([slave(), idle])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "fault"),
+    [
+        (None, METRE, ""),
+        (METRE, None, ""),
+        (METRE, Unit("length", {"m": 1}), ""),
+        (METRE, Unit("s", {"s": 1}), "units 'm' and 's' are of different dimension"),
+        (METRE, Unit("m2", {"m": 2}), "units 'm' and 'm2' are of different dimension"),
+        (
+            METRE,
+            Unit("mm", {"m": 1}, factor=0.001),
+            "units 'm' and 'mm' differ by a factor or offset (1, 0 against 0.001, 0)",
+        ),
+        (
+            Unit("K", {"K": 1}),
+            Unit("degC", {"K": 1}, offset=273.15),
+            "units 'K' and 'degC' differ by a factor or offset (1, 0 against 1, 273.15)",
+        ),
+        (Unit("x", has_base=False), Unit("x", has_base=False), ""),
+        (Unit("m", has_base=False), METRE, ""),
+        (METRE, Unit("x", has_base=False), "unit 'm' does not fit unit 'x'"),
+        (Unit("x", has_base=False), METRE, "unit 'x' does not fit unit 'm'"),
+    ],
+)
+def test_units_fit_if_values_mean_the_same(a: Unit | None, b: Unit | None, fault: str) -> None:
+    assert _unit_fault(a, b) == fault
+
+
+class Sizes(SlaveModel):
+    n = StructuralParameter("uint8", start=3)
+    scalar = Output("float32")
+    array = Output("uint16", shape=("n", 2))
+    text = Output("string", start="", max_size=7)
+    endless = Output("string", start="")
+
+
+def test_a_variable_takes_the_bytes_of_its_type_in_a_pdu() -> None:
+    """A text has four more, for its length; without a largest size it takes none beside them."""
+    description = describe(Sizes)
+    slave = RemoteSlave("a", description, 1, "127.0.0.1", 8080, TransportProtocol.TCP_IPv4)
+    sizes = {v.name: payload_size(slave, v) for v in description.of(Causality.OUTPUT)}
+    assert sizes == {"scalar": 4, "array": 12, "text": 11, "endless": 4}
+
+
+def receiver(
+    *ranges: tuple[int, int], port: int = 8080, name: str = "a", **more: Any
+) -> RemoteSlave:
+    """A slave that takes data on some ports, the same over both protocols."""
+    offer = IPv4Transport(900, port=8080, data=DataPorts(ranges=ranges))
+    description = replace(describe(Sizes), udp=replace(offer, port=9090), tcp=offer)
+    use = SlaveUse(**more)
+    return RemoteSlave(name, description, 1, "127.0.0.1", port, TransportProtocol.TCP_IPv4, use)
+
+
+def test_data_come_to_a_port_that_the_receiver_offers() -> None:
+    tcp, udp = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+    ports = ReceivePorts()
+    assert ports.of(receiver(data_port=77), tcp) == 77
+    # Without any entry every port is offered. Over another protocol the control port is another.
+    assert ReceivePorts().of(receiver(port=8081), tcp) == 8081
+    assert ReceivePorts().of(receiver(port=8081), udp) == 9090
+    # Over TCP one beside the control port, over UDP that itself if it is offered.
+    assert ReceivePorts().of(receiver((8080, 8082)), tcp) == 8081
+    assert ReceivePorts().of(receiver((9090, 9092)), udp) == 9090
+    assert ReceivePorts().of(receiver((5000, 5001)), udp) == 5000
+    assert ReceivePorts().of(receiver((8080, 8080)), tcp) == 8080
+    # Each once: those of slaves on one host differ, and a slave keeps its own.
+    first, second, third = (receiver((5000, 5001), name=name) for name in "abc")
+    ports = ReceivePorts()
+    assert [ports.of(first, tcp), ports.of(second, tcp), ports.of(first, tcp)] == [5000, 5001, 5000]
+    with pytest.raises(WiringError, match="slave 'c' offers no free port for data"):
+        ports.of(third, tcp)

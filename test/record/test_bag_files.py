@@ -225,3 +225,23 @@ def test_files_do_not_overlap(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", run_messages(), FORMS["size"])
     stamps = [stamps_of(path) for path in storage_files(bag)]
     assert all(a[-1] <= b[0] for a, b in pairwise(stamps))
+
+
+def test_a_last_file_that_is_no_part_of_the_bag_is_not_dropped(tmp_path: Path) -> None:
+    """Of a file that had just been created there are less than its first eight bytes."""
+    bag = tmp_path / "bag"
+    writer = BagWriter(bag, TOPICS, form=FORMS["time"])
+    messages = run_messages(1)
+    for message in messages:
+        writer.advance(message.stamp)
+        writer.write(*message)
+    last = storage_files(bag)[-1]
+    last.write_bytes(b"no bag!!")
+    with pytest.raises(ProtocolError, match=rf"{last.name} is not an MCAP file"):
+        recover(bag)
+    last.write_bytes(b"no bag!")
+    recover(bag)
+    assert not last.exists()
+    assert [tuple(m) for m in read_bag(bag)] == expected(
+        [m for m in messages if m.stamp < 700 * MS]
+    )

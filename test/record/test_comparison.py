@@ -24,11 +24,19 @@ from ros2_cosim.record import comparison
 from ros2_cosim.record.bag import BagWriter, describe_types
 from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import TopicType, read_bag, topic_types
-from ros2_cosim.record.comparison import PRESENT, Comparison, Difference, Rules, compare_bags
+from ros2_cosim.record.comparison import (
+    PRESENT,
+    Comparison,
+    Difference,
+    Rules,
+    TopicCounts,
+    compare_bags,
+)
 from ros2_cosim.record.message_fields import (
     MessageFields,
     _compare_arrays,
     _compare_scalars,
+    _excerpts,
     field_of,
     parse_path,
 )
@@ -616,6 +624,23 @@ def test_long_texts_are_shown_from_where_they_differ() -> None:
     assert len(str(found.a)) == 122
 
 
+DOTS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        ("x" * 120, "y", ("x" * 120, "y")),
+        ("x" * 121, "y", ("x" * 120 + DOTS, "y")),
+        ("x" * 20 + "a" * 110, "x" * 20, ("x" * 20 + "a" * 100 + DOTS, "x" * 20)),
+        ("x" * 21 + "a" * 100, "x" * 21, (DOTS + "x" * 20 + "a" * 100, DOTS + "x" * 20)),
+    ],
+)
+def test_a_text_is_cut_where_it_is_too_long(a: str, b: str, shown: tuple[str, str]) -> None:
+    """120 characters, of which 20 are before the first that differs; dots where more is."""
+    assert _excerpts(a, b) == shown
+
+
 @pytest.mark.parametrize(
     ("a", "b", "largest", "scale"),
     [
@@ -652,3 +677,28 @@ def test_arrays_have_the_largest_difference_and_where_it_is() -> None:
     assert compared_arrays([math.inf, 1.0], [1.0, -3.0]) == [
         ("x[]", "x[0]", math.inf, 1.0, 4.0, "x[1]", 3.0)
     ]
+
+
+def test_numbers_are_taken_out_of_messages() -> None:
+    """An element that a message does not have is no number; the size of an array is one."""
+    fields = MessageFields(TopicType(TYPES[OBJECTS], ""))
+    message = fields.decode(CODECS[OBJECTS].encode(0, 0, seen(7.5, 9.5)))
+    assert fields.reader("objects[1].distance")(message) == 9.5
+    assert math.isnan(fields.reader("objects[2].distance")(message))
+    assert math.isnan(fields.reader("objects[3].distance")(message))
+    assert fields.reader("objects.size()")(message) == 2.0
+
+
+def test_a_topic_is_equal_if_nothing_differs_and_nothing_is_missing() -> None:
+    assert TopicCounts(a=3, b=3).is_equal
+    for key in ("different", "missing_in_a", "missing_in_b"):
+        assert not TopicCounts(a=3, b=3, **{key: 1}).is_equal
+
+
+def test_only_what_differs_at_the_first_time_is_kept_for_its_cause(tmp_path: Path) -> None:
+    b = content()
+    for ms, seq in ((400, 10), (440, 11), (480, 12)):
+        put(b, CONTROL, ms, seq, ControlCommand(99.0, 0.5, 0.0, 2.0))
+    found = compared(tmp_path, content(), b)
+    assert found.at_first == [found.first]
+    assert found.topics[CONTROL].different == 3

@@ -27,7 +27,7 @@ from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import RunRecording, find_recording, trace_causes
 from ros2_cosim.record.comparison import Comparison, Difference
-from ros2_cosim.record.comparison_report import compare_recordings
+from ros2_cosim.record.comparison_report import compare_recordings, show_value
 from ros2_cosim.run import inproc
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.scenario.grouping import grouped
@@ -425,3 +425,10 @@ def test_what_a_run_fills_in_is_no_setting_that_differs() -> None:
 def test_a_place_without_recording_is_no_run(runs: list[DrivenRun]) -> None:
     with pytest.raises(ConfigurationError):
         find_recording(runs[0].directory / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "missing"), ("left", "left"), (0.1, "0.1"), (True, "True"), (3, "3")]
+)
+def test_a_value_is_shown_by_the_shortest_text_that_gives_it_back(value: Any, text: str) -> None:
+    assert show_value(value) == text

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,19 @@ from rosbags.typesys import Stores, get_typestore
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.interfaces.catalogue import DEFAULT
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.record.bag import BagWriter
+from ros2_cosim.record.bag_metadata import BagTopic
 from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.record.drawing import Drawing, NoDrawing, drawing_of
+from ros2_cosim.record.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.record.results import open_sink
 from ros2_cosim.record.summary import read_summary
+from ros2_cosim.ros.markers import Box, Cone, MarkerData, sensor_markers, vehicle_markers
+from ros2_cosim.ros.road_markers import road_markers
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
+from ros2_cosim.scenario.drawing import drawing as drawn_parameters
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.system import build_graph
 
@@ -99,6 +108,110 @@ def test_the_transforms_are_those_of_the_odometries(
         truth = DEFAULT.codec("nav_msgs/msg/Odometry").decode(odometry)[2]
         place = places[f"{name}/base_link"]
         assert (place.x, place.y, place.z) == (truth.x, truth.y, truth.z)
+
+
+#: Constants of visualization_msgs/msg/Marker.
+SHAPES = {1: "cube", 4: "line_strip", 5: "line_list", 9: "text", 11: "triangles"}
+
+
+def shown(data: bytes) -> dict[tuple[str, int], MarkerData]:
+    """The markers of a picture, without the one that deletes all others."""
+    array: Any = STORE.deserialize_cdr(data, "visualization_msgs/msg/MarkerArray")
+    found = {}
+    for marker in array.markers[1:]:
+        c, s, p, q = marker.color, marker.scale, marker.pose.position, marker.pose.orientation
+        found[marker.ns, marker.id] = MarkerData(
+            marker.ns,
+            marker.id,
+            SHAPES[marker.type],
+            (c.r, c.g, c.b, c.a),
+            (s.x, s.y, s.z),
+            (p.x, p.y, p.z),
+            (q.x, q.y, q.z, q.w),
+            tuple((at.x, at.y, at.z) for at in marker.points),
+            marker.text,
+        )
+    return found
+
+
+def has(found: dict[tuple[str, int], MarkerData], wanted: Sequence[MarkerData]) -> None:
+    assert wanted
+    for marker in wanted:
+        drawn = found[marker.namespace, marker.id]
+        # Colours are numbers of 32 bits.
+        assert drawn.colour == pytest.approx(marker.colour, abs=1e-6)
+        assert drawn._replace(colour=marker.colour) == marker
+
+
+def test_the_pictures_have_the_markers_of_road_vehicles_and_sensors(
+    drawn: Path, messages: dict[str, list[tuple[int, bytes]]]
+) -> None:
+    scenario = load_scenario(drawn / "scenario.json")
+    ((_, road),) = messages["/visualization/road"]
+    about = drawn_parameters(scenario)
+    lanes = road_markers(RoadNetwork.from_file(Path(about["road_file"])))
+    has(shown(road), lanes)
+    assert len(shown(road)) == len(lanes)
+    stamp, data = messages["/visualization/scene"][-1]
+    cone = Cone(math.radians(about["sensor_fov_deg"]), about["sensor_range_m"])
+    for number, name in enumerate(about["vehicles"]):
+        odometry = dict(messages[f"/{name}/odometry"])[stamp]
+        pose = DEFAULT.codec("nav_msgs/msg/Odometry").decode(odometry)[2]
+        box = Box(about["lengths"][number], about["widths"][number], 1.5)
+        has(shown(data), vehicle_markers(number, name, pose, box))
+        if name in about["sensors"]:
+            has(shown(data), sensor_markers(number, pose, box, cone, None))
+
+
+def clocks(tmp_path: Path, stamps: Sequence[int], advanced: Sequence[int] = ()) -> list[int]:
+    """When the clock is recorded in a bag of messages at some times [ms], every 100 ms."""
+    own = BagTopic("/x", "std_msgs/msg/String")
+    topics = derived_topics(NoDrawing(), ["/x"])
+    assert [topic.name for topic in topics] == ["/clock"]
+    sink = DrawnBag(BagWriter(tmp_path, [own, *topics]), NoDrawing(), topics, 100 * MS)
+    for seq, stamp in enumerate(stamps):
+        sink.write("/x", stamp * MS, seq, b"")
+        for ms in advanced:
+            if stamp == stamps[-1]:
+                sink.advance(ms * MS)
+    sink.close()
+    sink.close()
+    return [m.stamp // MS for m in read_bag(tmp_path) if m.topic == "/clock"]
+
+
+@pytest.mark.parametrize(
+    ("stamps", "times"),
+    [
+        ([0, 250], [0, 100, 200]),
+        ([0, 300], [0, 100, 200, 300]),
+        # The run goes on from a checkpoint.
+        ([250, 410], [300, 400]),
+        ([200, 210], [200]),
+        ([201, 299], []),
+        ([], []),
+    ],
+)
+def test_the_clock_runs_from_the_first_to_the_last_message(
+    tmp_path: Path, stamps: list[int], times: list[int]
+) -> None:
+    assert clocks(tmp_path / "at the end", stamps) == times
+    for advanced in ([10], [300], [301], [1000], [10, 300, 301]):
+        assert clocks(tmp_path / str(advanced), stamps, advanced) == times
+
+
+def test_messages_that_are_not_drawn_are_ignored() -> None:
+    scenario = load_scenario(PLATOON)
+    drawing = drawing_of(scenario)
+    assert isinstance(drawing, Drawing) and "/leader/odometry" in drawing.wanted
+    assert list(drawing.draw(0)) == []
+    drawing.take("/leader/acceleration", b"")
+    assert list(drawing.draw(0)) == []
+    # What is damaged draws nothing either, and does not end the run.
+    drawing.take("/leader/odometry", b"\0")
+    assert list(drawing.draw(0)) == []
+    nothing = NoDrawing()
+    nothing.take("/x", b"")
+    assert list(nothing.begin()) == list(nothing.draw(0)) == []
 
 
 def test_each_picture_begins_by_deleting_the_one_before(

@@ -315,3 +315,55 @@ def test_a_critical_path_has_a_largest_length(
     for most, pieces in ((3, 3), (13, 13), (14, 13)):
         monkeypatch.setattr("ros2_cosim.record.profile._MOST_PIECES", most)
         assert read_profile(tmp_path).path == whole[:pieces]
+
+
+def test_pictures_count_from_the_first_activation(tmp_path: Path) -> None:
+    """What was before it is not shown; the critical path is a row behind those of processes."""
+    clock = Clock()
+    spans = Spans("first", ["a"], clock)
+    spans.spun(5 * US, 8 * US, 20 * US, 25 * US)
+    activation(clock, spans, "a", 100, 101, 121, 124, 128, 130)
+    spans.save(tmp_path / "profile")
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY), encoding="utf-8")
+    found = read_profile(tmp_path).perfetto()
+    assert found["displayTimeUnit"] == "ns"
+    events = found["traceEvents"]
+    names = [(e["pid"], e["tid"], e["name"], e["args"]["name"]) for e in events if e["ph"] == "M"]
+    assert names == [
+        (1, 1, "process_name", "first"),
+        (1, 1, "thread_name", "first"),
+        (2, 1, "process_name", "critical path"),
+        (2, 1, "thread_name", "critical path"),
+    ]
+    rows = {
+        pid: [(e["name"], e["cat"], e["ts"], e["dur"], e["tid"]) for e in events
+              if e["ph"] == "X" and e["pid"] == pid]
+        for pid in (1, 2)
+    }  # fmt: skip
+    assert (
+        rows[1]
+        == rows[2]
+        == [
+            ("a: read", "read", 0.0, 1.0, 1),
+            ("a: compute", "compute", 1.0, 20.0, 1),
+            ("a: serialise", "serialise", 21.0, 3.0, 1),
+            ("a: send", "send", 24.0, 4.0, 1),
+            ("a: report", "report", 28.0, 2.0, 1),
+        ]
+    )
+    (compute,) = [e for e in events if e["name"] == "a: compute" and e["pid"] == 1]
+    assert compute["args"] == {"simulated_s": 1e-8}
+
+
+def test_a_written_profile_has_a_largest_size(tmp_path: Path) -> None:
+    """16 MiB; and one with a part that is none has no rows."""
+    part = {"process": "p", "participant": "a", "kind": "compute", "us_per_step": 2, "share": 0.25}
+    text = json.dumps({"critical_path": [part]})
+    path = tmp_path / "profile.json"
+    path.write_text(text.ljust(16 << 20))
+    assert path_rows(tmp_path) == [("p", "a", "compute", 2.0, 25.0)]
+    path.write_text(text.ljust((16 << 20) + 1))
+    assert path_rows(tmp_path) == []
+    for bad in ("", "[]", '{"critical_path": [{}]}', text.replace("2", '"x"')):
+        path.write_text(bad)
+        assert path_rows(tmp_path) == []

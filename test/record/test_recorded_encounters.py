@@ -3,13 +3,28 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
-from ros2_cosim.interfaces.records import Odometry, PlatoonStatus
+from buildtools.highway import make_highway
+from ros2_cosim.interfaces.records import (
+    Odometry,
+    PlatoonStatus,
+    RoadUser,
+    RoadUsers,
+    StaticObject,
+    StaticObjects,
+)
+from ros2_cosim.models.lane_frame import LaneBoxes
+from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
-from ros2_cosim.record.recorded_encounters import RecordedEncounters, least_pet
+from ros2_cosim.record.recorded_encounters import (
+    RecordedEncounters,
+    least_pet,
+    recorded_encounters,
+)
 from ros2_cosim.record.report import render_report
 from ros2_cosim.record.report_data import load_run
 from ros2_cosim.run.inproc import run_inproc
@@ -83,3 +98,94 @@ def test_the_summary_has_the_post_encroachment_time_of_the_bag(tmp_path: Path) -
     data = load_run(tmp_path).encounters.least_pet
     assert summary.min_pet_s == (data.value if data.pair is not None else None)
     assert least_pet(tmp_path / "no bag", scenario.scene) is None
+
+
+ROAD = RoadNetwork.from_xodr(make_highway())
+CARS = {"ego": VehicleInfo(1, 4.0, 2.0), "ahead": VehicleInfo(2, 6.0, 2.0)}
+
+
+def on_road(s: float, speed: float) -> Odometry:
+    x, y, z, _ = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s))
+    return Odometry(x, y, z, 0.0, 0.0, 0.0, 1.0, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def block(s: float) -> StaticObjects:
+    x, y, z, _ = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s))
+    return StaticObjects((StaticObject(9, 3, x, y, z, 0.0, 2.0, 2.0, 1.0),))
+
+
+def user(s: float, speed: float) -> RoadUsers:
+    x, y, z, _ = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s))
+    return RoadUsers((RoadUser(7, 1, x, y, z, 0.0, speed, 0.0, 4.0, 2.0, 1.5),))
+
+
+def watched(platoon: tuple[str, ...] = (), *, judged: bool = False) -> RecordedEncounters:
+    return RecordedEncounters(LaneBoxes(ROAD), CARS, platoon, judged=judged)
+
+
+def drive(found: RecordedEncounters, until_ms: int, status_ms: tuple[int, ...] = ()) -> None:
+    """Every 10 ms: ego at 20 m/s, 40 m behind the centre of the other one, which stands."""
+    for ms in range(0, until_ms, 10):
+        stamp, way = ms * 1_000_000, 0.02 * ms
+        found.take(["ahead", "odometry"], stamp, on_road(140.0, 0.0))
+        found.take(["ego", "odometry"], stamp, on_road(100.0 + way, 20.0))
+        if ms in status_ms:
+            found.take(["platoon_status"], stamp, PlatoonStatus(0.0, 0, False, (), ()))
+    found.finish()
+
+
+def test_without_a_referee_it_looks_every_tenth_of_a_second() -> None:
+    found = watched()
+    drive(found, 250)
+    # Bumper to bumper: 40 m less half of 4 m and half of 6 m, and 2 m less at each look.
+    assert found.gap["ego"].times == pytest.approx([0.0, 0.1, 0.2])
+    assert found.gap["ego"].values == pytest.approx([35.0, 33.0, 31.0])
+    assert found.ttc["ego"].values == pytest.approx([1.75, 1.65, 1.55])
+    assert found.headway["ego"].values == pytest.approx([1.75, 1.65, 1.55])
+    assert found.least_gap == (pytest.approx(31.0), ("ego", "ahead"), 200_000_000)
+    assert found.least_ttc == (pytest.approx(1.55), ("ego", "ahead"), 200_000_000)
+    # All vehicles of the scene are judged; the first one has nothing ahead.
+    assert all(map(math.isnan, found.gap["ahead"].values)) and len(found.gap["ahead"].values) == 3
+
+
+def test_a_referee_says_when_to_look() -> None:
+    found = watched(("ego",), judged=True)
+    drive(found, 400, (50, 330))
+    assert found.gap["ego"].times == pytest.approx([0.05, 0.33])
+    assert found.gap["ego"].values == pytest.approx([34.0, 28.4])
+    assert set(found.gap) == {"ego"}
+    assert not watched(judged=True).gap
+
+
+def test_traffic_and_obstacles_are_in_the_way_too() -> None:
+    """The nearest counts: first a user of the road, 20 m ahead, then an obstacle 10 m ahead."""
+    found = watched(("ego",))
+    found.take(["ego", "odometry"], 0, on_road(100.0, 10.0))
+    found.take(["ahead", "odometry"], 0, on_road(140.0, 10.0))
+    found.take(["traffic"], 0, user(120.0, 10.0))
+    found.take(["ego", "odometry"], 100_000_000, on_road(101.0, 10.0))
+    found.take(["static_objects"], 100_000_000, block(111.0))
+    # What is no odometry of a vehicle of the scene is not looked at.
+    found.take(["other", "odometry"], 100_000_000, on_road(105.0, 10.0))
+    found.take(["ego", "odometry", "raw"], 100_000_000, on_road(108.0, 10.0))
+    found.finish()
+    assert found.gap["ego"].values == pytest.approx([16.0, 7.0])
+    # The user keeps its distance; towards the obstacle there is 0.7 s.
+    assert math.isnan(found.ttc["ego"].values[0])
+    assert found.least_ttc == (pytest.approx(0.7), ("ego", "obstacle 9"), 100_000_000)
+    assert found.least_gap.pair == ("ego", "obstacle 9")
+    # A headway of more than 20 s says nothing.
+    slow = watched(("ego",))
+    slow.take(["ego", "odometry"], 0, on_road(100.0, 1.0))
+    slow.take(["ahead", "odometry"], 0, on_road(140.0, 1.0))
+    slow.finish()
+    assert slow.gap["ego"].values == pytest.approx([35.0])
+    assert math.isnan(slow.headway["ego"].values[0])
+
+
+def test_what_is_not_known_of_a_run_is_not_looked_for(tmp_path: Path) -> None:
+    found = recorded_encounters(tmp_path, judged=False)
+    assert (found.gap, found.least_pet.pair) == ({}, None)
+    for text in ("[]", "{}", '{"scene": {}}', '{"scene": 3, "base_directory": "/"}'):
+        (tmp_path / "scenario.json").write_text(text)
+        assert recorded_encounters(tmp_path, judged=True).gap == {}

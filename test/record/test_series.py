@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ros2_cosim.record import series as module
-from ros2_cosim.record.series import LIMIT, Events, Series
+from ros2_cosim.record.series import LIMIT, Events, Series, extremes
 
 
 def curve(values: Iterable[float]) -> Series:
@@ -87,3 +87,33 @@ def test_a_long_curve_keeps_two_points_of_four(monkeypatch: pytest.MonkeyPatch) 
     assert (found.times[4:], found.values[4:]) == ([9.0, 10.0], [8.0, 0.0])
     found.finish()
     assert (found.times[6:], found.values[6:]) == ([12.0], [2.0])
+
+
+def test_the_last_values_are_kept_as_they_are_where_they_are_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two that are equal stay two; what was taken is not taken again."""
+    monkeypatch.setattr(module, "LIMIT", 4)
+    found = curve([3.0, 1.0, 2.0, 9.0, 5.0, 4.0, 4.5, 7.0, 6.0, 6.0])
+    assert found.times[4:] == pytest.approx([0.08, 0.09]) and found.values[4:] == [6.0, 6.0]
+    found.finish()
+    assert len(found.times) == 6
+
+
+def test_stretches_double_each_time_a_curve_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A curve that grows: of 4, then of 8, then of 16 values the first and the last are kept."""
+    monkeypatch.setattr(module, "LIMIT", 4)
+    found = Series()
+    lengths = []
+    for number in range(64):
+        found.add(float(number), float(number))
+        lengths.append(len(found.times))
+    assert [n for n in range(1, 64) if lengths[n] < lengths[n - 1]] == [7, 15, 31, 63]
+    assert found.times == [0.0, 31.0, 32.0, 63.0]
+
+
+def test_extremes_are_in_the_order_of_their_times() -> None:
+    assert extremes([(0.0, 5.0), (1.0, math.nan), (2.0, -1.0), (3.0, 2.0)]) == [(0, 5), (2, -1)]
+    assert extremes([(0.0, -1.0), (2.0, 5.0)]) == [(0, -1), (2, 5)]
+    first, second = extremes([(4.0, math.nan), (5.0, math.inf)])
+    assert first == second and first[0] == 4.0

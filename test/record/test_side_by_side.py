@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.side_by_side import MOST_RUNS, labels_of, write_side_by_side
+from ros2_cosim.record.side_by_side import MOST_RUNS, _flat, labels_of, write_side_by_side
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.library import library_file
 from ros2_cosim.scenario.schema import load_scenario
@@ -125,3 +125,12 @@ def test_the_command_writes_one_page(runs: list[Path], tmp_path: Path) -> None:
     assert page.is_file()
     refused = CliRunner().invoke(app, ["report", *map(str, runs[:2]), "--out", str(tmp_path)])
     assert refused.exit_code == 1 and "found a directory" in refused.output
+
+
+def test_figures_of_models_are_found_by_their_place() -> None:
+    """Numbers of mappings and lists; what a run does not have is no figure."""
+    given = {"a": {"mean": 1.5, "none": None}, "b": {"each": [3, {"x": True}], "word": "yes"}}
+    assert _flat("", given) == [
+        ("a.mean", 1.5), ("b.each.0", 3), ("b.each.1.x", True), ("b.word", "yes")
+    ]  # fmt: skip
+    assert _flat("", {}) == [] == _flat("", {"a": []})

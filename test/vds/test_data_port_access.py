@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
+from typing import Any
 
 import pytest
 from support.patience import HANG_S, until
@@ -13,6 +15,9 @@ from support.vds_serving import Client, data_port
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.data_port import http_server
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
+from ros2_cosim.vds.data_port.view import NoChanges, picture_of
 from ros2_cosim.vds.server import VdsServer
 
 #: Most bytes of a request's body, and most connections.
@@ -219,3 +224,58 @@ def test_a_connection_stays_open_while_there_is_room_for_others() -> None:
         assert links[0] is links[2] and links[1] is links[3] and links[0] is not links[1]
         first.close()
         second.close()
+
+
+def test_a_connection_in_use_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    with data_port() as made:
+        assert made.data_port is not None
+        clients = [Client(made.data_port) for _ in range(4)]
+        for number in (0, 1, 2, 0, 3):
+            assert clients[number].ask("GET", "/api/health")[0] == 200
+        # The fourth has taken the place of the second, for the first has asked since.
+        assert clients[1].connection.sock.recv(10) == b""
+        link = clients[0].connection.sock
+        assert clients[0].ask("GET", "/api/health")[0] == 200
+        assert clients[0].connection.sock is link
+        for client in clients:
+            client.close()
+
+
+def test_who_has_no_token_is_told_how_to_send_it() -> None:
+    """RFC 6750: 401 names the scheme; another answer does not."""
+    with data_port(token="secret") as made:
+        assert made.data_port is not None
+        for header, status, scheme in (("", 401, "Bearer"), ("Bearer secret", 200, None)):
+            client = Client(made.data_port)
+            client.connection.request("GET", "/api/run", headers={"Authorization": header})
+            answer = client.connection.getresponse()
+            answer.read()
+            assert (answer.status, answer.getheader("WWW-Authenticate")) == (status, scheme)
+            client.close()
+
+
+class Nothing:
+    def picture(self) -> dict[str, Any]:
+        return picture_of([])
+
+
+def test_requests_name_the_user_who_made_them() -> None:
+    """For the record of changes: whose process holds the connection, as the system knows it."""
+    users = []
+
+    class Asked(NoChanges):
+        def request(self, path: str, to: Any) -> None:
+            users.append(REQUESTER.get())
+
+    with data_port() as made:
+        port = made.data_port
+        assert port is not None
+        api = DataPortApi("run", made.control, Nothing(), changes=Asked())
+        own = DataPort(api, "127.0.0.1", 0, None)
+        own.start()
+        client = Client(own)
+        assert client.ask("POST", "/api/changes", {"set": "a", "to": 2})[0] == 200
+        client.close()
+        own.close()
+    assert len(users) == 1 and f"uid {os.getuid()}" in users[0]

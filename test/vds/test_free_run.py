@@ -100,6 +100,14 @@ def test_overruns_are_counted_and_made_up_for_without_idling() -> None:
     assert figures["lateness_us"]["max"] == 12_000.0
 
 
+@pytest.mark.parametrize(("takes", "overruns"), [(5 * MS, 0), (5 * MS + 1, 4)])
+def test_a_tick_that_ends_when_the_next_one_is_due_is_in_time(takes: int, overruns: int) -> None:
+    clock = HandClock()
+    run = free_run(clock, Recorded(clock, takes=takes))
+    run.run(steps=4)
+    assert run.timing.figures()["overruns"] == overruns
+
+
 def test_a_run_too_far_behind_lets_the_time_go_and_says_so() -> None:
     clock = HandClock()
     seen = Recorded(clock, takes={3: 60 * MS})
@@ -308,3 +316,12 @@ def test_a_step_before_its_time_is_not_late() -> None:
     figures = timing.figures()
     assert figures["lateness_us"] == {"last": 0.0, "mean": 0.0, "max": 0.0}
     assert (figures["lateness_classes"], figures["busy_us"]) == ([[1e-5, 1]], 3.0)
+
+
+def test_the_figures_of_a_run_are_in_seconds() -> None:
+    clock = HandClock()
+    run = free_run(clock, Recorded(clock))
+    run.run(steps=3)
+    found = run.figures()
+    assert (found["state"], found["time_s"], found["steps"]) == ("ended", 0.015, 3)
+    assert found["rate"] == 1.0 and found["fail_safes"] == {"a": 0, "b": 0}

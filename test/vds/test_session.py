@@ -125,7 +125,7 @@ def test_the_sensor_shows_an_older_state() -> None:
     seen = []
     for _ in range(6):
         output = session.tick()
-        seen.append((output.measured_time // MS, output.measured.x, output.state.x))
+        seen.append((output.measured_time / MS, output.measured.x, output.state.x))
         assert session.measured_state() is output.measured
     # 25 ms are not a multiple of the step: what is seen is between 25 and 35 ms old.
     assert seen == [(0, 0, 1), (0, 0, 2), (0, 0, 3), (10, 1, 4), (20, 2, 5), (30, 3, 6)]

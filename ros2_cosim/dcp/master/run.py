@@ -84,7 +84,7 @@ class MasterRun:
         self.steps_done = 0
         self.plan.clear()
         if self._options.op_mode is not OpMode.NRT:
-            delay = max(0.0, start_time - time.time()) if start_time else 0.0
+            delay = max(0.0, start_time - time.time())
             self.plan.start(time.monotonic() + delay, self._coupling.step)
 
     def do_step(self, count: int) -> None:
@@ -144,14 +144,14 @@ class MasterRun:
     # -- inside ------------------------------------------------------------------------------
 
     def _await_run(self, state: State, start_time: int) -> None:
-        """Before the start time, wait for SYNCHRONIZED without limit; then the timeout begins."""
-        if start_time and state is State.SYNCHRONIZED and self._options.op_mode is not OpMode.NRT:
-            rest = start_time - time.time()
-            while rest > 0 and any(s.state is not state for s in self._all()):
-                for slave in self._all():
-                    self._sockets.flush(slave)
-                self._sockets.pump(min(rest, self._requests.idle(time.monotonic())))
-                rest = start_time - time.time()
+        """Before a start time (none in NRT) wait without limit; then the timeout begins."""
+        by_clock = self._options.op_mode is not OpMode.NRT
+        while by_clock and (rest := start_time - time.time()) > 0:
+            if all(slave.state is state for slave in self._all()):
+                break
+            for slave in self._all():
+                self._sockets.flush(slave)
+            self._sockets.pump(min(rest, self._requests.idle(time.monotonic())))
         self._requests.await_state(self._all(), state)
 
     def _send_inputs(self, slave: RemoteSlave) -> None:

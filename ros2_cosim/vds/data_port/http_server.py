@@ -176,18 +176,6 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         REQUESTER.set(user_of(self.connection))
 
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def do_PUT(self) -> None:
-        self._serve()
-
-    def do_DELETE(self) -> None:
-        self._serve()
-
     def log_message(self, format: str, *arguments: Any) -> None:
         """Write no log."""
 
@@ -197,6 +185,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.answered(self.connection)
         if refusal is not None:
             self._hear_out()
+
+    do_GET = do_POST = do_PUT = do_DELETE = _serve
 
     def _hear_out(self) -> None:
         """Read the rest of a refused request: closing earlier would discard the answer."""
