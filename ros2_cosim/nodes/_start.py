@@ -225,11 +225,11 @@ def _leave_stuck(starter: Starter, stuck: Stuck) -> None:
 def _asked_to_end(session: Session, starters: Sequence[Starter]) -> bool:
     """Whether the end of the run comes from an interrupt that has not reached this process yet.
 
-    ``ros2 launch``, which is no starter of the run, interrupts one process after the other: others
-    may notice the end of the first ones before it is their turn.
+    ``ros2 launch`` interrupts one process after the other: others may notice the end of the first
+    ones before it is their turn.
     """
-    is_launched = not any(starter.is_there for starter in starters)
-    deadline = time.monotonic() + (INTERRUPT_WAIT_S if is_launched else 0.0)
+    is_shielded = any(starter.is_shielded for starter in starters)
+    deadline = time.monotonic() + (0.0 if is_shielded else INTERRUPT_WAIT_S)
     while session.stop_signal is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     return session.stop_signal == signal.SIGINT

@@ -28,6 +28,7 @@ from ros2_cosim.run.crashes import crash_in
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
 from ros2_cosim.run.starter_channel import (
     CHANNEL,
+    SHIELDED,
     AnyMessage,
     Failed,
     Over,
@@ -94,7 +95,7 @@ class ProcessGroup:
         self._stack = ExitStack()
         self._channel = channel or self._stack.enter_context(StarterChannel())
         self._channel.listen(self._take, self._on_line)
-        self._environment[CHANNEL] = self._channel.address
+        self._environment |= {CHANNEL: self._channel.address, SHIELDED: "1"}
         self._watch = RunWatch(
             plan,
             lambda: self._channel.required,

@@ -40,6 +40,9 @@ from ros2_cosim.sockets.peers import peer_of
 
 #: Environment variable with the address.
 CHANNEL = "COSIM_CHANNEL"
+#: Environment variable of a process that gets signals from its starter alone, and from no terminal:
+#: an interrupt from elsewhere is a failure of the run.
+SHIELDED = "COSIM_SHIELDED"
 #: How the abstract name of its socket begins.
 CHANNEL_NAME = "ros2_cosim-channel"
 #: A longer line is no message.
@@ -397,6 +400,7 @@ class Starter:
         given = os.environ.get(CHANNEL)
         #: Whether the user has started the process, and looks at its console.
         self._by_hand = not given
+        self._is_shielded = SHIELDED in os.environ
         self._link = _connected(given or _announced(directory))
         if self._link is not None:
             self._send(Hello(process=process))
@@ -405,6 +409,11 @@ class Starter:
     def is_there(self) -> bool:
         """Whether messages reach a starter."""
         return self._link is not None
+
+    @property
+    def is_shielded(self) -> bool:
+        """Whether a starter is there that alone sends signals."""
+        return self.is_there and self._is_shielded
 
     def ready(self, text: str) -> None:
         """Say that clients are accepted.
@@ -442,10 +451,9 @@ class Starter:
     def is_ended_by(self, number: int, process: str) -> bool:
         """Tell that a signal ends a process; whether that is a failure of the run.
 
-        The starter sends SIGTERM to a run that has failed or is over, and nothing else. No terminal
-        interrupts what it has started, but those that users have started themselves.
+        The starter sends SIGTERM to a run that has failed or is over, and nothing else.
         """
-        if not self.is_there or (number == signal.SIGINT and self._by_hand):
+        if not self.is_there or (number == signal.SIGINT and not self.is_shielded):
             return False
         name = signal.Signals(number).name
         self.failed(f"process '{process}' was ended by {name}", asked=True)
