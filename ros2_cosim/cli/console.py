@@ -77,7 +77,7 @@ def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryvi
 
     :param subject: what goes on, for sentences
     :param outlasts: whether it outlasts a run in which a participant does not return
-    :returns: where a subject that is no run notes its simulated time [ns]; None: nobody reads it
+    :returns: where a subject that is no run notes its simulated time [ns]; None: it is not read
     """
     from ros2_cosim.run import apart
 

@@ -276,7 +276,7 @@ class ForeignTopics:
     def undeclared(self, allowed: Iterable[str]) -> list[str]:
         """Topics that the foreign node reads beside its inputs, its clock and actions.
 
-        On the private topic of an output nobody else publishes: what it reads there is its own.
+        The private topic of an output has no other publisher: what it reads there is its own.
         """
         found = self._names_of_node(self.node.get_subscriber_names_and_types_by_node)
         known = {*_COMMON, *self._within(allowed), self.clock_topic}

@@ -102,7 +102,6 @@ MASTER = """
     import os, signal, sys
     from support.dcp_process import Victim
     from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.loading import load_model
     from ros2_cosim.dcp.master.master import Master
 
     def end():

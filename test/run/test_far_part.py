@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from support.patience import HANG_S
+from typer.testing import CliRunner
 
 from ros2_cosim import __version__
-from ros2_cosim.cli.join import join as join_command
+from ros2_cosim.cli.main import app
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.run.domain_lock import claim, domain_lock
 from ros2_cosim.run.far_link import (
@@ -291,10 +291,8 @@ def test_a_run_that_has_gone_before_it_begins(domain: int) -> None:
     assert told == ["the run has gone; its part here has ended"]
 
 
-def test_a_terminal_is_no_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "isatty", lambda descriptor: True)
-    with pytest.raises(typer.Exit):
-        join_command()
-    assert "ADDRESS:PORT: missing, and a terminal is no run" in capsys.readouterr().err
+    done = CliRunner().invoke(app, ["join"])
+    assert done.exit_code == 1
+    assert "ADDRESS:PORT: missing, and a terminal is no run" in done.stderr
