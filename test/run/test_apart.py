@@ -67,11 +67,11 @@ def test_what_fails_is_named(command: str, law: str, recording: Path, tmp_path: 
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_a_run_of_a_page_that_crashes_is_named(laws: Path, tmp_path: Path) -> None:
+def test_a_run_of_a_page_that_crashes_is_named(tmp_path: Path) -> None:
     """The dashboard that starts scenarios runs them in its own process; it reads no bag there."""
     data = yaml.safe_load(PLATOON.read_text(encoding="utf-8"))
     data["base_directory"] = str(PLATOON.parent)
-    law = {"law": f"{laws}:Crashing", "law_parameters": {}}
+    law = {"law": f"{FILE}:Crashing", "law_parameters": {}}
     data["participants"]["cacc1"]["parameters"] |= law
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
     words = ["dashboard", "--folder", ".", "--http-port", "0", "--token", "t"]
@@ -94,7 +94,7 @@ def test_a_run_of_a_page_that_crashes_is_named(laws: Path, tmp_path: Path) -> No
             said = page.communicate(timeout=HANG_S)[1]
         finally:
             page.kill()
-    assert said.splitlines()[-1] == f"cosim: {WORDS['Crashing'].format(file=laws)}"
+    assert said.splitlines()[-1] == f"cosim: {WORDS['Crashing']}"
     assert page.returncode == 1
 
 

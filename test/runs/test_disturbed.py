@@ -32,6 +32,8 @@ PROCESSES = (
     "recorder", "clock",
 )  # fmt: skip
 FROZEN = ("sensor1", "simulator", "recorder", "clock")
+#: One of each kind.
+KILLED = ("simulator", "world", "cacc1", "recorder", "clock")
 WATCHDOG = 5
 # Slow enough that no run ends before it is disturbed, on a busy machine either.
 PACE = ("--rate", "0.5")
@@ -106,7 +108,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Fut
     for name in FROZEN:
         freeze = partial(signal_process, name, signal.SIGSTOP)
         tasks[f"freeze {name}"] = partial(_disturbed, freeze, frozen)
-    for name in PROCESSES:
+    for name in KILLED:
         tasks[f"kill {name}"] = partial(
             _disturbed, partial(signal_process, name, signal.SIGKILL), ()
         )
@@ -169,7 +171,7 @@ def test_the_watchdog_tells_what_each_waits_for(outcomes: dict[str, Future[Outco
     assert "cacc1 waits to run its next data; needs sensor1.objects" in error
 
 
-@pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.parametrize("name", KILLED)
 def test_a_killed_process_is_named(outcomes: dict[str, Future[Outcome]], name: str) -> None:
     outcome = outcomes[f"kill {name}"].result()
     assert outcome.result.error() == f"cosim: process '{name}' was killed by SIGKILL"

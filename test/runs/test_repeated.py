@@ -114,8 +114,7 @@ def test_a_reset_is_refused_where_a_participant_cannot(shape: str, tmp_path: Pat
     assert lines(log) == ["open", "step", "close"]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("rate", ["max", "4"])
+@pytest.mark.parametrize(("shape", "rate"), [("ros", "max"), ("composed", "4")])
 def test_a_part_that_may_be_late_begins_anew_with_its_estimator(
     shape: str, rate: str, tmp_path: Path
 ) -> None:
