@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
+from collections import Counter
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -35,13 +37,6 @@ HERE = Path(__file__).parent
 DURATIONS = HERE / "durations.json"
 #: From here on a test is slow, and so is each test that uses a fixture of that duration [s].
 SLOW_S = 0.3
-#: Those that take longest: the first of the slow ones, so that none of them is the last alone.
-LONG_FILES = (
-    "tutorials/test_tutorials.py",
-    "study/test_runs.py",
-    "sweep/test_workers.py",
-    "simulation/test_seeds.py",
-)
 
 
 def pytest_report_header() -> str:
@@ -83,15 +78,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the slow tests behind all others, so that most faults show early."""
-    items.sort(key=_turn)
+    """Put the slow tests behind all others, so that most faults show early.
 
-
-def _turn(item: pytest.Item) -> int:
-    if item.get_closest_marker("slow") is None:
-        return 0
-    place = _place_of(item.path)
-    return 1 + (LONG_FILES.index(place) if place in LONG_FILES else len(LONG_FILES))
+    Of these the files that take longest come first, so that none of them is the last alone.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    takes: Counter[str] = Counter()
+    for item in slow:
+        takes[_place_of(item.path)] += _measured().get(name_of(item.nodeid), 0.0)
+    tests = {name_of(item.nodeid) for item in slow}
+    for place in _measured().keys() - tests:  # fixtures
+        takes[place.partition("::")[0]] += _measured()[place]
+    turns = {id(item): (-takes[_place_of(item.path)], _place_of(item.path)) for item in slow}
+    items.sort(key=lambda item: turns.get(id(item), (-math.inf, "")))
 
 
 def _is_slow(item: pytest.Item) -> bool:
@@ -106,9 +105,14 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 @cache
+def _measured() -> dict[str, float]:
+    measured: dict[str, float] = json.loads(DURATIONS.read_text(encoding="utf-8"))
+    return measured
+
+
+@cache
 def _slow() -> frozenset[str]:
-    measured = json.loads(DURATIONS.read_text(encoding="utf-8"))
-    return frozenset(place for place, seconds in measured.items() if seconds >= SLOW_S)
+    return frozenset(place for place, seconds in _measured().items() if seconds >= SLOW_S)
 
 
 @cache
