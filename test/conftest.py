@@ -7,7 +7,7 @@ import gc
 import json
 import math
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Of these the files that take longest come first, so that none of them is the last alone.
     """
     slow = [item for item in items if item.get_closest_marker("slow") is not None]
-    takes: Counter[str] = Counter()
+    takes: defaultdict[str, float] = defaultdict(float)
     for item in slow:
         takes[_place_of(item.path)] += _measured().get(name_of(item.nodeid), 0.0)
     tests = {name_of(item.nodeid) for item in slow}
