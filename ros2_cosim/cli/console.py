@@ -75,7 +75,7 @@ def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
 def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryview | None:
     """Go on in a process apart, if this one is the command: see :mod:`ros2_cosim.run.apart`.
 
-    :param subject: what goes on, for sentences
+    :param subject: what this process does, as the error names it
     :param outlasts: whether it outlasts a run in which a participant does not return
     :returns: where a subject that is no run notes its simulated time [ns]; None: it is not read
     """

@@ -138,7 +138,7 @@ class ForeignNodeAdapter:
         self._acts: tuple[int, str] | None = None
         #: Of a node that sets its clock in a thread of its own.
         self._probe: ClockProbe | None = None
-        #: Whether the node reads messages of its own.
+        #: Whether the node reads what it publishes.
         self._hears_itself = False
         #: Services and actions of other nodes that the node calls.
         self._called: list[str] = []
@@ -270,7 +270,7 @@ class ForeignNodeAdapter:
                 self._patience.begin(port.missing)
                 self._topics.wait_until(port.is_complete)
         if self._barrier and self._hears_itself:
-            # What it made of its own messages may have come after that answer.
+            # The node may publish in reply to its own messages, after that answer.
             self._pass_barrier()
         # A node of its own clockwork may have published before this process asked it to.
         earliest = window if self._process is not None or self._seen else None

@@ -128,7 +128,7 @@ def go_on_apart(leave: Callable[[str], None] | None, subject: str = "the run") -
     This one passes signals on, and ends with its exit code. Call it before anything is opened.
 
     :param leave: see :class:`Apart`
-    :param subject: what goes on, for sentences
+    :param subject: what this process does, as the error names it
     :raises RunError: the new process was killed; the bag is readable up to the last whole part
     """
     memory = _Memory(subject)

@@ -121,16 +121,21 @@ def test_what_a_receiver_raises_comes_out_in_its_own_course(process: Session) ->
     assert sorted(ends) == [("receiver", False, "heard: not this"), ("sender", True, "")]
 
 
+def until_cancelled() -> Generator[float, None, bool]:
+    """Wait; whether the wait was cancelled."""
+    try:
+        yield LONG_S
+    except Cancelled:
+        return True
+    return False
+
+
 def test_one_that_is_asked_to_end_does_so(process: Session) -> None:
     session = member(process, "one")
 
     def wait() -> Generator[float, None, bool]:
         session.stop(15)
-        try:
-            yield LONG_S
-        except Cancelled:
-            return True
-        return False
+        return (yield from until_cancelled())
 
     assert together(process, one=(session, wait())) == [("one", True, "")]
 
@@ -156,14 +161,7 @@ def test_one_that_is_asked_to_end_before_it_begins_can_still_clean_up(process: S
     session = member(process, "one")
     session.stop(15)
 
-    def wait() -> Generator[float, None, bool]:
-        try:
-            yield LONG_S
-        except Cancelled:
-            return True
-        return False
-
-    assert together(process, one=(session, wait())) == [("one", True, "")]
+    assert together(process, one=(session, until_cancelled())) == [("one", True, "")]
 
 
 def test_they_wait_as_long_as_the_first_of_them_can(process: Session) -> None:
