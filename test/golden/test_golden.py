@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every run in ``traces.json`` still has the trace that is written there, in the run shapes.
+"""Every run in ``traces.json`` still has the trace that is written there, most in every run shape.
 
 An entry is changed only together with a line in CHANGELOG.md that says why the results differ.
 Refactoring and work on speed change none.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,9 +12,9 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy")
 
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
+from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
 from ros2_cosim.interfaces.foreign import ForeignSettings  # noqa: E402
@@ -102,23 +101,6 @@ def mine(opened: ExitStack) -> Node:
     return made(opened)
 
 
-def serve(opened: ExitStack, node: Node) -> None:
-    """Run the callbacks of a node in a thread."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-
-    def spin() -> None:
-        try:
-            executor.spin()
-        except ExternalShutdownException:
-            pass
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    opened.callback(thread.join)
-    opened.callback(executor.shutdown)
-
-
 def step(time_ns: int, value: float) -> Step:
     sample = Sample(time_ns, 0, CATALOGUE.record(FLOAT)(value))
     return Step(time_ns, {"number": (sample,)}, {"number": sample})
@@ -135,7 +117,7 @@ def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, min
 def test_a_stranger_that_comes_after_the_last_activation_is_seen(
     opened: ExitStack, adapt: Adapt, mine: Node
 ) -> None:
-    serve(opened, mine)
+    opened.enter_context(served(mine))
     adapter = adapt()
     adapter.connect()
     assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
@@ -152,7 +134,7 @@ def test_a_stranger_that_comes_after_the_last_activation_is_seen(
 def test_a_message_after_the_last_activation_is_refused_at_the_end(
     opened: ExitStack, mine: Node
 ) -> None:
-    serve(opened, mine)
+    opened.enter_context(served(mine))
     model = ForeignNode(*node_settings())
     opened.callback(model.close)
     assert model.activate(step(10, 1.5))["sum"].data == 1.5
@@ -169,7 +151,7 @@ def test_the_clock_of_a_node_shows_the_time_of_the_activation(
     simulated = Parameter("use_sim_time", value=True)
     remapped = ["--ros-args", "-r", "/clock:=/gate/relay/clock"]
     node = made(opened, parameter_overrides=[simulated], cli_args=remapped)
-    serve(opened, node)
+    opened.enter_context(served(node))
     adapter = adapt(use_sim_time=True)
     adapter.connect()
     for time_ns in (10, 5_000_000_000):
@@ -180,7 +162,7 @@ def test_the_clock_of_a_node_shows_the_time_of_the_activation(
 def test_of_a_node_without_topics_the_threads_cannot_be_seen(
     opened: ExitStack, adapt: Adapt, mine: Node
 ) -> None:
-    serve(opened, mine)
+    opened.enter_context(served(mine))
     adapter = adapt(ports=False)
     adapter.connect()
     assert adapter.activate(Step(10, {}, {})) == {}
@@ -193,7 +175,7 @@ def test_of_a_node_without_topics_the_threads_cannot_be_seen(
 def test_what_a_node_published_before_it_answered_is_in_order(
     opened: ExitStack, adapt: Adapt, mine: Node
 ) -> None:
-    serve(opened, mine)
+    opened.enter_context(served(mine))
     adapter = adapt()
     adapter._appear()
     received = adapter._topics.received["sum"]

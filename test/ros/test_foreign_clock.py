@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,9 +10,9 @@ import pytest
 rclpy = pytest.importorskip("rclpy")
 
 from rcl_interfaces.msg import SetParametersResult  # noqa: E402
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
+from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.ros.foreign_clock import ClockProbe  # noqa: E402
 from ros2_cosim.ros.foreign_topics import ForeignTopics  # noqa: E402
@@ -45,21 +44,9 @@ def node(topics: ForeignTopics) -> Iterator[Node]:
     simulated = Parameter("use_sim_time", value=True)
     arguments = ["--ros-args", "-r", f"/clock:={topics.clock_topic}"]
     found = Node("timer_node", parameter_overrides=[simulated], cli_args=arguments)
-    executor = SingleThreadedExecutor()
-    executor.add_node(found)
-
-    def spin() -> None:
-        try:
-            executor.spin()
-        except ExternalShutdownException:
-            pass
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    topics.wait_until(lambda: not topics.missing())
-    yield found
-    executor.shutdown()
-    thread.join()
+    with served(found):
+        topics.wait_until(lambda: not topics.missing())
+        yield found
     found.destroy_node()
 
 
