@@ -292,7 +292,8 @@ def read_summary(run_dir: Path, *, complete: bool = True) -> Summary:
         recorded = origin.get(key, own)
         if recorded != own:
             raise ConfigurationError(
-                f"{path} is of another run than the bag beside it: {key} {own}, not {recorded}"
+                f"{path} and the bag beside it are not of one run: {key} is {own} in the "
+                f"summary, {recorded} in the bag"
             )
     if complete and not summary.complete:
         raise ConfigurationError(

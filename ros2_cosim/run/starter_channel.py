@@ -87,9 +87,9 @@ class Over(ChannelMessage):
 
 
 class Failed(ChannelMessage):
-    """The process ends because of an error of its own; ``reason`` names its place.
+    """The process ends because something failed in it; ``reason`` names the place.
 
-    ``asked``: because of a signal, which no other process of the run has sent.
+    ``asked``: a signal was what failed it, and no other process of the run has sent that.
     """
 
     kind: Literal["failed"] = "failed"

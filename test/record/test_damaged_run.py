@@ -79,13 +79,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
             SUMMARY,
             of_another_run,
             (REPORT, DIFF, INTO, REPLAY),
-            "RUN/summary.json is of another run than the bag beside it: seed 2, not 1",
+            "RUN/summary.json and the bag beside it are not of one run: seed is 2 in the summary, 1 in ",
         ),
         (
             SUMMARY,
             of_the_same_scenario,
             (REPORT, DIFF, INTO, REPLAY),
-            "RUN/summary.json is of another run than the bag beside it: trace_sha256 00000000",
+            "RUN/summary.json and the bag beside it are not of one run: trace_sha256 is 00000000",
         ),
     ],
 )
