@@ -79,7 +79,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
             SUMMARY,
             of_another_run,
             (REPORT, DIFF, INTO, REPLAY),
-            "RUN/summary.json and the bag beside it are not of one run: seed is 2 in the summary, 1 in ",
+            "RUN/summary.json and the bag beside it are not of one run: seed is 2 in the ",
         ),
         (
             SUMMARY,
