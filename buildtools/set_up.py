@@ -90,7 +90,7 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
 WARM_UP = """
 import compileall, contextlib, importlib, pkgutil, sys
 import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
-import ros2_cosim.cli.main, ros2_cosim.nodes
+import ros2_cosim.cli.main, ros2_cosim.cli.run, ros2_cosim.nodes
 for module in pkgutil.iter_modules(ros2_cosim.nodes.__path__):
     importlib.import_module("ros2_cosim.nodes." + module.name)
 compileall.compile_dir(ros2_cosim.__path__[0], quiet=1)

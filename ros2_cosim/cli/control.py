@@ -126,73 +126,67 @@ def _tell_changes(which: WhichRun, *, as_json: bool) -> None:
         print(f"{each.path}: {json.dumps(each.value)}")
 
 
-def add_control_commands(app: typer.Typer) -> None:
-    """Add the commands to ``cosim``."""
+def control(
+    context: typer.Context,
+    word: Annotated[Word, typer.Argument(help="The request.")],
+    value: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="step, instant: a count; until: a time; rate: a number or max; require: the "
+            "participants; change: PATH=VALUE."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="Simulated time from which on a change holds (as soon as it can)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer as one JSON document.")] = False,
+    reason: Annotated[
+        str, typer.Option(help="The reason; part of the end reason of the run.")
+    ] = "",
+    domain: Domain = None,
+    namespace: Namespace = None,
+    out: Out = None,
+    timeout: Annotated[
+        str, typer.Option(help="Wall time to wait until the run answers; 0: no limit.")
+    ] = "0",
+) -> None:
+    """Pause, step, pace, change or end a run under way; returns when that is done."""
+    with visiting() as visit:
+        from ros2_cosim.run.control import WhichRun, ask
 
-    @app.command()
-    def control(
-        context: typer.Context,
-        word: Annotated[Word, typer.Argument(help="The request.")],
-        value: Annotated[
-            list[str] | None,
-            typer.Argument(
-                help="step, instant: a count; until: a time; rate: a number or max; require: the "
-                "participants; change: PATH=VALUE."
-            ),
-        ] = None,
-        by: Annotated[
-            str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
-        ] = None,
-        at: Annotated[
-            str | None,
-            typer.Option(help="Simulated time from which on a change holds (as soon as it can)."),
-        ] = None,
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Answer as one JSON document.")
-        ] = False,
-        reason: Annotated[
-            str, typer.Option(help="The reason; part of the end reason of the run.")
-        ] = "",
-        domain: Domain = None,
-        namespace: Namespace = None,
-        out: Out = None,
-        timeout: Annotated[
-            str, typer.Option(help="Wall time to wait until the run answers; 0: no limit.")
-        ] = "0",
-    ) -> None:
-        """Pause, step, pace, change or end a run under way; returns when that is done."""
-        with visiting() as visit:
-            from ros2_cosim.run.control import WhichRun, ask
+        which = WhichRun(domain, namespace, out)
+        if word == "changes":
+            refuse_beside(context, "control changes", "value by at reason timeout")
+            _tell_changes(which, as_json=as_json)
+            return
+        request = make_request(word, value or (), by, reason, at)
+        limit_s = to_seconds(parse_duration(timeout, "--timeout"))
+        answer = ask(visit, request, which, limit_s, _tell)
+        if not answer.success:
+            raise RunError(f"control {word}: {answer.message}")
+        print(json.dumps(answer._asdict()) if as_json else answer.message)
 
-            which = WhichRun(domain, namespace, out)
-            if word == "changes":
-                refuse_beside(context, "control changes", "value by at reason timeout")
-                _tell_changes(which, as_json=as_json)
-                return
-            request = make_request(word, value or (), by, reason, at)
-            limit_s = to_seconds(parse_duration(timeout, "--timeout"))
-            answer = ask(visit, request, which, limit_s, _tell)
-            if not answer.success:
-                raise RunError(f"control {word}: {answer.message}")
-            print(json.dumps(answer._asdict()) if as_json else answer.message)
 
-    @app.command()
-    def monitor(
-        once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Print the state as one JSON document, and end.")
-        ] = False,
-        domain: Domain = None,
-        namespace: Namespace = None,
-        out: Out = None,
-    ) -> None:
-        """Show how far each participant of a run under way is, and what it waits for."""
-        with visiting() as visit:
-            from ros2_cosim.run.control import WhichRun
-            from ros2_cosim.run.monitor import Form, watch
+def monitor(
+    once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the state as one JSON document, and end.")
+    ] = False,
+    domain: Domain = None,
+    namespace: Namespace = None,
+    out: Out = None,
+) -> None:
+    """Show how far each participant of a run under way is, and what it waits for."""
+    with visiting() as visit:
+        from ros2_cosim.run.control import WhichRun
+        from ros2_cosim.run.monitor import Form, watch
 
-            form: Form = "json" if as_json else "table" if once else "live"
-            watch(visit, WhichRun(domain, namespace, out), form=form)
+        form: Form = "json" if as_json else "table" if once else "live"
+        watch(visit, WhichRun(domain, namespace, out), form=form)
 
 
 def _tell(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +20,7 @@ from ros2_cosim.cli.console import (
     go_on_without_output,
     refuse_beside,
 )
+from ros2_cosim.cli.verbs import make_group
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
@@ -64,31 +65,14 @@ Port = Annotated[int | None, typer.Option(help="Control port (default: from the 
 OpenToAll = Annotated[bool, typer.Option("--open", help="Serve other users of this machine, too.")]
 
 
-def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typer:
-    """The sub-application.
-
-    :param describe_scenario: returns the description of the slave of a scenario's world
-    """
-    app = typer.Typer(
-        name="dcp",
-        help="Distributed Co-Simulation Protocol: slaves, masters, descriptions, tests.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-    )
-    app.command()(serve)
-    app.command()(run)
-    app.command()(_describe_command(describe_scenario))
-    app.command()(validate)
-    app.command()(test)
-    app.command()(sniff)
-    return app
-
+app = make_group("dcp", "Distributed Co-Simulation Protocol: slaves, masters, descriptions, tests.")
 
 #: Parameters of ``serve`` about a model or an FMU, and about how a slave takes its data.
 _OF_MODEL = "description step modes directory"
 _OF_SLAVE = "data_synchronisation checks missing acceptable_loss input_wait newest_only"
 
 
+@app.command()
 def serve(
     context: typer.Context,
     model: ModelText = None,
@@ -232,6 +216,7 @@ def _scenario(
     return scenario_slave(path, settings, out=out, record=record, done=done)
 
 
+@app.command()
 def run(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Co-simulation file (YAML).")],
@@ -271,68 +256,65 @@ def _say(line: str) -> None:
     print(f"cosim: {line}", file=sys.stderr)
 
 
-def _describe_command(
-    describe_scenario: Callable[[Path], SlaveDescription],
-) -> Callable[..., None]:
-    def describe(
-        context: typer.Context,
-        model: ModelText = None,
-        fmu: Fmu = None,
-        scenario: Annotated[
-            Path | None, typer.Option(help="A scenario: describe the slave of its CARLA world.")
-        ] = None,
-        external: Annotated[
-            Path | None, typer.Option(help="A scenario: describe the whole run as a slave.")
-        ] = None,
-        step: Step = None,
-        modes: Modes = None,
-        out: Annotated[
-            Path | None,
-            typer.Option(help="A .dcpx file or a .dcp package (default: standard output)."),
-        ] = None,
-        host: Annotated[
-            str | None, typer.Option(help="Control address to write into the description.")
-        ] = None,
-        port: Annotated[
-            int | None,
-            typer.Option(min=1, max=65535, help="Control port to write into the description."),
-        ] = None,
-        data_ports: Annotated[
-            list[str] | None,
-            typer.Option(help="Data ports to write into it, e.g. 9000-9009 (may be repeated)."),
-        ] = None,
-    ) -> None:
-        """Write the slave description of a Python model, an FMU or a scenario's world."""
-        from ros2_cosim.dcp.description.package import write_package
-        from ros2_cosim.dcp.description.write import description_bytes
-        from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
-        from ros2_cosim.dcp.wire.errors import DescriptionError
+@app.command()
+def describe(
+    context: typer.Context,
+    model: ModelText = None,
+    fmu: Fmu = None,
+    scenario: Annotated[
+        Path | None, typer.Option(help="A scenario: describe the slave of its CARLA world.")
+    ] = None,
+    external: Annotated[
+        Path | None, typer.Option(help="A scenario: describe the whole run as a slave.")
+    ] = None,
+    step: Step = None,
+    modes: Modes = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A .dcpx file or a .dcp package (default: standard output)."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Control address to write into the description.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Control port to write into the description."),
+    ] = None,
+    data_ports: Annotated[
+        list[str] | None,
+        typer.Option(help="Data ports to write into it, e.g. 9000-9009 (may be repeated)."),
+    ] = None,
+) -> None:
+    """Write the slave description of a Python model, an FMU or a scenario's world."""
+    from ros2_cosim.dcp.description.package import write_package
+    from ros2_cosim.dcp.description.write import description_bytes
+    from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
+    from ros2_cosim.dcp.wire.errors import DescriptionError
+    from ros2_cosim.run.dcp_world import describe_scenario_world
 
-        with clear_errors():
-            chosen = (model, fmu, scenario, external)
-            if (scenario or external) and sum(one is not None for one in chosen) > 1:
-                raise DescriptionError("give one of a model, --fmu, --scenario and --external")
-            if scenario or external:
-                refuse_beside(context, "--scenario" if scenario else "--external", "step modes")
-            if scenario is not None:
-                found = describe_scenario(scenario)
-            elif external is not None:
-                found = _scenario(external, (), None, record=False)[1]
-            else:
-                found = _load(model, fmu, None, step, modes)[1]
-            found = at_address(
-                found, SlaveAddress(host, port, tuple(_ports(text) for text in data_ports or ()))
-            )
-            if out is None:
-                sys.stdout.write(description_bytes(found).decode("utf-8"))
-            elif out.suffix == ".dcp":
-                write_package(found, out)
-            elif out.suffix == ".dcpx":
-                write_atomically(out, description_bytes(found))
-            else:
-                raise DescriptionError(f"{out}: allowed are the endings .dcpx and .dcp")
-
-    return describe
+    with clear_errors():
+        chosen = (model, fmu, scenario, external)
+        if (scenario or external) and sum(one is not None for one in chosen) > 1:
+            raise DescriptionError("give one of a model, --fmu, --scenario and --external")
+        if scenario or external:
+            refuse_beside(context, "--scenario" if scenario else "--external", "step modes")
+        if scenario is not None:
+            found = describe_scenario_world(scenario)
+        elif external is not None:
+            found = _scenario(external, (), None, record=False)[1]
+        else:
+            found = _load(model, fmu, None, step, modes)[1]
+        found = at_address(
+            found, SlaveAddress(host, port, tuple(_ports(text) for text in data_ports or ()))
+        )
+        if out is None:
+            sys.stdout.write(description_bytes(found).decode("utf-8"))
+        elif out.suffix == ".dcp":
+            write_package(found, out)
+        elif out.suffix == ".dcpx":
+            write_atomically(out, description_bytes(found))
+        else:
+            raise DescriptionError(f"{out}: allowed are the endings .dcpx and .dcp")
 
 
 def _ports(text: str) -> tuple[int, int]:
@@ -348,6 +330,7 @@ def _ports(text: str) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
+@app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help=".dcpx files and .dcp packages.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -386,6 +369,7 @@ def validate(
         raise typer.Exit(EXIT_ERROR)
 
 
+@app.command()
 def test(
     description: Annotated[Path, typer.Argument(help="The slave's .dcpx or .dcp file.")],
     host: Host = None,
@@ -423,6 +407,7 @@ def test(
             raise typer.Exit(EXIT_VERDICT)
 
 
+@app.command()
 def sniff(
     pcap: Annotated[Path | None, typer.Option(help="Decode the PDUs of a capture file.")] = None,
     proxy: Annotated[

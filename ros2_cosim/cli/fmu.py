@@ -9,13 +9,9 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.verbs import make_group
 
-app = typer.Typer(
-    name="fmu",
-    help="A scenario or a control law as an FMU, which another program steps.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = make_group("fmu", "A scenario or a control law as an FMU, which another program steps.")
 
 
 @app.callback()

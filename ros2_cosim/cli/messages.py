@@ -10,13 +10,9 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.verbs import make_group
 
-app = typer.Typer(
-    name="messages",
-    help="Message types that are not part of this environment.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = make_group("messages", "Message types that are not part of this environment.")
 
 
 @app.callback()

@@ -12,9 +12,10 @@ import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import go_on_apart, print_line, running
+from ros2_cosim.cli.verbs import make_group
 from ros2_cosim.kernel.errors import ConfigurationError
 
-app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
+app = make_group("study", "Many runs, one result.")
 
 
 @app.command()

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ros2_cosim.cli.console import clear_errors, go_on_without_output, refuse_beside
+from ros2_cosim.cli.verbs import make_group
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND, format_ns, parse_duration
@@ -28,11 +29,8 @@ if TYPE_CHECKING:  # imported by the commands themselves, to keep the other comm
     from ros2_cosim.vds.fleet_settings import FleetSettings
     from ros2_cosim.vds.server import ServerSettings, VdsServer
 
-app = typer.Typer(
-    name="vds",
-    help="Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+app = make_group(
+    "vds", "Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port."
 )
 
 

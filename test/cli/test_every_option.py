@@ -20,6 +20,7 @@ import yaml
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.cli.verbs import VERBS, load
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.bringup import RunRequest, checked
 from ros2_cosim.run.options import OPTIONS as RUN_OPTIONS
@@ -36,13 +37,17 @@ def commands(group: typer.Typer, words: tuple[str, ...] = ()) -> Iterator[tuple[
     for info in group.registered_commands:
         function: Any = info.callback
         yield " ".join((*words, info.name or function.__name__.replace("_", "-"))), function
-    for inner in group.registered_groups:
-        assert inner.typer_instance is not None
-        name = inner.name or inner.typer_instance.info.name
-        yield from commands(inner.typer_instance, (*words, str(name)))
 
 
-COMMANDS = dict(commands(app))
+def all_commands() -> Iterator[tuple[str, Any]]:
+    yield from commands(app)
+    for verb in VERBS:
+        found = load(verb)
+        alone = found.registered_callback is None and len(found.registered_commands) == 1
+        yield from commands(found, () if alone else (verb,))
+
+
+COMMANDS = dict(all_commands())
 OPTIONS = [
     (command, name)
     for command, function in COMMANDS.items()

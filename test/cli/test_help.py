@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 
 
 def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    inside = getattr(command, "commands", None)
-    if inside is None:
+    if not isinstance(command, TyperGroup):
         yield words, command
         return
-    for name, found in inside.items():
-        yield from commands(found, (*words, name))
+    context: Any = None
+    for name in command.list_commands(context):
+        yield from commands(command.get_command(context, name), (*words, name))
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))

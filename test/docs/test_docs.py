@@ -12,6 +12,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import typer
@@ -19,6 +20,7 @@ import yaml
 
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
+from ros2_cosim.cli.verbs import VERBS, load
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces import ros_bridge_ports as bridge
 from ros2_cosim.interfaces.scene import SceneSettings, SceneVehicleSettings
@@ -52,7 +54,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
 
 APP = typer.main.get_command(cli.app)
-COMMANDS = APP.commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = {verb: typer.main.get_command(load(verb)) for verb in VERBS}
 
 
 def text_of(name: str) -> str:

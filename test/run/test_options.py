@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from ros2_cosim.cli.main import app
+from ros2_cosim.cli.verbs import load
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.launch_request import launch_arguments
@@ -21,8 +21,7 @@ COMMAND_LINE_ALONE = ("--dashboard", "--open", "--pdb", "--traceback", "--json")
 
 
 def options_of_run() -> dict[str, Any]:
-    group = typer.main.get_command(app)
-    command = group.commands["run"]  # type: ignore[attr-defined]
+    command = typer.main.get_command(load("run"))
     return {p.opts[0]: p for p in command.params if p.param_type_name == "option"}
 
 

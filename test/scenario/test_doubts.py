@@ -60,7 +60,7 @@ def test_check_and_run_tell_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def ended(prepared: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ros2_cosim.cli.main._start", ended)  # it would compute for a day
+    monkeypatch.setattr("ros2_cosim.cli.run._start", ended)  # it would compute for a day
     run = CliRunner().invoke(app, ["run", *words, "--out", str(tmp_path / "out")])
     assert f"cosim: note: {NOTE}\n" in run.stderr
 

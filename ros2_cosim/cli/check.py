@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim check``: what is wrong with a scenario."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
+from ros2_cosim.cli.parameters import ScenarioFile, Settings, Shape
+from ros2_cosim.kernel.errors import ConfigurationError
+
+
+def check(
+    scenario: ScenarioFile,
+    settings: Settings = None,
+    shape: Shape = "ros",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    untrusted: Annotated[
+        bool,
+        typer.Option(
+            "--untrusted",
+            help="Load nothing but data; code that the scenario names is a fault.",
+        ),
+    ] = False,
+) -> None:
+    """Check a scenario: file, wiring, models and their parameters; nothing is made or run.
+
+    Modules of the models that it names are imported, unless it is --untrusted.
+    """
+    from ros2_cosim.kernel import lookahead
+    from ros2_cosim.kernel.loading import data_only
+    from ros2_cosim.run.law_loop import doubts
+    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.scenario_error import ScenarioError
+    from ros2_cosim.scenario.schema import load_scenario
+
+    with clear_errors():
+        try:
+            with data_only() if untrusted else nullcontext():
+                loaded = load_scenario(scenario, settings or ())
+                graph = check_scenario(loaded, shape)
+        except ConfigurationError as error:
+            faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
+            if as_json:
+                print(json.dumps({"scenario": str(scenario), "good": False, "faults": faults}))
+            else:
+                for fault in faults:
+                    print(f"cosim: {fault}", file=sys.stderr)
+            raise typer.Exit(EXIT_ERROR) from None
+    if as_json:
+        data = {"scenario": str(scenario), "good": True, "faults": [], "notes": doubts(loaded)}
+        print(json.dumps(data))
+        return
+    for note in doubts(loaded):
+        print(f"cosim: note: {note}", file=sys.stderr)
+    print(
+        f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
+    )
+    for name in graph.order:
+        promised = [
+            port.name
+            for port in graph.participants[name].outputs
+            if lookahead.needs_promises(graph, name, port.name)
+        ]
+        notes = graph.participants[name].describe_membership()
+        notes += [f"promises explicitly on {', '.join(promised)}"] if promised else []
+        print("; ".join([f"  rank {graph.ranks[name]}  {name}", *notes]))

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim carla-headless``: the server with a page of its world and sensors in ROS 2."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from ros2_cosim.carla_headless.__main__ import make_command
+from ros2_cosim.cli.console import go_on_without_output
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.sensor_topics import SensorTopics
+    from ros2_cosim.carla_headless.server import Server
+
+
+def _world_page(server: Server, port: int) -> AbstractContextManager[str]:
+    """The page of a headless server's world."""
+    from ros2_cosim.web.world_view import world_page
+
+    return world_page(server, port)
+
+
+def _sensor_topics() -> SensorTopics:
+    """What publishes the sensors of a headless server to ROS 2."""
+    from ros2_cosim.ros.native_sensors import NativeSensors
+
+    return NativeSensors()
+
+
+def _tell_ready(line: str) -> None:
+    go_on_without_output()
+    print(line, flush=True)
+
+
+carla_headless = make_command(
+    on_ready=_tell_ready, page=_world_page, topics=_sensor_topics, look_ahead=True
+)

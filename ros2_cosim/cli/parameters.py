@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ros2_cosim.cli import completion
+from ros2_cosim.run.options import OPTIONS
+
+if TYPE_CHECKING:
+    from ros2_cosim.live.address import Address
+
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
+]
+Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
+Simulator = Annotated[
+    str | None,
+    typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
+]
+ShapeName = Literal["ros", "composed", "inproc"]
+Shape = Annotated[ShapeName, typer.Option(help=OPTIONS["shape"].help)]
+Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
+Transport = Annotated[Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)]
+Foxglove = Annotated[str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)]
+Dashboard = Annotated[
+    str,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Show and control the run in the browser (shape inproc; for others: cosim dashboard).",
+    ),
+]
+Open = Annotated[bool, typer.Option("--open", help="Serve other users of this machine, too.")]
+Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
+
+
+def page_address(address: str, shape: str, repeat: int) -> Address | None:
+    """Where the page of a run is to be, if it is to have one."""
+    if not address:
+        return None
+    from ros2_cosim.live.address import Address
+    from ros2_cosim.web.driven_run import check_shown
+
+    check_shown(shape, repeat)
+    return Address.of(address, "--dashboard")

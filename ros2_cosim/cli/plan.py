@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim plan``: the processes of a run, and what listens."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ros2_cosim.cli.console import clear_errors, refuse_beside
+from ros2_cosim.cli.parameters import (
+    Dashboard,
+    Foxglove,
+    Open,
+    Processes,
+    ScenarioFile,
+    Settings,
+    Shape,
+    Simulator,
+    Transport,
+    page_address,
+)
+from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
+from ros2_cosim.run.options import OPTIONS
+
+if TYPE_CHECKING:
+    from ros2_cosim.run.listening import ListeningPort
+    from ros2_cosim.scenario.plan import Process
+
+
+def plan(
+    context: typer.Context,
+    scenario: ScenarioFile,
+    shape: Shape = "ros",
+    simulator: Simulator = None,
+    host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
+    port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
+    settings: Settings = None,
+    without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
+    transport: Transport = "auto",
+    processes: Processes = "auto",
+    namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
+    visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
+    foxglove: Foxglove = "",
+    dashboard: Dashboard = "",
+    open_to_all: Open = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Print the processes that a run would start, their command lines, and all that listens."""
+    from ros2_cosim.run.bringup import RunRequest, adjusted_scenario, check_shape
+    from ros2_cosim.run.listening import STARTER, listening_ports
+    from ros2_cosim.run.processes import command_of
+    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.grouping import cores_for, grouped
+    from ros2_cosim.scenario.held_ports import resolve_ports
+    from ros2_cosim.scenario.plan import RunOptions, make_plan
+
+    with clear_errors():
+        request = RunRequest(
+            scenario,
+            set=tuple(settings or ()),
+            shape=shape,
+            simulator=simulator,
+            host=host,
+            port=port,
+            without=tuple(without or ()),
+            transport=transport,
+            processes=processes,
+            namespace=parse_namespace(namespace, "--namespace"),
+            visualise=visualise,
+        )
+        if shape == "inproc":
+            refuse_beside(context, "shape inproc", "out")
+        page_address(dashboard, shape, 1)
+        loaded = adjusted_scenario(request)
+        check_shape(request, loaded)
+        check_scenario(loaded, shape)
+        options = RunOptions(
+            out,
+            shape=shape,
+            visualise=visualise,
+            foxglove=foxglove,
+            transport=transport,
+            namespace=request.namespace,
+        )
+        if shape == "ros":
+            loaded = grouped(loaded, cores_for(processes))
+        found = []
+        if shape != "inproc":
+            loaded = resolve_ports(loaded, shape)
+            found = make_plan(loaded, options)
+        ports = listening_ports(loaded, options, found, dashboard=dashboard, is_open=open_to_all)
+    if as_json:
+        described = [_described(process, ports) for process in found]
+        own = [asdict(port) for port in ports if port.process == STARTER]
+        print(json.dumps([*described, {"name": STARTER, "ports": own}], indent=1))
+        return
+    for process in found:
+        print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
+        for there in process.there:
+            print(f"  {there.name}{there.note}: {shlex.join(command_of(there))}")
+    for listening in ports:
+        print(listening)
+
+
+def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, object]:
+    """A process of a plan as JSON data."""
+    from ros2_cosim.run.processes import command_of
+
+    return {
+        "name": process.name,
+        "participants": process.participants,
+        "required": process.required,
+        "ros_node": process.is_ros,
+        "command": command_of(process),
+        "ports": [asdict(port) for port in ports if port.process == process.name],
+        **({"there": [_described(each, ports) for each in process.there]} if process.there else {}),
+    }

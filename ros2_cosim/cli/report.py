@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim report``: the page of a run or a study, or of several runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ros2_cosim.cli.console import clear_errors, refuse_beside
+
+
+def report(
+    context: typer.Context,
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Output of a run, or of a study. Of several runs: one page, side by side.",
+            metavar="RUN...",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File for the page of several runs.")] = Path(
+        "side_by_side.html"
+    ),
+) -> None:
+    """Make report.html again from a run or a study, or one page of two or more runs."""
+    from ros2_cosim.record.comparison_report import check_page
+    from ros2_cosim.record.report import render_report
+    from ros2_cosim.record.side_by_side import write_side_by_side
+    from ros2_cosim.run.results import complete_killed
+    from ros2_cosim.study.record import STUDY_FILE, read_study
+    from ros2_cosim.study.report import render_study
+
+    with clear_errors():
+        if len(directories) == 1:
+            refuse_beside(context, "one RUN", "out")
+        if len(directories) > 1:
+            check_page(out)
+        elif (directories[0] / STUDY_FILE).exists():
+            print(render_study(directories[0], read_study(directories[0])))
+            return
+        for directory in directories:
+            if complete_killed(directory):
+                print(f"{directory}: the run was killed; its bag is complete now")
+        if len(directories) > 1:
+            write_side_by_side(directories, out)
+            print(out)
+        else:
+            print(render_report(directories[0]))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of ``cosim``.
+
+Each is imported when it is called: to import all takes longer than most of them do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+#: Verb -> where its function, or the application of a group of commands, is; in the order of
+#: ``cosim --help``.
+VERBS: Final = {
+    "run": "ros2_cosim.cli.run:run",
+    "check": "ros2_cosim.cli.check:check",
+    "plan": "ros2_cosim.cli.plan:plan",
+    "report": "ros2_cosim.cli.report:report",
+    "carla-headless": "ros2_cosim.cli.headless:carla_headless",
+    "models": "ros2_cosim.cli.models:models",
+    "new": "ros2_cosim.cli.new:new",
+    "diff": "ros2_cosim.cli.diff:diff",
+    "profile": "ros2_cosim.cli.profile:profile",
+    "replay": "ros2_cosim.cli.replay:replay",
+    "sweep": "ros2_cosim.cli.sweep:sweep",
+    "join": "ros2_cosim.cli.join:join",
+    "control": "ros2_cosim.cli.control:control",
+    "monitor": "ros2_cosim.cli.control:monitor",
+    "dashboard": "ros2_cosim.cli.dashboard:dashboard",
+    "dcp": "ros2_cosim.cli.dcp:app",
+    "study": "ros2_cosim.cli.study:app",
+    "vds": "ros2_cosim.cli.vds:app",
+    "fmu": "ros2_cosim.cli.fmu:app",
+    "messages": "ros2_cosim.cli.messages:app",
+}
+
+
+def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:
+    """An application of several commands."""
+    return typer.Typer(
+        name=name,
+        help=help_text,
+        cls=cls,
+        no_args_is_help=True,
+        add_completion=cls is not None,
+        # The units in help texts, as [s], are no marks of another language.
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+    )
+
+
+def load(verb: str) -> typer.Typer:
+    """The application of a verb; one of a single command stands for that."""
+    module, _, name = VERBS[verb].partition(":")
+    found: typer.Typer | Callable[..., Any] = getattr(import_module(module), name)
+    if isinstance(found, typer.Typer):
+        return found
+    alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    alone.command(verb)(found)
+    return alone
+
+
+class Verbs(TyperGroup):
+    """A group whose commands are the verbs."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None: there is none."""
+        if cmd_name in VERBS and cmd_name not in self.commands:
+            self.add_command(typer.main.get_command(load(cmd_name)), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that words name; what is misspelt is compared with all that are loaded."""
+        if args[0] not in VERBS:
+            for verb in VERBS:
+                self.get_command(ctx, verb)
+        return super().resolve_command(ctx, args)
