@@ -33,6 +33,7 @@ from ros2_cosim.cli.console import (
     running,
     safe_output,
     show_notes,
+    small_spaces,
 )
 from ros2_cosim.cli.control import add_control_commands
 from ros2_cosim.cli.dashboard import add_dashboard_command
@@ -569,7 +570,7 @@ def main(words: list[str] | None = None, program: str | None = None) -> None:
     """
     show_notes()
     becomes_program()
-    with safe_output():
+    with safe_output(), small_spaces():
         app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
 
 
