@@ -134,7 +134,7 @@ def run_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @pytest.mark.parametrize("name", BEHIND_A_RUN)
 def test_commands_behind_a_run_need_no_standard_streams(
     name: str, closed: str, run_before: Path, tmp_path: Path
@@ -154,7 +154,7 @@ def test_commands_behind_a_run_need_no_standard_streams(
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert bool(ended.stdout) == (">&-" not in closed.split())
+    assert bool(ended.stdout) == (closed != ">&-")
     assert (tmp_path / written).stat().st_size > 0
 
 
