@@ -107,8 +107,8 @@ def _reporter(
     This process outlasts a run that begins anew, and its reports stay readable: they say of which
     run they are.
 
-    :param asked_to_end: whether a signal has asked this process to end: then nobody may be there
-        any more to read them
+    :param asked_to_end: whether a signal has asked this process to end: their readers may have
+        gone then, and are not waited for
     """
     session, scenario = started.session, started.scenario
     writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
