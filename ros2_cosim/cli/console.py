@@ -7,6 +7,7 @@ import contextlib
 import errno
 import io
 import os
+import resource
 import signal
 import sys
 import warnings
@@ -39,6 +40,48 @@ EXIT_SIGNAL = 128
 AGAIN_S = 0.01
 
 
+#: What the system says of a library that cannot be loaded for want of address space, and Python of
+#: a thread, and of a library of its own that reads its sources.
+_LACKS_SPACE = (
+    "can't load unicodedata",
+    "failed to map segment",
+    "annot allocate memory",
+    "can't start new thread",
+    "cannot create thread",
+)
+
+
+def lacks_space(error: BaseException) -> bool:
+    """Whether an error, or what led to it, comes from a limit of the address space."""
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return False
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, MemoryError) or any(text in str(found) for text in _LACKS_SPACE):
+            return True
+        found = found.__cause__ or found.__context__
+    return False
+
+
+def _told(error: BaseException) -> str:
+    """What is told of an error, in one line."""
+    if lacks_space(error):
+        return "out of memory (limit of memory, ulimit -v)"
+    return in_words(error)
+
+
+@contextlib.contextmanager
+def small_spaces() -> Iterator[None]:
+    """A library, or a thread, that finds no room in a small address space is one line, too."""
+    try:
+        yield
+    except (ImportError, SyntaxError, RuntimeError, MemoryError) as error:
+        if not lacks_space(error):
+            raise
+        print(f"cosim: {_told(error)}", file=sys.stderr)
+        sys.exit(EXIT_ERROR)
+
+
 @contextlib.contextmanager
 def clear_errors() -> Iterator[None]:
     """Turn every expected failure into one line and an exit code."""
@@ -47,7 +90,7 @@ def clear_errors() -> Iterator[None]:
     except (CosimError, OSError, MemoryError) as error:
         if isinstance(sys.stdout, GuardedStream) and error is sys.stdout.lost:
             raise  # safe_output deals with it
-        print(f"cosim: {in_words(error)}", file=sys.stderr)
+        print(f"cosim: {_told(error)}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
     except (KeyboardInterrupt, Cancelled) as interrupt:
         number = signal_of(interrupt)

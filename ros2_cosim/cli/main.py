@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ros2_cosim import __version__, compiled
-from ros2_cosim.cli.console import becomes_program, safe_output, show_notes
+from ros2_cosim.cli.console import becomes_program, safe_output, show_notes, small_spaces
 from ros2_cosim.cli.verbs import Verbs, make_group
 from ros2_cosim.run.options import OPTIONS
 
@@ -52,7 +52,7 @@ def main(words: list[str] | None = None, program: str | None = None) -> None:
     """
     show_notes()
     becomes_program()
-    with safe_output():
+    with safe_output(), small_spaces():
         app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -211,6 +211,17 @@ class ForeignSettings(Section):
         """The full name of the node in a run without a namespace."""
         base = self.node_name or f"{participant}_node"
         return base if base.startswith("/") else f"/{base}"
+
+    def remappings(
+        self, input_topic: Callable[[str], str], output_topic: Callable[[str], str]
+    ) -> dict[str, str]:
+        """The node's topics -> those that stand for them.
+
+        :param input_topic: gives the one of an input port
+        :param output_topic: gives the one of an output port
+        """
+        read = {tied.topic: input_topic(port) for port, tied in self.inputs.items()}
+        return read | {tied.topic: output_topic(port) for port, tied in self.outputs.items()}
 
     def read_and_written(self, node_name: str) -> dict[str, str]:
         """Output port -> input port that is tied to the same topic, as of ``/tf``.

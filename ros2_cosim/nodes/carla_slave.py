@@ -67,12 +67,12 @@ def _serve(started: Started) -> None:
             context,
             parameters,
             made,
-            stopped=_reporter(started, name),
+            # It takes the signal in the place of the session.
+            stopped=_reporter(started, name, lambda: any(each.ended_by for each in servers)),
             simulates=_not_noted if chronicle is None else chronicle.simulates,
             on_ready=ready,
         )
         if servers and servers[0].ended_by:
-            # It took the signal in the place of the session.
             session.stop(servers[0].ended_by)
 
 
@@ -99,11 +99,16 @@ def _client(simulator: SimulatorSettings) -> ClientWorld:
     return ClientWorld(simulator.host, simulator.port, simulator.timeout_s)
 
 
-def _reporter(started: Started, participant: str) -> Callable[[int, int, int], None]:
+def _reporter(
+    started: Started, participant: str, asked_to_end: Callable[[], bool]
+) -> Callable[[int, int, int], None]:
     """Report the times of the slave's steps, for the step-time breakdown of the run.
 
     This process outlasts a run that begins anew, and its reports stay readable: they say of which
     run they are.
+
+    :param asked_to_end: whether a signal has asked this process to end: their readers may have
+        gone then, and are not waited for
     """
     session, scenario = started.session, started.scenario
     writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
@@ -118,7 +123,7 @@ def _reporter(started: Started, participant: str) -> Callable[[int, int, int], N
             ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, details)
         )
         # This process ends soon after, and the recorder waits for its report.
-        session.deliver(writer, _READERS)
+        session.deliver(writer, _READERS, asked_to_end)
 
     return report
 

@@ -367,10 +367,7 @@ class ForeignNodeAdapter:
         self._patience.close()
 
     def _remappings(self) -> dict[str, str]:
-        names = {tied.topic: self._topics.input_topic(port)
-                 for port, tied in self._settings.inputs.items()}  # fmt: skip
-        names |= {tied.topic: self._topics.output_topic(port)
-                  for port, tied in self._settings.outputs.items()}  # fmt: skip
+        names = self._settings.remappings(self._topics.input_topic, self._topics.output_topic)
         names["/clock"] = self._topics.clock_topic
         space, _, base = self._node_name.rpartition("/")
         names["__node"] = base

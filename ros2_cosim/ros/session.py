@@ -436,20 +436,24 @@ class Session:
         """The signal that asked the process to end."""
         return self.received.stop_signal
 
-    def deliver(self, writer: Writer, readers: int) -> None:
+    def deliver(
+        self, writer: Writer, readers: int, asked_to_end: Callable[[], bool] = lambda: False
+    ) -> None:
         """Wait until the readers of a latched topic have what was sent, or seem to have gone.
 
         Also of a process that has not waited so far: on a lane its readers find it only now.
 
         :param readers: so many there are on a lane
+        :param asked_to_end: whether this process is: nothing is waited for then
         """
         if self._lane is not None:
             deadline = self.timer() + FLUSH.nanoseconds
             # Readers of a run before this one have gone, which is known after a wait only.
             self.wait(0.0)
-            while writer.readers < readers and self.timer() < deadline:
+            while writer.readers < readers and self.timer() < deadline and not asked_to_end():
                 self.wait(_POLL_S)
-        writer.flush()
+        if not asked_to_end():
+            writer.flush()
 
     def wake(self) -> None:
         """End a :meth:`wait` that is going on; any thread may call it."""

@@ -37,11 +37,20 @@ def check_limits(processes: int, on_lane: int = 0) -> None:
         )
     if not _allows(soft, needed):
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    check_space("a process of a run", ADDRESS_SPACE)
+
+
+def check_space(process: str, needed: int) -> None:
+    """See whether a process fits into the address space that it may have [bytes].
+
+    :param process: as the error names it
+    :raises ConfigurationError: the limit is too low
+    """
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if not _allows(space, ADDRESS_SPACE):
+    if not _allows(space, needed):
         raise ConfigurationError(
             f"limit of memory (ulimit -v): found {space >> 10} KiB; "
-            f"a process of a run needs {ADDRESS_SPACE >> 10} KiB"
+            f"{process} needs {needed >> 10} KiB"
         )
 
 

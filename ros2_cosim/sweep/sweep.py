@@ -13,6 +13,7 @@ from ros2_cosim.documents.extras import need_extra
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.report import REPORT_FILE
 from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.process_limits import check_space
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.sweep.design import Point, in_scenario
 from ros2_cosim.sweep.progress import SweepProgress
@@ -23,6 +24,10 @@ from ros2_cosim.sweep.settings import MAX_RUNS, Sweep
 from ros2_cosim.sweep.store import SWEEP_FILE, TABLE_FILE, Store, SweepRun
 from ros2_cosim.sweep.task import RUNS, SweepJob, scenario_of
 from ros2_cosim.sweep.workers import Workers, start_fork_server, workers_for
+
+#: Address space of a worker of this machine with all that Dask imports [bytes]; most of it is never
+#: touched.
+SPACE_OF_A_WORKER = 1 << 30
 
 
 @dataclass
@@ -67,9 +72,12 @@ def run_sweep(
     :param cluster: address of a scheduler of Dask instead
     :param resume: go on with what is in the directory
     :param tell: takes lines about the progress
-    :raises ConfigurationError: the sweep, its scenario or the directory is wrong
+    :raises ConfigurationError: the sweep, its scenario or the directory is wrong, or a limit of
+        this process is too low
     :raises ConnectionFailedError: the scheduler is lost; what was done is kept
     """
+    if cluster is None and workers != 0:
+        check_space("a worker of a sweep", SPACE_OF_A_WORKER)
     need_extra("sweep", ("distributed", "optuna", "pyarrow", "scipy"), "cosim sweep")
     directory = OutputDirectory(
         output,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from itertools import count
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -20,6 +21,7 @@ from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.record.results import RunFacts, write_results
 from ros2_cosim.record.summary import Summary, read_summary
@@ -52,10 +54,15 @@ def run(
     lose: Collection[int],
     missing: Missing = Missing.HOLD,
     delay: Collection[int] = (),
+    lost_outputs: Collection[int] = (),
+    **parameters: Any,
 ) -> Summary:
     """A run whose slave is reached over UDP through a relay that loses or delays some inputs.
 
     Where some are delayed the slave does not wait for them.
+
+    :param lost_outputs: those that the slave does not send, by number
+    :param parameters: of the participant
     """
     description = describe(Trigonometric)
     write_description(description, directory / "wave.dcpx")
@@ -65,8 +72,17 @@ def run(
         running(Trigonometric(), description, options=options) as slave,
         losing_relay(slave.port, lose, delay) as relay,
     ):
+        send, sent = slave.server.sockets.send_data, count(1)
+
+        def lossy(target: Any, pdus: list[bytes]) -> None:
+            if next(sent) not in lost_outputs:
+                send(target, pdus)
+
+        slave.server.sockets.send_data = lossy  # type: ignore[method-assign]
         data: dict[str, Any] = yaml.safe_load(SCENARIO)
-        data["participants"]["plant"]["parameters"]["slaves"]["wave"]["port"] = relay.port
+        plant = data["participants"]["plant"]
+        plant["parameters"] |= parameters
+        plant["parameters"]["slaves"]["wave"]["port"] = relay.port
         scenario = make_scenario({**data, "base_directory": str(directory)}, "test")
         graph = build_graph(scenario)
         behaviours = {name: build_model(scenario, name, "composed") for name in graph.order}
@@ -146,3 +162,12 @@ def test_what_comes_behind_its_request_is_not_used_unnoticed(tmp_path: Path, num
     assert inputs is not None
     assert inputs.held == 1
     assert summary.not_repeatable_reason == "DCP data lost over UDP: 1 of plant.wave"
+
+
+def test_the_master_ends_the_run_once_more_than_the_acceptable_share_is_lost(
+    tmp_path: Path,
+) -> None:
+    """The third outputs get lost; the fourth ones show it: 1 of 4."""
+    assert run(tmp_path, set(), lost_outputs={3}, acceptable_loss=0.25).sim_time_s == 0.2
+    with pytest.raises(CosimError, match="0.250 of the PDUs of data_id 2 were lost, 0.24 are"):
+        run(tmp_path, set(), lost_outputs={3}, acceptable_loss=0.24)

@@ -14,6 +14,8 @@ rclpy = pytest.importorskip("rclpy")
 
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
+from rclpy.publisher import Publisher  # noqa: E402
+from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
@@ -68,8 +70,8 @@ def node_settings(*, ports: bool = True, **more: Any) -> tuple[ModelContext, For
         [ParticipantSpec("source", 10, outputs=(number,)), relay],
         [Connection("source", "number", "relay", "number")] if ports else [],
     )
-    more |= {"inputs": {"number": "n"}, "outputs": {"sum": "s"}} if ports else {}
-    settings = ForeignSettings(attach=True, node_name="/mine", **more)
+    tied = {"inputs": {"number": "n"}, "outputs": {"sum": "s"}} if ports else {}
+    settings = ForeignSettings(attach=True, node_name="/mine", **(tied | more))
     return ModelContext("relay", {}, {}, 0, Path(), graph=graph, watchdog_s=360.0), settings
 
 
@@ -87,12 +89,12 @@ def adapt(opened: ExitStack) -> Adapt:
     return make
 
 
-def made(opened: ExitStack, **settings: Any) -> Node:
+def made(opened: ExitStack, reads: QoSProfile | None = None, **settings: Any) -> Node:
     """A node ``/mine`` that answers each number, as soon as its callbacks run."""
     node = Node("mine", **settings)
     opened.callback(node.destroy_node)
     publisher = node.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
-    node.create_subscription(message_class(FLOAT), READ, publisher.publish, data_qos())
+    node.create_subscription(message_class(FLOAT), READ, publisher.publish, reads or data_qos())
     return node
 
 
@@ -182,6 +184,62 @@ def test_what_a_node_published_before_it_answered_is_in_order(
     received += [ForeignMessage(b"", number, 0) for number in (3, 1, 2)]
     adapter._topics.greet()
     assert [message.number for message in received] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "publish barrier publish barrier barrier"),
+        ({"ordered": False}, "publish publish barrier barrier barrier"),
+        ({"acknowledge": True}, "publish wait barrier publish wait barrier barrier"),
+    ],
+)
+def test_samples_are_handed_over_as_the_settings_say(
+    opened: ExitStack,
+    adapt: Adapt,
+    mine: Node,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    expected: str,
+) -> None:
+    """With ``acknowledge`` each is waited for; ``ordered`` ones wait for the one before."""
+    opened.enter_context(served(mine))
+    adapter = adapt(outputs={"sum": {"topic": "s", "expect": 2, "take": "last"}}, **settings)
+    adapter.connect()
+    done: list[str] = []
+
+    def noted(kind: type, method: str, name: str) -> None:
+        real = getattr(kind, method)
+
+        def call(*given: Any, **more: Any) -> Any:
+            done.append(name)
+            return real(*given, **more)
+
+        monkeypatch.setattr(kind, method, call)
+
+    noted(ForeignTopics, "publish", "publish")
+    noted(ForeignTopics, "barrier", "barrier")
+    noted(Publisher, "wait_for_all_acked", "wait")
+    samples = tuple(Sample(t, t, CATALOGUE.record(FLOAT)(float(t))) for t in (1, 2))
+    values = adapter.activate(Step(10, {"number": samples}, {"number": samples[-1]}))
+    assert values["sum"].data == 2.0
+    assert " ".join(done) == expected
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_node_that_reads_without_reliable_delivery_may_be_accepted(
+    opened: ExitStack, adapt: Adapt, accepted: bool
+) -> None:
+    qos = data_qos()
+    qos.reliability = ReliabilityPolicy.BEST_EFFORT
+    opened.enter_context(served(made(opened, reads=qos)))
+    adapter = adapt(inputs={"number": {"topic": "n", "best_effort": accepted}})
+    if accepted:
+        adapter.connect()
+        assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
+        return
+    with pytest.raises(ParticipantError, match="the node reads n without reliable delivery"):
+        adapter.connect()
 
 
 @pytest.mark.parametrize("topic", ["in/number", "out/sum", "clock"])

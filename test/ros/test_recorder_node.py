@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the recorder wants to know how far the run may go."""
+"""How fast the recorder wants to know how far the run may go, and who waits for it."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
+from runs.cosim_process import PLATOON
 from support.patience import until
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
@@ -13,11 +14,14 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.nodes import carla_slave
+from ros2_cosim.nodes._start import Started
 from ros2_cosim.record.results import NoBag
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane import SocketLane
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.ros.session import Session
+from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
 
 SECRET = "0" * 32
@@ -39,3 +43,23 @@ def test_only_a_recorder_with_nothing_to_record_lets_the_horizon_wait(
         until(lambda: horizon.peers, lambda: (session.wait(0.01), clock.spin_once(0.01)))
         assert list(horizon.peers.values()) == [not sends]
         clock.close()
+
+
+def test_a_slave_that_is_asked_to_end_waits_for_no_reader_of_its_report(
+    ros_domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recorder and clock have gone with the run; time stands, so no patience of its own ends it."""
+    scenario = load_scenario(PLATOON)
+    looks = []
+
+    def asked_to_end() -> bool:
+        looks.append(len(looks))
+        return len(looks) >= 3
+
+    with Switchboard(SECRET) as board, Session("world_slave", []) as session:
+        session._secret = SECRET
+        session.join_lane(board.address)
+        monkeypatch.setattr(session, "timer", lambda: 0)
+        started = Started(session, scenario, None, None, None, None)  # type: ignore[arg-type]
+        carla_slave._reporter(started, "world", asked_to_end)(1, 2, 1)
+    assert len(looks) == 4  # a look before each of two waits, one that ends them, one at the end

@@ -13,14 +13,20 @@ from support import patience
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
+from rclpy.qos import DurabilityPolicy
+
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.protocol import Completion, Horizon
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.membership import Presence
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_completion, short_horizon
 from ros2_cosim.ros.writers import Writer, data_qos, message_class
+from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.system import build_graph
 
 RUN = "this run"
 CODEC = CATALOGUE.codec(topics.HORIZON_TYPE)
@@ -81,6 +87,27 @@ def test_a_later_onlooker_gets_the_newest_horizon_and_all_that_follow(
         writer.send(horizon)
     until(sessions, lambda: len(got) == 3)
     assert got == horizons[2:]
+
+
+def test_later_readers_get_what_a_latched_output_sent(sessions: tuple[Session, Session]) -> None:
+    clock, onlooker = sessions
+    kind = "std_msgs/msg/Float64"
+    ports = {
+        name: {"type": kind, "topic": f"/{name}", "latched": kept}
+        for name, kept in {"kept": True, "passing": False}.items()
+    }
+    source = {"model": "support.gate_models:Source", "period": "10ms", "outputs": ports}
+    data = {"name": "latched", "duration": "1s", "participants": {"source": source}}
+    graph = build_graph(make_scenario(data, "test"))
+    wiring = Wiring.of(graph, lambda name, port: f"/{port}")
+    OutputTopics(clock, wiring, "source", lambda: 0)
+
+    def kept(topic: str) -> list[bool]:
+        found = onlooker.node.get_publishers_info_by_topic(topic)
+        return [each.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for each in found]
+
+    until(sessions, lambda: bool(kept("/kept") and kept("/passing")))
+    assert (kept("/kept"), kept("/passing")) == ([True], [False])
 
 
 def test_a_horizon_with_presences_is_kept_as_well(sessions: tuple[Session, Session]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +22,9 @@ from ros2_cosim.cli.console import GuardedStream, clear_errors
 from ros2_cosim.kernel.errors import Cancelled, RunError
 from ros2_cosim.record.bag_reader import is_complete
 from ros2_cosim.record.summary import read_summary
+from ros2_cosim.run.bringup import RunRequest
+from ros2_cosim.run.start import run_request
+from ros2_cosim.scenario.library import library_file
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
@@ -105,6 +110,54 @@ def test_standard_streams_that_are_closed_lose_nothing(closed: str, tmp_path: Pa
     assert (output / "report.html").stat().st_size > 0
 
 
+#: Commands behind a run in ``out`` -> their words, and what they write.
+BEHIND_A_RUN = {
+    "report": ("report out", "out/report.html"),
+    "replay": ("replay out --out again", "again/summary.json"),
+    "sweep": ("sweep sweep.json --workers 2 --out runs", "runs/runs.parquet"),
+    "study": (
+        f"study pedals {library_file('platoon20')} --vehicle follower1 --top-speed 5 "
+        "--set parameters.vehicles=2 --out pedals.yaml",
+        "pedals.yaml",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def run_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a run in ``out``, and a sweep of its scenario."""
+    directory = tmp_path_factory.mktemp("run_before")
+    scenario = write_chain(directory / "chain.json", "100ms")
+    run_request(RunRequest(scenario, shape="inproc", out=directory / "out"))
+    sweep = json.dumps({"scenario": "chain.json", "seeds": [1, 2]})
+    (directory / "sweep.json").write_text(sweep, encoding="utf-8")
+    return directory
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+@pytest.mark.parametrize("name", BEHIND_A_RUN)
+def test_commands_behind_a_run_need_no_standard_streams(
+    name: str, closed: str, run_before: Path, tmp_path: Path
+) -> None:
+    if name == "sweep":
+        pytest.importorskip("distributed", reason="the extra sweep is not installed")
+    words, written = BEHIND_A_RUN[name]
+    shutil.copytree(run_before, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "out" / "report.html").unlink()
+    ended = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m ros2_cosim.cli.main {words} {closed}"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert bool(ended.stdout) == (closed != ">&-")
+    assert (tmp_path / written).stat().st_size > 0
+
+
 def test_a_run_and_its_results_in_a_small_address_space(tmp_path: Path) -> None:
     scenario = write_chain(tmp_path / "chain.json", "2s")
     cosim = f"'{sys.executable}' -m ros2_cosim.cli.main"
@@ -119,6 +172,33 @@ def test_a_run_and_its_results_in_a_small_address_space(tmp_path: Path) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", BEHIND_A_RUN)
+@pytest.mark.parametrize("space", [60_000, 140_000])
+def test_a_space_that_is_too_small_is_one_line(
+    name: str, space: int, run_before: Path, tmp_path: Path
+) -> None:
+    """Whatever is loaded first that has no room; a library of numbers says so itself."""
+    shutil.copytree(run_before, tmp_path, dirs_exist_ok=True)
+    cosim = f"'{sys.executable}' -m ros2_cosim.cli.main {BEHIND_A_RUN[name][0]}"
+    ended = subprocess.run(
+        ["sh", "-c", f"ulimit -v {space}; exec {cosim}"],
+        cwd=tmp_path,
+        env=ENVIRONMENT | {"OPENBLAS_NUM_THREADS": "1"},  # it says a line for each
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    if ended.returncode == 0:
+        assert ended.stderr == "" and space > 60_000
+        return
+    (line,) = ended.stderr.splitlines()
+    assert ended.returncode == 1
+    assert line.startswith("OpenBLAS error: Memory allocation") or (
+        line.startswith("cosim: ") and "ulimit -v" in line
+    )
 
 
 def test_what_is_not_closed_says_what_failed(tmp_path: Path) -> None:

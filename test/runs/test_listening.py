@@ -292,3 +292,68 @@ def test_a_run_that_waits_for_a_part_that_is_started_by_hand(tmp_path: Path) -> 
         standing(environment, *words) as shown,
     ):
         check("hand", shown)
+
+
+#: Beginnings of the names that a run gives its sockets in the abstract space.
+NAMED = {
+    "@ros2_cosim-channel-": PortUse.CHANNEL,
+    "@ros2_cosim-lane-": PortUse.LANE,
+    "@ros2_cosim-run-": PortUse.CLAIM,
+}
+
+
+def many_runs(directory: Path) -> dict[str, tuple[list[str], set[str]]]:
+    """Command -> its words, and beginnings of what listens while its runs are under way."""
+    sweep = directory / "sweep.json"
+    # It ends by a signal, before its runs do.
+    endless = {"scenario": str(ROOT / "config" / "car_following.yaml"), "set": {"duration": "1h"}}
+    sweep.write_text(json.dumps({**endless, "seeds": [1, 2]}), encoding="utf-8")
+    study = ["--duration", "100s", "--factors", "0.1", "--steps", "10ms", "--repetitions", "1"]
+    return {
+        "study": (["causality", *study], {*NAMED, "udp"}),
+        "sweep": ([str(sweep), "--workers", "2"], {"tcp", "/"}),
+    }
+
+
+@pytest.mark.parametrize("name", ["study", "sweep"])
+def test_a_command_of_many_runs(name: str, tmp_path: Path) -> None:
+    """What a study opens is that of its runs; what a sweep opens serves its own user."""
+    words, expected = many_runs(tmp_path)[name]
+    with user_environment(tmp_path / "log") as environment, program() as stranger:
+        for_files = tmp_path / "temporary"
+        for_files.mkdir()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ros2_cosim.cli.main", name, *words, "--out", tmp_path / "out"],
+            env={**environment, "TMPDIR": str(for_files)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            seen: set[Found] = set()
+
+            def kinds() -> set[str]:
+                seen.update(set(sockets(environment)) - seen)
+                return {
+                    next((n for n in (*NAMED, "/") if at.host.startswith(n)), at.kind)
+                    for at in seen
+                }
+
+            until(lambda: kinds() >= expected, lambda: None, kinds)
+            assert kinds() == expected
+            for at in sockets(environment):
+                use = next((u for n, u in NAMED.items() if at.host.startswith(n)), None)
+                if use is not None:
+                    ATTACKS[use](stranger, at)
+                elif at.kind == "unix":  # where the other user cannot even look for it
+                    assert Path(at.host).parent.stat().st_mode & 0o777 == 0o700, at
+                elif at.kind == "tcp":
+                    over_ip(PUSH)(stranger, at)
+            process.send_signal(signal.SIGTERM)
+            told = process.communicate(timeout=HANG_S)[1]
+        finally:
+            process.kill()
+            process.communicate()
+        assert told.splitlines()[-1] == "cosim: ended by SIGTERM", told
+        assert process.returncode == 128 + signal.SIGTERM
+        assert left_processes(environment) == []

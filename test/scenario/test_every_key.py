@@ -147,7 +147,8 @@ def foreign_nodes(scenario: Scenario) -> Iterator[object]:
     for name, participant in scenario.participants.items():
         if participant.model == "foreign_node":
             settings = ForeignSettings.model_validate(participant.parameters)
-            names = {"__node": settings.full_name(name)}
+            names = settings.remappings("/in/{}".format, "/out/{}".format)
+            names["__node"] = settings.full_name(name)
             yield foreign_command(settings, Path(scenario.base_directory), names, name)
             yield foreign_environment(settings)
 
@@ -297,8 +298,6 @@ def listed(key: Key) -> str:
     name = str(key)
     if name in FILE["without_effect"]:
         return "without_effect"
-    if name in FILE["not_shown"]:
-        return "not_shown"
     return "elsewhere" if elsewhere(key) else ""
 
 
@@ -318,7 +317,7 @@ def test_each_key_is_read(section: str, comparison: Comparison) -> None:
     dropped = []
     for key in SECTIONS[section]:
         name = str(key)
-        if elsewhere(key) or name in FILE["not_shown"]:
+        if elsewhere(key):
             continue
         if name in FILE["without_effect"]:
             for place, value in itertools.islice(tries(key), 1):
@@ -330,8 +329,8 @@ def test_each_key_is_read(section: str, comparison: Comparison) -> None:
 
 
 def test_the_lists_name_keys_that_exist_each_in_one_list() -> None:
-    without, open_ = FILE["without_effect"], FILE["not_shown"]
-    named = [*without, *open_, *FILE["elsewhere"], *SHOWN]
+    without = FILE["without_effect"]
+    named = [*without, *FILE["elsewhere"], *SHOWN]
     assert not set(named) - BY_NAME.keys(), "there is no such key"
     assert len(set(named)) == len(named), "a key is in two lists"
     assert all(without.values()), "a reason is missing"

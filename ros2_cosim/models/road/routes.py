@@ -42,11 +42,13 @@ class Routes:
     the id of the connecting road.
     """
 
-    __slots__ = ("_roads", "_turns")
+    __slots__ = ("_roads", "_route", "_turns")
 
     def __init__(self, roads: Mapping[int, Road], junctions: Sequence[Junction]) -> None:
         self._roads = roads
         self._turns: dict[tuple[int, bool], list[Turn]] = {}
+        #: With the turns of a route alone, if there is one.
+        self._route: Routes | None = None
         for junction in junctions:
             for connection in junction.connections:
                 incoming = roads[connection.incoming_road]
@@ -69,12 +71,14 @@ class Routes:
         """
         steps = set(pairwise(route))
         found = Routes(self._roads, ())
+        found._route = Routes(self._roads, ())
         missing = set(steps)
         for (road_id, forward), turns in self._turns.items():
             wanted = [t for t in turns if (road_id, self._behind(t)) in steps]
             missing -= {(road_id, self._behind(turn)) for turn in wanted}
             others = [turn for turn in turns if turn not in wanted]
             found._turns[road_id, forward] = wanted + others
+            found._route._turns[road_id, forward] = wanted
         for here, there in [pair for pair in pairwise(route) if pair in missing]:
             ways = [self._behind(turn) for end in (True, False) for turn in self.turns(here, end)]
             links = [link for end in (True, False) if (link := self._roads[here].link(end))]
@@ -165,10 +169,16 @@ class Routes:
     ) -> tuple[float, float, bool] | None:
         """The shortest way from a place to another: length, angle turned, and its direction.
 
+        With a route it is the way along that, if there is one.
+
         The way leaves the first road in one direction (``along``: towards larger s) and comes
         to the last one in the direction that is returned. None: there is no way of at most
         ``MAX_WAY``.
         """
+        if self._route is not None:
+            found = self._route.way(start, start_s, along, end, end_s)
+            if found is not None:
+                return found
         road = self._roads[start]
         if start == end and (end_s >= start_s if along else end_s <= start_s):
             turn = road.line.turn(end_s) - road.line.turn(start_s)
