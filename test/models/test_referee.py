@@ -155,6 +155,13 @@ def test_a_leader_past_the_obstacle_did_not_stand_before_it() -> None:
     assert passed(model)["stands_before_obstacle"] is False
 
 
+def test_before_the_first_look_nothing_has_happened() -> None:
+    assert figures(referee()) == {
+        "collisions": 0, "min_gap_m": None, "final_gap_to_obstacle_m": None, "min_ttc_s": None,
+        "braking_peaks": [0.0, 0.0],
+    }  # fmt: skip
+
+
 def test_missing_odometry_ends_nothing_and_stays_json() -> None:
     model = referee()
     status = look(model, 0, None, (80.0, 0.0))
@@ -338,6 +345,11 @@ def test_the_obstacle_is_the_nearest_that_the_leader_would_hit() -> None:
     assert gap(aside(9, 60.0, 0.0, 0.0), across[0]) == pytest.approx(297.5)
     assert gap(aside(9, 103.0, 0.0, 0.0), across[0]) == pytest.approx(297.5)
     assert gap() == math.inf
+    # Of 4 m and 1.2 m: one at the front counts, and beside it half of both widths is free.
+    x, y, z, _ = ROAD.pose(1, 104.0, ROAD.lane_centre(1, -2, 104.0))
+    flush = StaticObject(9, CLASS_OBSTACLE, x, y, z, 0.0, 4.0, 1.2, 1.2)
+    assert gap(flush) == 0.0
+    assert gap(flush._replace(y=y + 1.5)) == math.inf
 
 
 def aside(number: int, s: float, left: float, yaw: float) -> StaticObject:
@@ -470,15 +482,16 @@ def test_a_single_vehicle_has_no_follower_that_brakes() -> None:
 
 
 def test_values_at_their_limits_pass() -> None:
-    limits = {"max_deceleration_limit": 3.0, "max_peak_growth_limit": 1.0, "min_gap_limit": 0.0}
-    model = watching(expect_standstill=False, time_limit="1s", **limits)
+    limits = {"max_deceleration_limit": 3.0, "max_peak_growth_limit": 1.0}
+    model = watching(expect_standstill=False, time_limit="1s", min_gap_limit=115.5, **limits)
     glance(model, 0, leader=odometry(200.0, 20.0), follower1=odometry(80.0, 20.0))
     glance(model, SECOND - 1, leader=odometry(200.0, 20.0), follower1=odometry(80.0, 20.0))
     assert reason(model) is None
     glance(model, 2 * SECOND - 1, leader=odometry(200.0, 18.0), follower1=odometry(80.0, 17.0))
     assert passed(model)["max_deceleration"] and passed(model)["max_peak_growth"]
     assert reason(model) == "watched for 1s"
-    assert verdict(model, "min_gap_m")["limit"] == 0.0
+    found = verdict(model, "min_gap_m")
+    assert (found["value"], found["limit"], found["passed"]) == (115.5, 115.5, True)
     # Only watched: neither where the leader stands, nor whether, is judged.
     assert not {"stands_before_obstacle", "stands_still_by_s"} & set(passed(model))
 
