@@ -301,8 +301,9 @@ def test_a_place_that_is_met_again_round_a_block_does_not_count(
             exact(0.0, 10.0, 3.0, 1.0, size=(4.0, 8.0)),
             (-4.0, 5.0, 7.0, -2.0),
         ),
-        # Too slow for a bend, and as far as it comes in five seconds.
+        # Too slow for a bend, too slight a bend, and as far as it comes in five seconds.
         (exact(0.0, vx=0.3, rate=0.3), exact(5.5), (1.5, -2.0, 0.3, 3.5)),
+        (exact(0.0, vx=20.0, rate=1.6e-5), exact(34.0), (30.0, -2.0, 20.0, 32.0)),
         (exact(0.0, vx=20.0), exact(104.0), (100.0, -2.0, 20.0, 102.0)),
         (exact(0.0, vx=20.0), exact(104.5), (math.inf, -2.0, 20.0, 102.5)),
     ],
@@ -321,6 +322,11 @@ def test_where_no_lane_is_each_that_moves_leaves_it(
     vx: float, vy: float, leaves: bool, heading: tuple[float, float]
 ) -> None:
     assert _leaves_lane(exact(0.0, vx=vx, vy=vy, heading=heading, road=OPEN_GROUND)) is leaves
+
+
+def test_a_mover_stands_still_unless_it_is_said_to_move() -> None:
+    box = exact(0.0).box
+    assert Mover("other", box) == ("other", box, 0.0, 0.0, 0.0)
 
 
 def test_to_drift_by_0_3_metres_a_second_is_to_keep_the_lane() -> None:
