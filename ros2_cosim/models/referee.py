@@ -237,8 +237,8 @@ class PlatoonReferee(Model):
             return
         if self._before is not None and time > self._before[0]:
             seconds = (time - self._before[0]) / 1e9
-            for i, (old, new) in enumerate(zip(self._before[1], speeds, strict=True)):
-                self._peaks[i] = max(self._peaks[i], (old - new) / seconds)
+            for i, old in enumerate(self._before[1]):
+                self._peaks[i] = max(self._peaks[i], (old - speeds[i]) / seconds)
         self._before = (time, speeds)
 
     def _gap(self, behind: LaneBox | None, ahead: LaneBox | None) -> float:

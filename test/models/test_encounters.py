@@ -249,7 +249,11 @@ class Asked:
     def __init__(self, length: float = 0.0) -> None:
         self.ways = 0
         self._length = length
-        self.project, self.beside_lane = ROAD.project, ROAD.beside_lane
+        self.project = ROAD.project
+
+    def beside_lane(self, *place: Any) -> Any:
+        self.ways += 1
+        return ROAD.beside_lane(*place)
 
     def distance(self, start: Any, end: Any) -> float:
         self.ways += 1
@@ -265,6 +269,8 @@ class Asked:
         (exact(30.0, -2.0), (26.0, 20.0)),
         # Its corner is on the strip's side, 1 m before its centre; another is 5 m before it.
         (exact(30.0, 6.5, heading=TURNED, size=(10.0, 5.0)), (27.0, 20.0)),
+        # What is in the strip is behind ego as a whole, though the centre is not.
+        (exact(2.0, 8.5, heading=TURNED, size=(20.0, 1.0)), None),
         # Of two at one place none is behind.
         (exact(0.0), (-4.0, 20.0)),
         # Beside ego's front, on its way into the strip.
@@ -303,7 +309,7 @@ def test_a_place_that_is_met_again_round_a_block_does_not_count(
         ),
         # Too slow for a bend, too slight a bend, and as far as it comes in five seconds.
         (exact(0.0, vx=0.3, rate=0.3), exact(5.5), (1.5, -2.0, 0.3, 3.5)),
-        (exact(0.0, vx=20.0, rate=1.6e-5), exact(34.0), (30.0, -2.0, 20.0, 32.0)),
+        (exact(0.0, vx=1.0, rate=1e-6), exact(8.0), (4.0, -2.0, 1.0, 6.0)),
         (exact(0.0, vx=20.0), exact(104.0), (100.0, -2.0, 20.0, 102.0)),
         (exact(0.0, vx=20.0), exact(104.5), (math.inf, -2.0, 20.0, 102.5)),
     ],
@@ -349,12 +355,23 @@ def test_boxes_that_just_touch_do_and_crossing_ones_have_no_distance() -> None:
     assert apart(box, exact(7.0, 6.0).box) == 5.0
 
 
+class OtherRoad:
+    """The road under another number."""
+
+    def project(self, x: float, y: float, hint: Any = None) -> Any:
+        return ROAD.project(x, y, hint)._replace(road_id=7)
+
+
 #: Around its centre ego's front, with the strip's corners, reaches 4.5 m, and the other 5 m.
 WIDE, LONG = (7.0, 4.0), (7.0, 1.0)
 
 
 def ego_at(vx: float = 20.0, vy: float = 0.0, heading: tuple[float, float] = (1.0, 0.0)) -> Mover:
     return exact(0.0, vx=vx, vy=vy, heading=heading, size=WIDE, name="ego")
+
+
+def elsewhere() -> Mover:
+    return exact(30.0, vx=20.0, heading=TURNED, size=LONG, road=OtherRoad())
 
 
 @pytest.mark.parametrize(
@@ -410,6 +427,9 @@ def ego_at(vx: float = 20.0, vy: float = 0.0, heading: tuple[float, float] = (1.
             (0.0, 1.37),
             1,
         ),
+        # On another road, 8 m/s and 16 m/s along both axes; its own lane says 8 m/s.
+        (ego_at(), elsewhere(), (0.0, 1.14), 0),
+        (ego_at(), elsewhere(), (0.0, 1.15), 2),
         # One that ends behind ego's front, or before it.
         (ego_at(), exact(-0.1, 12.0, vx=20.0, size=LONG), (math.inf, 0.0), 1),
         (ego_at(), exact(0.1, 12.0, vx=20.0, size=LONG), (math.inf, 0.0), 2),

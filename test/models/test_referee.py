@@ -146,13 +146,23 @@ def test_every_collision_counts_even_between_two_looks() -> None:
     assert (model.report().figures or {})["min_gap_m"] == pytest.approx(-0.1)
 
 
+def test_a_run_that_is_only_watched_goes_on_when_all_stand() -> None:
+    model = referee(expect_standstill=False, standstill_time=0)
+    look(model, 0, (300.0, 20.0), (280.0, 20.0))
+    assert look(model, SECOND, (300.0, 0.0), (280.0, 0.0)).standstill
+    assert reason(model) is None
+
+
 def test_a_leader_past_the_obstacle_did_not_stand_before_it() -> None:
     model = referee()
     look(model, 0, (300.0, 20.0), (280.0, 20.0))
     look(model, SECOND, (410.0, 0.0), (390.0, 0.0))
     status = look(model, 2 * SECOND, (410.0, 0.0), (390.0, 0.0))
     assert status.standstill and status.obstacle_gap < 0.0
-    assert passed(model)["stands_before_obstacle"] is False
+    assert verdict(model, "stands_before_obstacle") == {
+        "value": pytest.approx(-12.5), "limit": 0.0, "passed": False
+    }  # fmt: skip
+    assert "stands_before_obstacle" not in passed(referee()), "no obstacle has been seen"
 
 
 def test_before_the_first_look_nothing_has_happened() -> None:
@@ -305,6 +315,7 @@ def test_speeds_at_the_limits_of_driving_and_standing() -> None:
     assert verdict(model, "stands_still_by_s") == {"value": 5e-9, "limit": 120.0, "passed": True}
     # What comes afterwards changes neither the time nor the reason.
     look(model, 200 * SECOND, (300.0, 0.0), (280.0, 0.0))
+    look(model, 201 * SECOND, (300.0, 5.0), (280.0, 5.0))
     assert verdict(model, "stands_still_by_s")["value"] == 5e-9
     assert reason(model) == "all vehicles stand still"
 
