@@ -252,6 +252,18 @@ def test_a_bag_whose_directory_was_renamed_is_read_as_before(tmp_path: Path) -> 
     assert list(read_bag(renamed)) == expected
 
 
+def test_an_empty_bag_that_lost_its_index_becomes_what_it_was(tmp_path: Path) -> None:
+    """What is written behind the chunks is written anew, not once more."""
+    bag = tmp_path / "bag"
+    BagWriter(bag, TOPICS, custom_data={"scenario": "toy"}).close()
+    path = mcap_path(bag)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    (bag / "metadata.yaml").unlink()
+    assert recover(bag) == 0
+    assert path.read_bytes() == whole
+
+
 def test_messages_of_no_topic_are_refused_with_their_place(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", run_messages())
     path = mcap_path(bag)
