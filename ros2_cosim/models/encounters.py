@@ -19,6 +19,7 @@ What concerns two boxes alone (``touch``, ``apart``) takes any ``Rectangle``.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -248,7 +249,7 @@ def _seen(
     # The nearest point of what is inside of the strip.
     gap = inf
     corners = ((way + x, left + y), (way + u, left + v), (way - x, left - y), (way - u, left - v))
-    for (x, y), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
+    for (x, y), (x2, y2) in pairwise((*corners, corners[0])):
         if -half <= y <= half:
             gap = min(gap, x)
         for edge in (half, -half):

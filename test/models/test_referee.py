@@ -3,6 +3,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,7 +230,9 @@ def test_lights_passed_at_red_fail_the_run(passed_at_red: tuple[int, int], good:
     model.activate(Step(0, {}, {**latest, "red_lights": None}))
     assert passed(model)["red_lights_passed"]
     model.activate(Step(1, {}, latest))
-    assert passed(model)["red_lights_passed"] is good
+    assert verdict(model, "red_lights_passed") == {
+        "value": sum(passed_at_red), "limit": 0, "passed": good
+    }  # fmt: skip
 
 
 OTHERS = {**VEHICLES, "cutter": VehicleInfo(7, 4.0, 2.0), "parked": VehicleInfo(8, 4.0, 2.0)}
@@ -300,6 +303,11 @@ def test_the_ports_are_those_of_the_platoon_and_of_the_others() -> None:
         wrong = context_of(platoon)
         with pytest.raises(ConfigurationError, match=r"scene.platoon: found \["):
             PlatoonReferee.check_settings(wrong, RefereeParameters())
+    with pytest.raises(ConfigurationError, match=r"scene\.map: found ''"):
+        PlatoonReferee.check_settings(context, RefereeParameters())
+    scene = {**context.scene, "vehicles": dict.fromkeys(PLATOON, {"id": 1})}
+    with pytest.raises(ConfigurationError, match="both have id 1, each needs its own"):
+        PlatoonReferee.check_settings(replace(context, scene=scene), RefereeParameters())
 
 
 def test_speeds_at_the_limits_of_driving_and_standing() -> None:
@@ -481,6 +489,18 @@ def test_braking_is_judged_from_looks_at_all_of_the_platoon_alone() -> None:
     glance(model, 2 * SECOND, follower1=odometry(80.0, 0.0))
     glance(model, SECOND, leader=odometry(200.0, 0.0), follower1=odometry(80.0, 0.0))
     assert figures(model)["braking_peaks"] == [2.0, 8.0]
+
+
+def test_of_several_followers_the_hardest_and_the_largest_growth_count() -> None:
+    limits = {"max_deceleration_limit": 4.0, "max_peak_growth_limit": 3.0}
+    model = watching(platoon=["leader", "follower1", "cutter"], **limits)
+    for number, speeds in enumerate([(20.0, 20.0, 20.0), (19.0, 14.0, 15.0)]):
+        places = zip((200.0, 140.0, 80.0), speeds, strict=True)
+        leader, follower1, cutter = (odometry(*place) for place in places)
+        glance(model, number * SECOND, leader=leader, follower1=follower1, cutter=cutter)
+    assert figures(model)["braking_peaks"] == [1.0, 6.0, 5.0]
+    assert verdict(model, "max_deceleration")["value"] == 6.0
+    assert verdict(model, "max_peak_growth")["value"] == 5.0
 
 
 def test_a_single_vehicle_has_no_follower_that_brakes() -> None:
