@@ -212,15 +212,13 @@ _A10: Final = 1.62858201153657823623e-02
 
 def atan(x: float) -> float:
     """Arc tangent, in [-pi/2, pi/2]."""
-    size = x if x >= 0.0 else -x
+    size = abs(x)
     if size < 0.4375:
-        if size < 1e-9:
-            return x
         z = x * x
         w = z * z
         even = z * (_A0 + w * (_A2 + w * (_A4 + w * (_A6 + w * (_A8 + w * _A10)))))
         odd = w * (_A1 + w * (_A3 + w * (_A5 + w * (_A7 + w * _A9))))
-        return x - x * (even + odd)
+        return x - x * (even + odd) if z else x
     if size < 1.1875:
         if size < 0.6875:
             i = 0
@@ -240,30 +238,20 @@ def atan(x: float) -> float:
     w = z * z
     even = z * (_A0 + w * (_A2 + w * (_A4 + w * (_A6 + w * (_A8 + w * _A10)))))
     odd = w * (_A1 + w * (_A3 + w * (_A5 + w * (_A7 + w * _A9))))
-    result = _ATAN_HI[i] - ((t * (even + odd) - _ATAN_LO[i]) - t)
-    return result if x >= 0.0 else -result
-
-
-def _is_negative(x: float) -> bool:
-    """Sign of x with the sign of zero counted."""
-    return copysign(1.0, x) < 0.0
+    return copysign(_ATAN_HI[i] - ((t * (even + odd) - _ATAN_LO[i]) - t), x)
 
 
 def atan2(y: float, x: float) -> float:
     """Angle of the point (x, y), in [-pi, pi], with the signs of zeros and infinities."""
-    ax = x if x >= 0.0 else -x
-    ay = y if y >= 0.0 else -y
+    ax, ay = abs(x), abs(y)
     if not (0.0 < ax < _INF and 0.0 < ay < _INF):
         if isnan(x) or isnan(y):
             return x + y
-        angle = _atan2_special(ay, ax, _is_negative(x))
-        return -angle if _is_negative(y) else angle
-    ratio = ay / ax
-    # A ratio beyond the limit may also be an overflow to infinity.
-    angle = atan(ratio) if ratio <= 1.0e18 else 1.5707963267948966
+        return copysign(_atan2_special(ay, ax, copysign(PI, x) == -PI), y)
+    angle = atan(ay / ax)
     if x < 0.0:
         angle = PI - (angle - 1.2246467991473531772e-16)
-    return angle if y > 0.0 else -angle
+    return copysign(angle, y)
 
 
 def _atan2_special(ay: float, ax: float, x_negative: bool) -> float:

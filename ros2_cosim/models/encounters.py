@@ -19,6 +19,7 @@ What concerns two boxes alone (``touch``, ``apart``) takes any ``Rectangle``.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -180,8 +181,8 @@ def encounter(road: LaneGeometry, ego: Mover, other: Mover) -> Encounter | None:
     found = _on_strip(road, ego, other, _along_lane) if on_road else None
     if _leaves_lane(ego):
         crossing = _on_strip(road, ego, other, _along_path)
-        if found is None or (crossing is not None and crossing.gap < found.gap):
-            found = crossing
+        both = [each for each in (found, crossing) if each is not None]
+        return min(both, key=lambda each: each.gap, default=None)
     return found
 
 
@@ -196,14 +197,8 @@ class _Seen(NamedTuple):
     way: float
 
 
-#: Of one that is behind as a whole: it neither counts nor will.
-_BEHIND: Final = _Seen(0.0 - inf, 0.0, 0.0, 0.0 - inf)
-
-
 def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encounter | None:
     seen: _Seen = along(road, ego, other, other.box)
-    if seen is _BEHIND:
-        return None
     if seen.beside <= 0.0 and seen.gap < inf:
         # Of two that touch, the one behind meets the other.
         behind = seen.way + 0.5 * ego.box.length < 0.0
@@ -224,8 +219,6 @@ def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encou
 def _along_lane(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
     gap, speed, left, cos, sin = seen_ahead(road, ego.box, box)
     way = gap + 0.5 * (box.length * abs(cos) + box.width * abs(sin))
-    if way + 0.5 * (box.length + box.width + ego.box.length) < 0.0:
-        return _BEHIND
     return _seen(ego.box.width, box, way, left, (cos, sin), 0.0 - speed)
 
 
@@ -251,12 +244,12 @@ def _seen(
     nearest = way - max(abs(x), abs(u))
     aside = max(abs(y), abs(v))
     beside = max(left - aside - half, 0.0 - half - (left + aside))
-    if beside > 0.0 or (left + aside <= half and -half <= left - aside):
+    if beside > 0.0:
         return _Seen(nearest, beside, closing, way)
     # The nearest point of what is inside of the strip.
     gap = inf
     corners = ((way + x, left + y), (way + u, left + v), (way - x, left - y), (way - u, left - v))
-    for (x, y), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
+    for (x, y), (x2, y2) in pairwise((*corners, corners[0])):
         if -half <= y <= half:
             gap = min(gap, x)
         for edge in (half, -half):
@@ -356,8 +349,8 @@ class Encounters:
                         continue
                     if one_road:
                         gap = gap_ahead(self._road, box, seen) - _ROUNDING
-                        whole = seen.length + seen.width + 0.5 * box.length
-                        if gap + whole < -_ROUNDING or not self._may_be_less(gap, closing):
+                        # One that does not touch and ends behind ego's front does not count.
+                        if gap + 2.0 * seen.half < 0.0 or not self._may_be_less(gap, closing):
                             continue
                 if other.name != ego.name:
                     self._take(time, ego, other)

@@ -160,9 +160,9 @@ class PlatoonReferee(Model):
         ]
         self._vehicles = vehicles
         self._fixed: list[Mover] = []
-        self._first_collision: tuple[tuple[str, str], int] | None = None
+        self._first_collision = _NOBODY
         self._stood_at: int | None = None
-        self._status = PlatoonStatus(inf, 0, False, (inf,) * (len(platoon) - 1), ())
+        self._status = PlatoonStatus(inf, 0, False, (), ())
         self._expect_standstill = parameters.expect_standstill
         self._min_ttc_limit = parameters.min_ttc_limit
         self._max_deceleration_limit = parameters.max_deceleration_limit
@@ -199,10 +199,10 @@ class PlatoonReferee(Model):
             self._fixed = self._movers.fixed(static.value)
         self._watch.look(step.time, movers, [*movers, *self._beside(step), *self._fixed])
         collision = latest.get("collision")
-        if collision is not None and self._first_collision is None:
+        if collision is not None and self._first_collision.pair is None:
             event = collision.value
             one, other = (name_of(n, self._vehicles) for n in (event.vehicle, event.other))
-            self._first_collision = ((one, other), collision.stamp)
+            self._first_collision = Extreme(pair=(one, other), time=collision.stamp)
         red_lights = latest.get("red_lights")
         if red_lights is not None:
             self._red_lights = red_lights.value
@@ -237,8 +237,8 @@ class PlatoonReferee(Model):
             return
         if self._before is not None and time > self._before[0]:
             seconds = (time - self._before[0]) / 1e9
-            for i, (old, new) in enumerate(zip(self._before[1], speeds, strict=True)):
-                self._peaks[i] = max(self._peaks[i], (old - new) / seconds)
+            for i, old in enumerate(self._before[1]):
+                self._peaks[i] = max(self._peaks[i], (old - speeds[i]) / seconds)
         self._before = (time, speeds)
 
     def _gap(self, behind: LaneBox | None, ahead: LaneBox | None) -> float:
@@ -302,8 +302,7 @@ class PlatoonReferee(Model):
         status = self._status
         stood = self._stood_at is not None
         gap, ttc = self._watch.gap, self._watch.ttc
-        first_pair, first_time = self._first_collision or (None, None)
-        first = Extreme(0.0, first_pair, first_time)
+        first = self._first_collision
         verdicts = [
             _verdict("no_collision", status.collisions, 0, status.collisions == 0, first),
             _verdict(
@@ -377,6 +376,7 @@ def _verdict(
 ) -> dict[str, Any]:
     """A verdict; with the pair and the time of the value where it is that of a pair."""
     found = {"name": name, "value": value, "limit": limit, "passed": passed}
-    if of.pair is not None and of.time is not None:
+    if of.pair is not None:
+        assert of.time is not None
         found |= {"pair": list(of.pair), "time_s": of.time / 1e9}
     return found

@@ -235,12 +235,13 @@ def _pairs(
     first: Iterator[PlacedMessage], second: Iterator[PlacedMessage]
 ) -> Iterator[tuple[PlacedMessage | None, PlacedMessage | None]]:
     """The messages of two bags side by side; None where one of them has no such message."""
+    place = attrgetter("stamp", "topic", "number")
     a, b = next(first, None), next(second, None)
     while a is not None or b is not None:
-        if b is None or (a is not None and a[:3] < b[:3]):
+        if b is None or (a is not None and place(a) < place(b)):
             yield a, None
             a = next(first, None)
-        elif a is None or b[:3] < a[:3]:
+        elif a is None or place(b) < place(a):
             yield None, b
             b = next(second, None)
         else:

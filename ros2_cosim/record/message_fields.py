@@ -253,7 +253,8 @@ def field_meant(leaves: Iterable[Leaf], text: str) -> str:
 
 def _allowance(path: Path, rules: Sequence[FieldRule]) -> float:
     """How much a value may differ: the rule for the most precise path counts."""
-    best, allowance = (-1, -1), 0.0
+    best: tuple[int, ...] = ()
+    allowance = 0.0
     for rule in rules:
         if len(rule.path) <= len(path) and all(
             wanted.name == found.name
@@ -325,7 +326,7 @@ def _compare_arrays(
     if a.dtype.kind == "b" or not finite.any():
         yield FieldDifference(field_of(place), place, *values, None, place, 0.0)
         return
-    number = int(np.argmax(np.where(finite, distances, -1.0)))
+    number = int(np.argmax(np.where(finite, distances, -np.inf)))
     both = np.abs(np.concatenate((a[where[finite]], b[where[finite]])).astype(np.float64))
     yield FieldDifference(
         field_of(place),

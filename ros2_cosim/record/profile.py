@@ -62,11 +62,11 @@ class _Thread:
     def __init__(self, file: SpanFile, begin: int, end: int) -> None:
         self.process = file.process
         self.participants = file.participants
-        self.spans = [
+        clipped = [
             span._replace(begin=max(span.begin, begin), end=min(span.end, end))
             for span in file.spans
-            if span.kind != SENT and span.end > begin and span.begin < end and span.end > span.begin
         ]
+        self.spans = [span for span in clipped if span.begin < span.end]
         self.begins = [span.begin for span in self.spans]
         self.sent = [span for span in file.spans if span.kind == SENT]
 

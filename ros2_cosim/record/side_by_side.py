@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -82,7 +83,7 @@ def write_side_by_side(
             f"runs side by side: found {len(directories)}; allowed are 2 to {MOST_RUNS}"
         )
     labels = labels_of(directories)
-    runs = [_read(label, path, catalogue) for label, path in zip(labels, directories, strict=True)]
+    runs = list(map(_read, labels, directories, repeat(catalogue)))
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     settings = settings_that_differ(*scenarios) if len(scenarios) == len(runs) else {}
     write_atomically(

@@ -144,7 +144,7 @@ def _compression(metadata: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
     mode, names = about.get("compression_mode"), about.get("relative_file_paths")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return "", ()
-    is_known = isinstance(mode, str) and about.get("compression_format") == "zstd"
+    is_known = about.get("compression_format") == "zstd"
     return str(mode).lower() if is_known else "", names
 
 

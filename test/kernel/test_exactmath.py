@@ -152,7 +152,7 @@ def test_special_values_of_exp_log_and_atan() -> None:
     assert exactmath.exp(0.0) == 1.0
     with pytest.raises(OverflowError):
         exactmath.exp(710.0)
-    assert exactmath.log(math.inf) == math.inf
+    assert exactmath.log(math.inf) == exactmath.log1p(math.inf) == math.inf
     assert exactmath.log(1.0) == 0.0
     assert exactmath.atan(math.inf) == math.pi / 2.0
 
@@ -167,6 +167,12 @@ def test_wrapped_angle_is_in_range_and_the_same_direction(x: float) -> None:
     turns = (x - wrapped) / (2.0 * math.pi)
     if abs(x) < 1e6:
         assert turns == pytest.approx(round(turns), abs=1e-9)
+
+
+def test_half_a_turn_is_pi_whatever_the_whole_turns() -> None:
+    """Three, five and seven times the double pi are doubles."""
+    for turns in (3.0, 5.0, 7.0, -1.0, -3.0, -5.0):
+        assert exactmath.wrap_angle(turns * math.pi) == math.pi
 
 
 @given(any_finite)
@@ -285,6 +291,11 @@ def test_powers_that_are_too_large(x: float, y: float) -> None:
         (-0.0, 0.0, -0.0),
         (math.inf, -math.inf, 2.356194490192345),
         (-1.0, 0.0, -1.5707963267948966),
+        # Of a quotient that is infinite, or nothing.
+        (1e300, 1e-300, 1.5707963267948966),
+        (1e-300, 1e300, 0.0),
+        (-1e-300, 1e300, -0.0),
+        (-1e-300, -1e300, -3.141592653589793),
     ],
 )
 def test_angles_of_special_points(y: float, x: float, expected: float) -> None:

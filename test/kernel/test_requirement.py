@@ -73,6 +73,9 @@ def test_the_state_of_the_system_is_that_of_those_named() -> None:
     membership, _ = system(spec("b"), spec("d", free_entry=True), spec("e", enter_ns=70))
     assert membership.defines_system("b", None, False)
     assert not membership.defines_system("d", None, False)
+    # One that has never come stops nothing.
+    assert not membership.defines_system("d", None, True)
+    assert not membership.defines_system("e", None, True)
     membership.require(["a", "d", "e"])
     assert membership.defines_system("a", None, False)
     assert not membership.defines_system("b", State.RUNNING, False)

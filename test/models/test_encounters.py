@@ -15,6 +15,8 @@ from ros2_cosim.models.encounters import (
     Encounters,
     Extreme,
     Mover,
+    _along_path,
+    _leaves_lane,
     apart,
     corners,
     encounter,
@@ -23,6 +25,7 @@ from ros2_cosim.models.encounters import (
     touch,
 )
 from ros2_cosim.models.lane_frame import box_at
+from ros2_cosim.models.open_ground import OPEN_GROUND
 from ros2_cosim.models.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
@@ -216,3 +219,230 @@ def test_the_quick_bound_hides_nothing(one: Any, one_size: Any, two: Any, two_si
     if found is not None:
         assert watch.gap.value == found.gap
         assert watch.ttc.value == found.time_to_collision
+
+
+# Numbers without any rounding: the road runs along x, and 0.6 and 0.8 are cosine and sine.
+
+AT_X, AT_Y, _, _ = ROAD.pose(1, 100.0, ROAD.lane_centre(1, -2, 100.0))
+TURNED = (0.6, 0.8)
+
+
+def exact(
+    ahead: float,
+    left: float = 0.0,
+    vx: float = 0.0,
+    vy: float = 0.0,
+    *,
+    heading: tuple[float, float] = (1.0, 0.0),
+    size: tuple[float, float] = (4.0, 2.0),
+    rate: float = 0.0,
+    name: str = "other",
+    road: Any = ROAD,
+) -> Mover:
+    box = box_at(road, AT_X + ahead, AT_Y + left, *heading, *size, None, vx, vy)
+    return Mover(name, box, vx, vy, rate)
+
+
+class Asked:
+    """The road, as a ring if it has a length; it counts how often it is asked for a way."""
+
+    def __init__(self, length: float = 0.0) -> None:
+        self.ways = 0
+        self._length = length
+        self.project = ROAD.project
+
+    def beside_lane(self, *place: Any) -> Any:
+        self.ways += 1
+        return ROAD.beside_lane(*place)
+
+    def distance(self, start: Any, end: Any) -> float:
+        self.ways += 1
+        way = ROAD.distance(start, end)
+        return way + self._length if way < 0.0 else way
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        # Its side is that of the strip.
+        (exact(30.0, 2.0), (26.0, 20.0)),
+        (exact(30.0, -2.0), (26.0, 20.0)),
+        # Its corner is on the strip's side, 1 m before its centre; another is 5 m before it.
+        (exact(30.0, 6.5, heading=TURNED, size=(10.0, 5.0)), (27.0, 20.0)),
+        # What is in the strip is behind ego as a whole, though the centre is not.
+        (exact(2.0, 8.5, heading=TURNED, size=(20.0, 1.0)), None),
+        # Of two at one place none is behind.
+        (exact(0.0), (-4.0, 20.0)),
+        # Beside ego's front, on its way into the strip.
+        (exact(4.0, 3.5, 20.0, -1.0), (1.5, 0.0)),
+        # At its side after five seconds; and then just before ego's front.
+        (exact(30.0, 7.0, 20.0, -1.0), (math.hypot(26.0, 5.0), 0.0)),
+        (exact(104.0, 7.0, -20.0, -1.0), (math.hypot(100.0, 5.0), 40.0)),
+    ],
+)
+def test_what_just_meets_the_strip_counts(
+    other: Mover, expected: tuple[float, float] | None
+) -> None:
+    assert encounter(ROAD, exact(0.0, vx=20.0, name="ego"), other) == expected
+
+
+@pytest.mark.parametrize(("length", "counts"), [(65.0, True), (65.5, False)])
+def test_a_place_that_is_met_again_round_a_block_does_not_count(
+    length: float, counts: bool
+) -> None:
+    """In five seconds the other moves by 25 m, of which 15 lead behind ego: 10 m from the end.
+
+    Its gap may then be 1 m and twice these 25, and is the ring less 10 and both half lengths.
+    """
+    found = encounter(Asked(length), exact(0.0, name="ego"), exact(5.0, 22.0, -3.0, -4.0))
+    assert (found is not None) is counts
+
+
+@pytest.mark.parametrize(
+    ("ego", "other", "expected"),
+    [
+        # On a circle of 10 m around the other's centre: straight ahead of it, 10 m to the left.
+        (
+            exact(0.0, vx=10.0, rate=1.0),
+            exact(0.0, 10.0, 3.0, 1.0, size=(4.0, 8.0)),
+            (-4.0, 5.0, 7.0, -2.0),
+        ),
+        # Too slow for a bend, too slight a bend, and as far as it comes in five seconds.
+        (exact(0.0, vx=0.3, rate=0.3), exact(5.5), (1.5, -2.0, 0.3, 3.5)),
+        (exact(0.0, vx=1.0, rate=1e-6), exact(8.0), (4.0, -2.0, 1.0, 6.0)),
+        (exact(0.0, vx=20.0), exact(104.0), (100.0, -2.0, 20.0, 102.0)),
+        (exact(0.0, vx=20.0), exact(104.5), (math.inf, -2.0, 20.0, 102.5)),
+    ],
+)
+def test_a_box_is_seen_along_a_path(
+    ego: Mover, other: Mover, expected: tuple[float, float, float, float]
+) -> None:
+    assert tuple(_along_path(ROAD, ego, other, other.box)) == expected
+
+
+@pytest.mark.parametrize(
+    ("vx", "vy", "leaves"), [(0.3, 0.0, False), (0.0, 0.3, False), (0.2, 0.25, True)]
+)
+@pytest.mark.parametrize("heading", [(1.0, 0.0), (0.0, 1.0)])
+def test_where_no_lane_is_each_that_moves_leaves_it(
+    vx: float, vy: float, leaves: bool, heading: tuple[float, float]
+) -> None:
+    assert _leaves_lane(exact(0.0, vx=vx, vy=vy, heading=heading, road=OPEN_GROUND)) is leaves
+
+
+def test_a_mover_stands_still_unless_it_is_said_to_move() -> None:
+    box = exact(0.0).box
+    assert Mover("other", box) == ("other", box, 0.0, 0.0, 0.0)
+
+
+def test_to_drift_by_0_3_metres_a_second_is_to_keep_the_lane() -> None:
+    assert not _leaves_lane(exact(0.0, vx=20.0, vy=0.3))
+    assert _leaves_lane(exact(0.0, vx=20.0, vy=0.31))
+
+
+def test_on_open_ground_the_path_alone_counts() -> None:
+    ego, standing = (exact(0.0, vx=v, name="ego", road=OPEN_GROUND) for v in (20.0, 0.0))
+    other = exact(30.0, road=OPEN_GROUND)
+    assert encounter(OPEN_GROUND, ego, other) == (26.0, 20.0)
+    assert encounter(OPEN_GROUND, standing, other) is None
+    assert encounter(OPEN_GROUND, ego, exact(-30.0, road=OPEN_GROUND)) is None
+
+
+def test_boxes_that_just_touch_do_and_crossing_ones_have_no_distance() -> None:
+    box = exact(0.0).box
+    assert touch(box, exact(4.0).box) and touch(box, exact(0.0, 2.0).box)
+    assert apart(box, exact(0.0, size=(1.0, 12.0)).box) == 0.0
+    assert apart(box, exact(7.0, 6.0).box) == 5.0
+
+
+class OtherRoad:
+    """The road under another number."""
+
+    def project(self, x: float, y: float, hint: Any = None) -> Any:
+        return ROAD.project(x, y, hint)._replace(road_id=7)
+
+
+#: Around its centre ego's front, with the strip's corners, reaches 4.5 m, and the other 5 m.
+WIDE, LONG = (7.0, 4.0), (7.0, 1.0)
+
+
+def ego_at(vx: float = 20.0, vy: float = 0.0, heading: tuple[float, float] = (1.0, 0.0)) -> Mover:
+    return exact(0.0, vx=vx, vy=vy, heading=heading, size=WIDE, name="ego")
+
+
+def elsewhere() -> Mover:
+    return exact(30.0, vx=20.0, heading=TURNED, size=LONG, road=OtherRoad())
+
+
+@pytest.mark.parametrize(
+    ("ego", "other", "least", "ways"),
+    [
+        # 30 m less 9.5 m is not below the least gap so far: the road is not asked.
+        (ego_at(), exact(30.0, vx=20.0, size=LONG), (20.5, 0.0), 0),
+        (ego_at(), exact(-30.0, vx=20.0, size=LONG), (20.5, 0.0), 0),
+        (ego_at(), exact(18.0, 24.0, vx=20.0, size=LONG), (20.5, 0.0), 0),
+        (ego_at(), exact(18.0, -24.0, vx=20.0, size=LONG), (20.5, 0.0), 0),
+        # It may be below; along the road it is 23 m, and is not, or is.
+        (ego_at(), exact(30.0, vx=20.0, size=LONG), (20.51, 0.0), 1),
+        (ego_at(), exact(18.0, 24.0, vx=20.0, size=LONG), (20.51, 0.0), 2),
+        (ego_at(), exact(30.0, vx=20.0, size=LONG), (22.9, 0.0), 1),
+        (ego_at(), exact(30.0, vx=20.0, size=LONG), (23.0, 0.0), 2),
+        # 20.5 m and 23 m at 5 m/s.
+        (ego_at(), exact(30.0, vx=15.0, size=LONG), (0.0, 4.1), 0),
+        (ego_at(), exact(30.0, vx=15.0, size=LONG), (0.0, 4.11), 1),
+        (ego_at(), exact(30.0, vx=15.0, size=LONG), (0.0, 4.6), 2),
+        # Against the road's direction.
+        (ego_at(heading=(-1.0, 0.0)), exact(-30.0, size=LONG), (0.0, 1.02), 0),
+        (ego_at(heading=(-1.0, 0.0)), exact(-30.0, size=LONG), (0.0, 1.03), 1),
+        # Longer than 20 s says nothing, and 0.1 m/s is not to close.
+        (ego_at(1.0), exact(30.0, size=LONG), (0.0, math.inf), 0),
+        (ego_at(1.03), exact(30.0, size=LONG), (0.0, math.inf), 1),
+        (ego_at(0.1), exact(10.5, size=LONG), (0.0, math.inf), 0),
+        (ego_at(0.11), exact(10.5, size=LONG), (0.0, math.inf), 1),
+        # One that leaves its lane: the other is 3 m/s and 4 m/s slower, along and across.
+        (ego_at(3.0, 4.0), exact(30.0, size=LONG), (0.0, 4.1), 0),
+        (ego_at(3.0, 4.0), exact(30.0, size=LONG), (0.0, 4.11), 1),
+        (
+            ego_at(3.0, 4.0),
+            exact(30.0, vx=3.0, vy=4.0, heading=TURNED, size=LONG),
+            (0.0, 4.58),
+            0,
+        ),
+        (
+            ego_at(3.0, 4.0),
+            exact(30.0, vx=3.0, vy=4.0, heading=TURNED, size=LONG),
+            (0.0, 4.59),
+            1,
+        ),
+        # Along a bend 20 m/s and 5 m/s, whatever their directions.
+        (
+            ego_at(20.0, 1.0),
+            exact(30.0, vx=5.0, vy=-20.0, heading=(0.0, 1.0), size=LONG),
+            (0.0, 1.36),
+            0,
+        ),
+        (
+            ego_at(20.0, 1.0),
+            exact(30.0, vx=5.0, vy=-20.0, heading=(0.0, 1.0), size=LONG),
+            (0.0, 1.37),
+            1,
+        ),
+        # On another road, 8 m/s and 16 m/s along both axes; its own lane says 8 m/s.
+        (ego_at(), elsewhere(), (0.0, 1.14), 0),
+        (ego_at(), elsewhere(), (0.0, 1.15), 2),
+        # One that ends behind ego's front, or before it.
+        (ego_at(), exact(-0.1, 12.0, vx=20.0, size=LONG), (math.inf, 0.0), 1),
+        (ego_at(), exact(0.1, 12.0, vx=20.0, size=LONG), (math.inf, 0.0), 2),
+        # A bound of nothing, and of half a metre.
+        (ego_at(), exact(9.5, vx=20.0, size=LONG), (-1.0, 0.0), 1),
+        (ego_at(), exact(10.0, vx=20.0, size=LONG), (0.4, 0.0), 0),
+    ],
+)
+def test_the_road_is_asked_only_for_pairs_that_can_have_less(
+    ego: Mover, other: Mover, least: tuple[float, float], ways: int
+) -> None:
+    road = Asked()
+    watch = Encounters(road)
+    watch.gap, watch.ttc = Extreme(least[0]), Extreme(least[1])
+    watch.look(SECOND, [ego], [other])
+    assert road.ways == ways

@@ -3,6 +3,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,13 +147,30 @@ def test_every_collision_counts_even_between_two_looks() -> None:
     assert (model.report().figures or {})["min_gap_m"] == pytest.approx(-0.1)
 
 
+def test_a_run_that_is_only_watched_goes_on_when_all_stand() -> None:
+    model = referee(expect_standstill=False, standstill_time=0)
+    look(model, 0, (300.0, 20.0), (280.0, 20.0))
+    assert look(model, SECOND, (300.0, 0.0), (280.0, 0.0)).standstill
+    assert reason(model) is None
+
+
 def test_a_leader_past_the_obstacle_did_not_stand_before_it() -> None:
     model = referee()
     look(model, 0, (300.0, 20.0), (280.0, 20.0))
     look(model, SECOND, (410.0, 0.0), (390.0, 0.0))
     status = look(model, 2 * SECOND, (410.0, 0.0), (390.0, 0.0))
     assert status.standstill and status.obstacle_gap < 0.0
-    assert passed(model)["stands_before_obstacle"] is False
+    assert verdict(model, "stands_before_obstacle") == {
+        "value": pytest.approx(-12.5), "limit": 0.0, "passed": False
+    }  # fmt: skip
+    assert "stands_before_obstacle" not in passed(referee()), "no obstacle has been seen"
+
+
+def test_before_the_first_look_nothing_has_happened() -> None:
+    assert figures(referee()) == {
+        "collisions": 0, "min_gap_m": None, "final_gap_to_obstacle_m": None, "min_ttc_s": None,
+        "braking_peaks": [0.0, 0.0],
+    }  # fmt: skip
 
 
 def test_missing_odometry_ends_nothing_and_stays_json() -> None:
@@ -212,7 +230,9 @@ def test_lights_passed_at_red_fail_the_run(passed_at_red: tuple[int, int], good:
     model.activate(Step(0, {}, {**latest, "red_lights": None}))
     assert passed(model)["red_lights_passed"]
     model.activate(Step(1, {}, latest))
-    assert passed(model)["red_lights_passed"] is good
+    assert verdict(model, "red_lights_passed") == {
+        "value": sum(passed_at_red), "limit": 0, "passed": good
+    }  # fmt: skip
 
 
 OTHERS = {**VEHICLES, "cutter": VehicleInfo(7, 4.0, 2.0), "parked": VehicleInfo(8, 4.0, 2.0)}
@@ -283,6 +303,11 @@ def test_the_ports_are_those_of_the_platoon_and_of_the_others() -> None:
         wrong = context_of(platoon)
         with pytest.raises(ConfigurationError, match=r"scene.platoon: found \["):
             PlatoonReferee.check_settings(wrong, RefereeParameters())
+    with pytest.raises(ConfigurationError, match=r"scene\.map: found ''"):
+        PlatoonReferee.check_settings(context, RefereeParameters())
+    scene = {**context.scene, "vehicles": dict.fromkeys(PLATOON, {"id": 1})}
+    with pytest.raises(ConfigurationError, match="both have id 1, each needs its own"):
+        PlatoonReferee.check_settings(replace(context, scene=scene), RefereeParameters())
 
 
 def test_speeds_at_the_limits_of_driving_and_standing() -> None:
@@ -298,6 +323,7 @@ def test_speeds_at_the_limits_of_driving_and_standing() -> None:
     assert verdict(model, "stands_still_by_s") == {"value": 5e-9, "limit": 120.0, "passed": True}
     # What comes afterwards changes neither the time nor the reason.
     look(model, 200 * SECOND, (300.0, 0.0), (280.0, 0.0))
+    look(model, 201 * SECOND, (300.0, 5.0), (280.0, 5.0))
     assert verdict(model, "stands_still_by_s")["value"] == 5e-9
     assert reason(model) == "all vehicles stand still"
 
@@ -338,6 +364,11 @@ def test_the_obstacle_is_the_nearest_that_the_leader_would_hit() -> None:
     assert gap(aside(9, 60.0, 0.0, 0.0), across[0]) == pytest.approx(297.5)
     assert gap(aside(9, 103.0, 0.0, 0.0), across[0]) == pytest.approx(297.5)
     assert gap() == math.inf
+    # Of 4 m and 1.2 m: one at the front counts, and beside it half of both widths is free.
+    x, y, z, _ = ROAD.pose(1, 104.0, ROAD.lane_centre(1, -2, 104.0))
+    flush = StaticObject(9, CLASS_OBSTACLE, x, y, z, 0.0, 4.0, 1.2, 1.2)
+    assert gap(flush) == 0.0
+    assert gap(flush._replace(y=y + 1.5)) == math.inf
 
 
 def aside(number: int, s: float, left: float, yaw: float) -> StaticObject:
@@ -460,6 +491,18 @@ def test_braking_is_judged_from_looks_at_all_of_the_platoon_alone() -> None:
     assert figures(model)["braking_peaks"] == [2.0, 8.0]
 
 
+def test_of_several_followers_the_hardest_and_the_largest_growth_count() -> None:
+    limits = {"max_deceleration_limit": 4.0, "max_peak_growth_limit": 3.0}
+    model = watching(platoon=["leader", "follower1", "cutter"], **limits)
+    for number, speeds in enumerate([(20.0, 20.0, 20.0), (19.0, 14.0, 15.0)]):
+        places = zip((200.0, 140.0, 80.0), speeds, strict=True)
+        leader, follower1, cutter = (odometry(*place) for place in places)
+        glance(model, number * SECOND, leader=leader, follower1=follower1, cutter=cutter)
+    assert figures(model)["braking_peaks"] == [1.0, 6.0, 5.0]
+    assert verdict(model, "max_deceleration")["value"] == 6.0
+    assert verdict(model, "max_peak_growth")["value"] == 5.0
+
+
 def test_a_single_vehicle_has_no_follower_that_brakes() -> None:
     model = watching(platoon=["leader"], max_deceleration_limit=4.0, max_peak_growth_limit=3.0)
     glance(model, 0, leader=odometry(200.0, 20.0))
@@ -470,15 +513,16 @@ def test_a_single_vehicle_has_no_follower_that_brakes() -> None:
 
 
 def test_values_at_their_limits_pass() -> None:
-    limits = {"max_deceleration_limit": 3.0, "max_peak_growth_limit": 1.0, "min_gap_limit": 0.0}
-    model = watching(expect_standstill=False, time_limit="1s", **limits)
+    limits = {"max_deceleration_limit": 3.0, "max_peak_growth_limit": 1.0}
+    model = watching(expect_standstill=False, time_limit="1s", min_gap_limit=115.5, **limits)
     glance(model, 0, leader=odometry(200.0, 20.0), follower1=odometry(80.0, 20.0))
     glance(model, SECOND - 1, leader=odometry(200.0, 20.0), follower1=odometry(80.0, 20.0))
     assert reason(model) is None
     glance(model, 2 * SECOND - 1, leader=odometry(200.0, 18.0), follower1=odometry(80.0, 17.0))
     assert passed(model)["max_deceleration"] and passed(model)["max_peak_growth"]
     assert reason(model) == "watched for 1s"
-    assert verdict(model, "min_gap_m")["limit"] == 0.0
+    found = verdict(model, "min_gap_m")
+    assert (found["value"], found["limit"], found["passed"]) == (115.5, 115.5, True)
     # Only watched: neither where the leader stands, nor whether, is judged.
     assert not {"stands_before_obstacle", "stands_still_by_s"} & set(passed(model))
 

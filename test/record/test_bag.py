@@ -40,6 +40,7 @@ from ros2_cosim.record import bag as bag_module
 from ros2_cosim.record.bag import BagWriter, describe_types
 from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.record.bag_reader import is_complete, read_bag, read_growing
+from ros2_cosim.record.mcap import CHANNEL, CHUNK, MAGIC, RECORD
 from ros2_cosim.record.mcap_reader import Chunk, scan
 from ros2_cosim.record.recovery import recover
 
@@ -249,6 +250,35 @@ def test_a_bag_whose_directory_was_renamed_is_read_as_before(tmp_path: Path) -> 
     (renamed / "metadata.yaml").unlink()
     recover(renamed)
     assert list(read_bag(renamed)) == expected
+
+
+def test_an_empty_bag_that_lost_its_index_becomes_what_it_was(tmp_path: Path) -> None:
+    """What is written behind the chunks is written anew, not once more."""
+    bag = tmp_path / "bag"
+    BagWriter(bag, TOPICS, custom_data={"scenario": "toy"}).close()
+    path = mcap_path(bag)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    (bag / "metadata.yaml").unlink()
+    assert recover(bag) == 0
+    assert path.read_bytes() == whole
+
+
+def test_messages_of_no_topic_are_refused_with_their_place(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", run_messages())
+    path = mcap_path(bag)
+    data = bytearray(path.read_bytes())
+    at = len(MAGIC)
+    while (head := RECORD.unpack_from(data, at))[0] != CHUNK:
+        if head[0] == CHANNEL:
+            data[at + RECORD.size] += 100
+        at += RECORD.size + head[1]
+    path.write_bytes(data)
+    with pytest.raises(ProtocolError, match=f"the chunk at byte {at} is damaged"):
+        list(read_bag(bag))
+    (bag / "metadata.yaml").unlink()
+    with pytest.raises(ProtocolError, match=r"message of channel \d, not declared"):
+        recover(bag)
 
 
 def test_a_damaged_file_is_refused_with_its_place(tmp_path: Path) -> None:

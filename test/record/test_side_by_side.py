@@ -58,6 +58,7 @@ def test_figures_verdicts_settings_and_charts_of_three_runs(
     figures = table_after(document, "Figures")
     assert figures["Simulated"] == ["4 s", "4 s", "3 s"]
     assert figures["Smallest gap"] == [f"{found['min_gap_m']:.4g} m" for found in summaries]
+    assert figures["Trace"] == [found["trace_sha256"][:12] for found in summaries]
     assert figures["Trace of the first run"] == ["yes", "no", "no"]
     peak = "referee.braking_peaks.1"
     assert figures[peak] == [
@@ -116,6 +117,20 @@ def test_what_cannot_stand_side_by_side_is_refused(runs: list[Path], tmp_path: P
     with pytest.raises(ConfigurationError, match="no bag at"):
         write_side_by_side([runs[0], without_bag], page)
     assert not page.exists()
+
+
+def test_a_run_without_an_end_stands_beside_others(runs: list[Path], tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(runs[1], broken)
+    summary = json.loads((broken / "summary.json").read_text())
+    summary |= {"complete": False, "trace_sha256": "", "verdicts": [], "end_reason": "killed"}
+    (broken / "summary.json").write_text(json.dumps(summary))
+    page = tmp_path / "both.html"
+    write_side_by_side([broken, runs[0]], page)
+    figures = table_after(html.fromstring(page.read_bytes()), "Figures")
+    assert figures["End"][0] == "killed"
+    assert figures["Trace"][0] == "\N{EN DASH}"
+    assert figures["Trace of the first run"] == ["no", "no"]
 
 
 def test_the_command_writes_one_page(runs: list[Path], tmp_path: Path) -> None:

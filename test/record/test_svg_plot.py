@@ -228,6 +228,24 @@ def test_curves_over_the_axes_of_another_chart() -> None:
     assert line_chart(LINES[:1], y_label="v", x_label="s [m]", axes=axes) == OTHER_AXES
 
 
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [
+        ((1.0, 101.0), ["0", "20", "40", "60", "80", "100"]),
+        ((0.0, 12.5), ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]),
+        ((1.5, 101.5), ["20", "40", "60", "80", "100"]),
+        ((-1.0, 99.0), ["0", "20", "40", "60", "80", "100"]),
+        ((-1.5, 98.5), ["0", "20", "40", "60", "80"]),
+    ],
+)
+def test_ticks_lie_within_a_hundredth_of_a_stretch(
+    times: tuple[float, float], shown: list[str]
+) -> None:
+    text = line_chart([Line("a", times, (0.0, 1.0), 0)], y_label="v")
+    ticks = text.partition('<g class="ticks">')[2].partition("</g>")[0]
+    assert re.findall(r">([^<>]+)</text>", ticks) == shown
+
+
 def test_events_between_two_times() -> None:
     rows = [
         Row("controller", (0.0, 0.001, 0.0011, 0.005, 0.006), 1),

@@ -20,7 +20,13 @@ from ros2_cosim.interfaces.cdr import MAX_BYTES
 from ros2_cosim.kernel.errors import ProtocolError
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.mcap import CHUNK, CHUNK_HEAD, MAGIC, RECORD
-from ros2_cosim.record.unpacking import LARGEST_CHUNK, SMALL_FILE, unpack_lz4, unpack_zstd
+from ros2_cosim.record.unpacking import (
+    LARGEST_CHUNK,
+    SMALL_FILE,
+    uncompressed,
+    unpack_lz4,
+    unpack_zstd,
+)
 
 MANY = bytes(50_000_000)
 METHODS = [(unpack_zstd, zstd.compress), (unpack_lz4, lz4.frame.compress)]
@@ -137,6 +143,19 @@ def test_a_storage_file_that_is_none_is_refused(tmp_path: Path) -> None:
     storage.unlink()
     with pytest.raises(ProtocolError, match="missing"):
         list(read_bag(bag))
+
+
+@pytest.mark.parametrize(
+    ("mode", "form"), [("file", "lz4"), ("message", ""), ("none", "zstd"), (None, "zstd")]
+)
+def test_what_is_packed_in_another_way_is_left_to_the_library(
+    tmp_path: Path, mode: str | None, form: str
+) -> None:
+    (tmp_path / "a.mcap").touch()
+    about = {"compression_mode": mode, "compression_format": form}
+    about |= {"relative_file_paths": ["a.mcap"]}
+    with uncompressed(tmp_path, {"rosbag2_bagfile_information": about}) as found:
+        assert found == (tmp_path, False)
 
 
 def _with_bomb(data: bytes, method: str) -> bytes:
