@@ -296,8 +296,8 @@ class Extreme(NamedTuple):
     time: int | None = None
 
 
-def _reach(mover: Mover) -> tuple[float, float, float, float, float, float]:
-    """Centre [m] and velocity [m/s] in ``map``, and two radii around the centre [m].
+def _reach(mover: Mover) -> tuple[float, float, float, float, float]:
+    """Centre [m] in ``map``, speed [m/s], and two radii around the centre [m].
 
     No gap of two boxes is below the distance of their centres less ego's first radius and the
     other's second one, unless they overlap: found without a road. The first one reaches from the
@@ -305,11 +305,10 @@ def _reach(mover: Mover) -> tuple[float, float, float, float, float, float]:
     rectangle around it, however the box is turned.
     """
     box = mover.box
-    vx = mover.vx * box.cos - mover.vy * box.sin
-    vy = mover.vx * box.sin + mover.vy * box.cos
+    speed = sqrt(mover.vx * mover.vx + mover.vy * mover.vy)
     square = box.length * box.length + box.width * box.width
     front = 0.5 * sqrt(square + box.width * box.width)
-    return box.x, box.y, vx, vy, front, 0.5 * sqrt(2.0 * square)
+    return box.x, box.y, speed, front, 0.5 * sqrt(2.0 * square)
 
 
 class Encounters:
@@ -330,9 +329,9 @@ class Encounters:
         """
         reaches = [(other, *_reach(other)) for other in others]
         for ego in egos:
-            x, y, vx, vy, round_ego, _ = _reach(ego)
+            x, y, speed, round_ego, _ = _reach(ego)
             box, keeps_lane = ego.box, not _leaves_lane(ego)
-            for other, x2, y2, vx2, vy2, _, around in reaches:
+            for other, x2, y2, speed2, _, around in reaches:
                 # Most pairs have by far no less than what was found so far.
                 dx, dy = x2 - x, y2 - y
                 gap = sqrt(dx * dx + dy * dy) - round_ego - around
@@ -342,9 +341,8 @@ class Encounters:
                     if one_road:
                         closing = box.direction * (box.speed - seen.speed)
                     else:
-                        dx, dy = vx - vx2, vy - vy2
-                        # Along a bend the gap closes by speeds whose directions differ.
-                        closing = max(sqrt(dx * dx + dy * dy), abs(ego.vx) - abs(other.vx))
+                        # Round a bend two may come towards each other whose headings are equal.
+                        closing = speed + speed2
                     if not self._may_be_less(gap, closing):
                         continue
                     if one_road:
