@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.ros.session import Session
 
 #: Gives the longest time to wait [s]; in the end whether the run begins anew. What is raised while
@@ -98,9 +99,9 @@ class _Going:
         #: What is raised before that waits until it can be caught.
         self._has_begun = False
         #: Messages that it had got when it went on the last time.
-        self._seen = -1
+        self._seen = self._received.handled
         #: It goes on at this time [ns] at the latest.
-        self.due = 0
+        self.due = NEVER
         #: What was raised while it waited.
         self.pending: BaseException | None = None
         self.again = False

@@ -190,11 +190,8 @@ class ForeignNodeAdapter:
         # Discovery of the node's readers may be late: give it a while here, and look once more
         # when the run is over.
         time.sleep(_DISCOVERY_S)
-        if self._lifecycle.found and not self._lifecycle.state:
-            self._appear()
+        self._appear()
         self._look_around()
-        for misfit in topics.misfits():
-            patience.fail(misfit)
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
                 patience.fail(

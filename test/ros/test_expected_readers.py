@@ -32,8 +32,10 @@ class System:
         self._opened = opened
         self.session = opened.enter_context(Session("writer", []))
         self.writer = self.session.writer(TOPIC, TYPE, data_qos())
-        graph = Graph([ParticipantSpec("a", 10, outputs=(OutputPort("out"),))], [])
-        self.readers = ExpectedReaders(self.session, graph, MembershipView(graph))
+        late = ParticipantSpec("late", 10, enter_ns=50)
+        graph = Graph([ParticipantSpec("a", 10, outputs=(OutputPort("out"),)), late], [])
+        self.membership = MembershipView(graph)
+        self.readers = ExpectedReaders(self.session, graph, self.membership)
 
     def node(self, name: str, *, latched: bool = False) -> Session:
         """A further node, which reads what the writer sends."""
@@ -80,6 +82,50 @@ def test_the_clock_is_known_by_the_horizon(system: System) -> None:
     assert not system.readers.may_start()
     clock.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
     system.until(system.readers.may_start)
+
+
+def test_late_readers_are_awaited_after_the_start_and_those_that_are_gone_are_not(
+    system: System,
+) -> None:
+    system.readers.add(system.writer, {"late", "lost"}, ())
+    system.readers.add(system.writer, (), {RECORDER}, at_start=False)
+    assert not system.readers.may_start()
+    system.membership.gone.add("lost")
+    assert system.readers.may_start()
+    announce(system.node("late"), "late")
+    system.found(1)
+    assert not system.readers.have_all()
+    announce(system.node("recorder"), RECORDER)
+    system.until(system.readers.have_all)
+
+
+def test_all_have_what_was_sent_only_if_the_writer_says_so(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system.readers.add(system.writer, (), ())
+    assert system.readers.have_all()
+    monkeypatch.setattr(system.writer, "flush", lambda: False)
+    assert not system.readers.have_all()
+
+
+def test_who_the_readers_are_is_asked_when_there_are_enough(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    find = system.session.publishing_nodes
+
+    def counted(topic: str) -> set[str]:
+        asked.append(topic)
+        return find(topic)
+
+    monkeypatch.setattr(system.session, "publishing_nodes", counted)
+    system.readers.add(system.writer, (), {RECORDER})
+    assert not system.readers.may_start()
+    assert asked == []
+    system.node("stranger")
+    system.found(1)
+    assert not system.readers.may_start()
+    assert asked == [topics.completion(RECORDER)]
 
 
 def test_a_stranger_that_cannot_be_served_holds_nothing_up(system: System) -> None:

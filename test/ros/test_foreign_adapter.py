@@ -3,22 +3,27 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 rclpy = pytest.importorskip("rclpy")
 
+from rclpy.duration import Duration  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
+from rclpy.qos import ReliabilityPolicy  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
 from ros2_cosim.interfaces.foreign import ForeignSettings  # noqa: E402
-from ros2_cosim.kernel.activation import Count  # noqa: E402
+from ros2_cosim.kernel.activation import any_of  # noqa: E402
 from ros2_cosim.kernel.errors import ParticipantError  # noqa: E402
 from ros2_cosim.kernel.graph import (  # noqa: E402
     Connection,
@@ -30,7 +35,7 @@ from ros2_cosim.kernel.graph import (  # noqa: E402
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step  # noqa: E402
 from ros2_cosim.ros import foreign_node  # noqa: E402
 from ros2_cosim.ros.foreign_model import ForeignNode  # noqa: E402
-from ros2_cosim.ros.foreign_node import ForeignNodeAdapter  # noqa: E402
+from ros2_cosim.ros.foreign_node import ForeignNodeAdapter, connected_node  # noqa: E402
 from ros2_cosim.ros.foreign_topics import (  # noqa: E402
     ForeignMessage,
     ForeignTopics,
@@ -54,21 +59,35 @@ def opened(ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[ExitSta
         yield stack
 
 
-def node_settings(*, ports: bool = True, **more: Any) -> tuple[ModelContext, ForeignSettings]:
+def node_settings(
+    *,
+    ports: bool = True,
+    triggers: tuple[str, ...] = ("number",),
+    latched: tuple[str, ...] = (),
+    expect: int = 1,
+    period_ns: int | None = None,
+    offset_ns: int = 0,
+    **more: Any,
+) -> tuple[ModelContext, ForeignSettings]:
     """Of a participant ``relay`` whose node ``/mine`` has been started elsewhere."""
     number, total = OutputPort("number", codec=CODEC), OutputPort("sum", codec=CODEC)
+    inputs = (*triggers, *latched) if ports else ()
     relay = ParticipantSpec(
         "relay",
-        activation=Count("number", 1) if ports else None,
-        period_ns=None if ports else 10,
-        inputs=(InputPort("number"),) if ports else (),
+        activation=any_of(triggers) if ports else None,
+        period_ns=period_ns if ports else 10,
+        offset_ns=offset_ns,
+        inputs=tuple(map(InputPort, inputs)),
         outputs=(total,) if ports else (),
     )
     graph = Graph(
         [ParticipantSpec("source", 10, outputs=(number,)), relay],
-        [Connection("source", "number", "relay", "number")] if ports else [],
+        [Connection("source", "number", "relay", port) for port in inputs],
     )
-    more |= {"inputs": {"number": "n"}, "outputs": {"sum": "s"}} if ports else {}
+    if ports:
+        more["inputs"] = {port: port[0] for port in inputs}
+        take = "only" if expect == 1 else "last"
+        more["outputs"] = {"sum": {"topic": "s", "expect": expect, "take": take}}
     settings = ForeignSettings(attach=True, node_name="/mine", **more)
     return ModelContext("relay", {}, {}, 0, Path(), graph=graph, watchdog_s=360.0), settings
 
@@ -101,9 +120,13 @@ def mine(opened: ExitStack) -> Node:
     return made(opened)
 
 
+def sample(stamp: int, seq: int = 0, value: float = 1.5) -> Sample:
+    return Sample(stamp, seq, CATALOGUE.record(FLOAT)(value))
+
+
 def step(time_ns: int, value: float) -> Step:
-    sample = Sample(time_ns, 0, CATALOGUE.record(FLOAT)(value))
-    return Step(time_ns, {"number": (sample,)}, {"number": sample})
+    given = sample(time_ns, value=value)
+    return Step(time_ns, {"number": (given,)}, {"number": given})
 
 
 def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, mine: Node) -> None:
@@ -112,6 +135,166 @@ def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, min
     adapter.patience_s = 0.2
     with pytest.raises(ParticipantError, match="Missing: an answer of /mine/get_parameters;"):
         adapter.connect()
+
+
+@pytest.mark.parametrize(
+    ("given", "hears_itself", "barriers"),
+    [
+        # After each sample, and for what the callbacks published.
+        ({}, False, 5 + 1),
+        ({}, True, 2 * 5 + 1 + 1),
+        # An executor takes one message of each topic at a time: three of the one that has most.
+        ({"ordered": False}, False, 3 + 1),
+        ({"ordered": False}, True, 3 + 1 + 1),
+        ({"ordered": False, "barrier": "none"}, True, 0),
+    ],
+)
+def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
+    opened: ExitStack,
+    adapt: Adapt,
+    mine: Node,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    hears_itself: bool,
+    barriers: int,
+) -> None:
+    other = "/gate/relay/in/other"
+    mine.create_subscription(message_class(FLOAT), other, lambda message: None, data_qos())
+    opened.enter_context(served(mine))
+    adapter = adapt(triggers=("number", "other"), expect=3, **given)
+    adapter.connect()
+    adapter._hears_itself = hears_itself
+    topics = adapter._topics
+    barrier, publish = topics.barrier, topics.publish
+    handed: list[str] = []
+    passed: list[None] = []
+
+    def pass_barrier() -> None:
+        passed.append(None)
+        barrier()
+
+    def hand(port: str, data: bytes, **more: Any) -> None:
+        handed.append(port)
+        publish(port, data, **more)
+
+    monkeypatch.setattr(topics, "barrier", pass_barrier)
+    monkeypatch.setattr(topics, "publish", hand)
+    number, other_samples = (sample(1), sample(3), sample(5)), (sample(2), sample(3))
+    before = time.perf_counter_ns()
+    adapter.activate(
+        Step(5, {"number": number, "other": other_samples}, {"number": None, "other": None})
+    )
+    assert 0 < adapter.transport_ns <= time.perf_counter_ns() - before
+    assert handed == ["number", "other", "number", "other", "number"]
+    assert len(passed) == barriers
+    passed.clear()
+    # What the node publishes when it has answered is here with the answer to the next one.
+    adapter.finish()
+    assert len(passed) == (2 if barriers else 0)
+
+
+def test_latched_inputs_are_handed_over_when_they_are_new_the_oldest_first(adapt: Adapt) -> None:
+    adapter = adapt(latched=("x", "y", "z"))
+
+    def fresh(x: Sample | None, y: Sample | None) -> list[str]:
+        latest = {"number": sample(9), "x": x, "y": y, "z": None}
+        return [handed.port for handed in adapter._fresh(Step(9, {}, latest))]
+
+    assert fresh(sample(5), sample(3)) == ["y", "x"]
+    assert fresh(sample(5), sample(3)) == []
+    assert fresh(sample(5), sample(4)) == ["y"]
+    assert fresh(sample(5, 1), sample(4)) == ["x"]
+    assert fresh(sample(6), sample(6)) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"offset_ns": 50, "period_ns": 20}, 30),
+        ({"offset_ns": 5, "period_ns": 20}, 0),
+        ({"offset_ns": 50, "period_ns": 20, "clock_start": 7}, 7),
+        # Without a period nothing is due before its first input.
+        ({}, None),
+        ({"offset_ns": 50, "period_ns": 20, "use_sim_time": False}, None),
+    ],
+)
+def test_before_the_first_activation_the_clock_shows_a_period_less(
+    adapt: Adapt, given: dict[str, Any], shown: int | None
+) -> None:
+    assert adapt(**{"use_sim_time": True} | given)._first_clock == shown
+
+
+def test_what_makes_a_run_differ_is_told_the_surest_first(adapt: Adapt) -> None:
+    adapter = adapt()
+    watched = SimpleNamespace(sees=False, since=4, several_since=lambda: watched.since)
+    adapter._watch = watched  # type: ignore[assignment]
+    adapter._called = ["/plan"]
+    adapter._others = 3, "s"
+    adapter._acts = 5, "has a timer"
+    adapter._late = 6, "sum"
+    told = []
+    for name, none in (("_called", []), ("_others", None), ("since", None), ("_acts", None),
+                       ("_late", None), ("sees", True)):  # fmt: skip
+        told.append(adapter.not_repeatable())
+        setattr(adapter if name[0] == "_" else watched, name, none)
+    assert adapter.not_repeatable() is None
+    times, texts = zip(*filter(None, told), strict=True)
+    assert times == (0, 3, 4, 5, 6, 0)
+    said = [
+        "is a client of /plan",
+        "on s,",
+        "in several threads",
+        "has a timer",
+        "'sum'",
+        "watched",
+    ]
+    assert [words in text for words, text in zip(said, texts, strict=True)] == [True] * 6
+    # Threads that are accepted count as little as what they may do.
+    accepting = adapt(threads="accept")
+    watched.since = 4
+    accepting._watch = watched  # type: ignore[assignment]
+    assert accepting.not_repeatable() is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("twice", "2 publishers write to s; allowed is one"),
+        ("best_effort", "the node reads n without reliable delivery"),
+        ("undeclared", "the node also reads /further, which is no input"),
+        ("unfit", "input 'number': the node's quality of service does not fit: "),
+    ],
+)
+def test_a_node_that_reads_or_writes_otherwise_is_refused_at_the_start(
+    opened: ExitStack, mine: Node, kind: str, said: str
+) -> None:
+    qos = data_qos()
+    if kind == "best_effort":
+        qos.reliability = ReliabilityPolicy.BEST_EFFORT
+    elif kind == "unfit":
+        qos.deadline = Duration(seconds=1)
+    if kind == "twice":
+        mine.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
+    else:
+        topic = "/further" if kind == "undeclared" else READ
+        mine.create_subscription(message_class(FLOAT), topic, lambda message: None, qos)
+    opened.enter_context(served(mine))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(ParticipantError, match=said):
+        connected_node(*node_settings())
+    # It has given up what it had.
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(("given", "seconds"), [({}, 240.0), ({"patience_s": 5.0}, 5.0)])
+def test_a_silent_node_is_waited_for_less_long_than_the_clock_waits(
+    opened: ExitStack, mine: Node, given: dict[str, Any], seconds: float
+) -> None:
+    opened.enter_context(served(mine))
+    adapter = connected_node(*node_settings(**given))
+    opened.callback(adapter.close)
+    assert adapter.patience_s == seconds
+    assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
 
 
 def test_a_stranger_that_comes_after_the_last_activation_is_seen(

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import pytest
 from support.patience import until
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.ros import foreign_process
 from ros2_cosim.ros.foreign_process import ForeignProcess
 from ros2_cosim.ros.foreign_threads import processes_of_session
 
@@ -30,6 +32,27 @@ def test_its_end_is_told_with_its_last_words(nothing_left: None, program: str, s
     process = started(program)
     assert until(process.ended).startswith(said)
     process.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("print('bye'); raise SystemExit(4)", "ended with exit code 4; its last line: bye"),
+        ("time.sleep(1000)", "was killed by SIGKILL; its last line: here"),
+    ],
+)
+def test_it_is_asked_to_end_and_killed_if_it_does_not(
+    nothing_left: None, monkeypatch: pytest.MonkeyPatch, capfd: Any, asked: str, said: str
+) -> None:
+    if "SIGKILL" in said:
+        monkeypatch.setattr(foreign_process, "GRACE_S", 0.1)
+    process = started(
+        "import time\ntry:\n  print('here', flush=True)\n  time.sleep(1000)\n"
+        f"except KeyboardInterrupt:\n  {asked}"
+    )
+    until(lambda: "here" in capfd.readouterr().out)
+    process.close()
+    assert process.ended() == said
 
 
 def test_what_it_has_started_ends_with_it(nothing_left: None) -> None:
