@@ -81,7 +81,7 @@ def run_together(
                 waiter.serve(max(min(one.due for one in going) - timer(), 0) / 1e9)
             except Cancelled as error:
                 for one in going:
-                    one.pending = error
+                    one.pending, one.due = error, NEVER
             woke = timer()
             if not any(one.is_due(woke) for one in going):
                 # A service, a handler that is done, or a wake, of any of them.
@@ -110,12 +110,7 @@ class _Going:
     def is_due(self, now: int) -> bool:
         """Whether there may be something for it to do."""
         received = self._received
-        return (
-            received.handled != self._seen
-            or now >= self.due
-            or received.has_pending
-            or self.pending is not None
-        )
+        return received.handled != self._seen or now >= self.due or received.has_pending
 
     def go_on(self, now: int) -> bool:
         """Let it do what there is to do; whether it has not ended."""

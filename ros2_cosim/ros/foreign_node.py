@@ -275,13 +275,14 @@ class ForeignNodeAdapter:
         done = self._topics.asked_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
         others = [port.settings.topic for port in self._outputs if port.has_others]
-        if self._watch.looks and not others:
-            others = [self._topics.strangers()]
-        if any(others) and self._others is None:
-            self._others = step.time, others[0]
-        late = [port.name for port in self._outputs if port.came_late]
+        if self._watch.looks:
+            others.append(self._topics.strangers())
+        other = next(filter(None, others), "")
+        if other and self._others is None:
+            self._others = step.time, other
+        late = next((port.name for port in self._outputs if port.came_late), "")
         if late and self._late is None:
-            self._late = step.time, late[0]
+            self._late = step.time, late
         self._watch.end(step.time)
         self.transport_ns += time.perf_counter_ns() - started
         return values

@@ -288,8 +288,11 @@ class ForeignTopics:
         names = set(names)
         return names | {inside(self.node, name) for name in names if name.startswith("/")}
 
-    def publish(self, port: str, data: bytes, *, acknowledge: bool = False) -> None:
-        """Hand one message over."""
+    def publish(self, port: str, data: bytes, *, acknowledge: bool) -> None:
+        """Hand one message over.
+
+        :param acknowledge: whether the middleware must confirm it, small as it may be
+        """
         writer = self._writers[port]
         if port in self._published:
             self._published[port] += 1

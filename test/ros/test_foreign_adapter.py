@@ -15,6 +15,7 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy")
 
+from rcl_interfaces.srv import GetParameters  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
@@ -40,6 +41,7 @@ from ros2_cosim.ros.foreign_topics import (  # noqa: E402
     ForeignMessage,
     ForeignTopics,
     ForeignWriting,
+    _is_same,
 )
 from ros2_cosim.ros.writers import data_qos, message_class  # noqa: E402
 
@@ -141,11 +143,11 @@ def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, min
     ("given", "hears_itself", "barriers"),
     [
         # After each sample, and for what the callbacks published.
-        ({}, False, 5 + 1),
-        ({}, True, 2 * 5 + 1 + 1),
+        ({}, False, 6 + 1),
+        ({}, True, 2 * 6 + 1 + 1),
         # An executor takes one message of each topic at a time: three of the one that has most.
-        ({"ordered": False}, False, 3 + 1),
-        ({"ordered": False}, True, 3 + 1 + 1),
+        ({"ordered": False}, False, 1 + 3 + 1),
+        ({"ordered": False}, True, 1 + 3 + 1 + 1),
         ({"ordered": False, "barrier": "none"}, True, 0),
     ],
 )
@@ -158,10 +160,11 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
     hears_itself: bool,
     barriers: int,
 ) -> None:
-    other = "/gate/relay/in/other"
-    mine.create_subscription(message_class(FLOAT), other, lambda message: None, data_qos())
+    for port in ("other", "x"):
+        topic = f"/gate/relay/in/{port}"
+        mine.create_subscription(message_class(FLOAT), topic, lambda message: None, data_qos())
     opened.enter_context(served(mine))
-    adapter = adapt(triggers=("number", "other"), expect=3, **given)
+    adapter = adapt(triggers=("number", "other"), latched=("x",), expect=3, **given)
     adapter.connect()
     adapter._hears_itself = hears_itself
     topics = adapter._topics
@@ -179,13 +182,11 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
 
     monkeypatch.setattr(topics, "barrier", pass_barrier)
     monkeypatch.setattr(topics, "publish", hand)
-    number, other_samples = (sample(1), sample(3), sample(5)), (sample(2), sample(3))
+    number, other = (sample(1), sample(3), sample(5)), (sample(2), sample(3))
     before = time.perf_counter_ns()
-    adapter.activate(
-        Step(5, {"number": number, "other": other_samples}, {"number": None, "other": None})
-    )
+    adapter.activate(Step(5, {"number": number, "other": other}, {"x": sample(4)}))
     assert 0 < adapter.transport_ns <= time.perf_counter_ns() - before
-    assert handed == ["number", "other", "number", "other", "number"]
+    assert handed == ["x", "number", "other", "number", "other", "number"]
     assert len(passed) == barriers
     passed.clear()
     # What the node publishes when it has answered is here with the answer to the next one.
@@ -367,13 +368,138 @@ def test_what_a_node_published_before_it_answered_is_in_order(
     assert [message.number for message in received] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("topic", ["in/number", "out/sum", "clock"])
-def test_another_publisher_of_a_private_topic_is_named(opened: ExitStack, topic: str) -> None:
+def gate(
+    opened: ExitStack,
+    check: Callable[[], None] = lambda: None,
+    clock: bool = True,
+    **shared: str,
+) -> ForeignTopics:
+    """One input, one output, and the output port of the same topic as an input port, if any."""
     topics = ForeignTopics(
-        "relay", "/mine", {"number": FLOAT}, {"sum": ForeignWriting(FLOAT)}, lambda name: {},
-        barrier=False, clock=True, check=lambda: None,
+        "relay", "/mine", {"number": FLOAT}, {"sum": ForeignWriting(FLOAT)}, lambda name: shared,
+        barrier=False, clock=clock, check=check,
     )  # fmt: skip
     opened.callback(topics.close)
+    return topics
+
+
+@pytest.mark.parametrize(
+    ("size", "acknowledge", "asked"), [(32_768, False, 0), (32_769, False, 3), (9, True, 3)]
+)
+def test_a_large_message_is_waited_for_until_the_middleware_confirms_it(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch, size: int, acknowledge: bool, asked: int
+) -> None:
+    """A small request could overtake it."""
+    checks: list[None] = []
+    limits: list[int] = []
+    topics = gate(opened, lambda: checks.append(None))
+
+    def confirmed(limit: Any) -> bool:
+        limits.append(limit.nanoseconds)
+        return len(limits) == 3
+
+    monkeypatch.setattr(topics._writers["number"], "publish", lambda data: None)
+    monkeypatch.setattr(topics._writers["number"], "wait_for_all_acked", confirmed)
+    topics.publish("number", bytes(size), acknowledge=acknowledge)
+    assert limits == [100_000_000] * asked
+    assert len(checks) == max(0, asked - 1)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_the_adapter_has_published_itself_is_left_out(opened: ExitStack, shared: bool) -> None:
+    topics = gate(opened, **({"sum": "number"} if shared else {}))
+    mine = bytes(12)
+    topics.publish("number", mine, acknowledge=False)
+    receive = topics._receiver("sum")
+
+    def found(data: bytes, number: int | None) -> list[ForeignMessage]:
+        topics.received["sum"].clear()
+        receive(data, {"publication_sequence_number": number, "source_timestamp": 7})
+        return topics.received["sum"]
+
+    other = bytes([0] * 11 + [1])
+    assert found(other, 1) == [ForeignMessage(other, 1, 7)]
+    assert found(mine, 2) == [ForeignMessage(mine, 2, 7)]
+    assert found(mine, 1) == ([] if shared else [ForeignMessage(mine, 1, 7)])
+    # It is heard once.
+    assert found(mine, 1) == [ForeignMessage(mine, 1, 7)]
+    # Not every middleware counts.
+    assert found(mine, None) == [ForeignMessage(mine, 0, 7)]
+
+
+@pytest.mark.parametrize(
+    ("heard", "published", "same"),
+    [
+        (b"HEADbody", b"headbody", True),
+        (b"HEADbody...", b"headbody", True),
+        (b"HEADbody....", b"headbody", False),
+        (b"HEADbod", b"headbody", False),
+        (b"HEADbodi", b"headbody", False),
+        (b"HEADbody", None, False),
+    ],
+)
+def test_a_message_is_known_without_its_head_and_what_fills_it_up(
+    heard: bytes, published: bytes | None, same: bool
+) -> None:
+    assert _is_same(heard, published) is same
+
+
+def test_what_of_the_node_has_not_been_found_is_named(opened: ExitStack) -> None:
+    topics = gate(opened)
+    parts = ["a subscription of /gate/relay/in/number", "a subscription of /gate/relay/clock",
+             "a publisher of /gate/relay/out/sum"]  # fmt: skip
+    assert topics.missing() == parts
+    node = made(opened)
+    topics.wait_until(lambda: topics.missing() == parts[1:2])
+    node.create_subscription(
+        message_class("rosgraph_msgs/msg/Clock"), "/gate/relay/clock", lambda message: None, 1
+    )
+    topics.wait_until(lambda: topics.missing() == [])
+    # On a topic that both read and write each side finds itself, too.
+    both = gate(opened, clock=False, sum="number")
+    topic = "/gate/relay/in/number"
+    both.wait_until(lambda: both.node.count_publishers(topic) == 2)
+    assert both.output_topic("sum") == topic
+    assert (both.publishers("sum"), both.strangers()) == (1, "")
+
+
+def test_what_the_node_reads_and_calls_beside_its_ports_is_named(
+    opened: ExitStack, mine: Node
+) -> None:
+    topics = gate(opened)
+    for name in ("/further", "/allowed", "/look/_action/feedback", "/parameter_events", WRITTEN):
+        mine.create_subscription(message_class(FLOAT) if name != "/parameter_events" else
+                                 message_class("rcl_interfaces/msg/ParameterEvent"),
+                                 name, lambda message: None, 1)  # fmt: skip
+    for name in ("/plan", "/allowed", "/look/_action/send_goal", "/look/_action/get_result"):
+        mine.create_client(GetParameters, name)
+    # Its own service: no other node answers.
+    mine.create_client(GetParameters, "/mine/get_parameters")
+    topics.wait_until(lambda: topics.undeclared([]) == ["/allowed", "/further"])
+    topics.wait_until(lambda: topics.called([]) == ["/allowed", "/look", "/plan"])
+    assert topics.undeclared(["/allowed"]) == ["/further"]
+    assert topics.called(["/allowed", "/look"]) == ["/plan"]
+    # It reads what it writes.
+    topics.wait_until(topics.hears_itself)
+
+
+def test_it_hears_itself_if_it_reads_what_it_writes(opened: ExitStack) -> None:
+    assert not gate(opened).hears_itself()
+    assert gate(opened, clock=False, sum="number").hears_itself()
+
+
+def test_a_wait_ends_with_its_condition_or_its_time(opened: ExitStack) -> None:
+    checks: list[None] = []
+    topics = gate(opened, lambda: checks.append(None))
+    topics.wait_until(lambda: False, 0.0)
+    topics.wait_until(lambda: True)
+    assert checks == []
+    topics.wait_until(lambda: len(checks) == 2, 100.0)
+
+
+@pytest.mark.parametrize("topic", ["in/number", "out/sum", "clock"])
+def test_another_publisher_of_a_private_topic_is_named(opened: ExitStack, topic: str) -> None:
+    topics = gate(opened)
     node = Node("stranger")
     opened.callback(node.destroy_node)
     place = f"/gate/relay/{topic}"

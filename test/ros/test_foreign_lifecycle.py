@@ -14,6 +14,7 @@ rclpy = pytest.importorskip("rclpy")
 from lifecycle_msgs.msg import State  # noqa: E402
 from lifecycle_msgs.srv import ChangeState, GetState  # noqa: E402
 from rclpy.node import Node  # noqa: E402
+from support.patience import until  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.kernel.errors import ParticipantError  # noqa: E402
@@ -78,8 +79,7 @@ class Bench:
         self.asked.append(name)
         self.missing.append(self.patience._missing())
         answer.success = name != self.refuses
-        if answer.success:
-            self._states = [state]
+        self._states = [state if answer.success else 4]
         return answer
 
 
@@ -120,6 +120,27 @@ def test_the_node_is_brought_up_and_down_unless_another_program_does_that(
         assert bench.life.state == "unconfigured"
 
 
+@pytest.mark.parametrize("kind", [GetState, ChangeState])
+def test_a_node_that_has_one_of_the_two_services_is_no_lifecycle_node(
+    ros_domain: int, kind: Any
+) -> None:
+    rclpy.init()
+    with ExitStack() as opened:
+        opened.callback(rclpy.try_shutdown)
+        node = Node("mine")
+        opened.callback(node.destroy_node)
+        patience = Patience("relay", 1000.0)
+        opened.callback(patience.close)
+        life = ForeignLifecycle(node, "/mine", "manage", patience, lambda condition, seconds: None)
+        names = {GetState: "/mine/get_state", ChangeState: "/mine/change_state"}
+        node.create_service(kind, names.pop(kind), lambda request, answer: answer)
+        until(lambda: life._get.service_is_ready() or life._change.service_is_ready())
+        assert not life.found
+        ((other, name),) = names.items()
+        node.create_service(other, name, lambda request, answer: answer)
+        until(lambda: life.found)
+
+
 OTHER = "; another program is to activate it (lifecycle: own)"
 
 
@@ -153,7 +174,7 @@ def test_what_it_is_in_and_asked_to_do_is_told_while_it_is_waited_for(
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (1, ", which was unconfigured, refused to configure; it is unconfigured now"),
+        (1, ", which was unconfigured, refused to configure; it is finalized now"),
         (4, " has been shut down"),
     ],
 )

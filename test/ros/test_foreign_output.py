@@ -62,8 +62,14 @@ def make(patience: Patience) -> Make:
 
 
 def test_an_activation_sends_the_one_message_that_came(make: Make) -> None:
-    _, take = make()
+    checked, take = make()
     assert [take(1), take(2)] == [1.0, 2.0]
+    # Not every middleware counts them.
+    assert [take(0), take(0)] == [0.0, 0.0]
+    assert checked.has_others  # but one that has counted does so to the end
+    checked, take = make()
+    assert [take(0), take(0), take(0)] == [0.0] * 3
+    assert not checked.has_others
     with pytest.raises(ParticipantError, match=r"0 messages came on s \(port 'sum'\); .* are 1$"):
         take()
     with pytest.raises(ParticipantError, match=r"2 messages came on s \(port 'sum'\); .* are 1$"):

@@ -98,6 +98,7 @@ def test_nothing_overtakes_what_waits_for_the_next_wait(lanes: list[SocketLane])
     state, data = (
         lanes[0].writer(topic, latched=False, owner="/writer") for topic in ("/state", "/data")
     )
+    assert (lanes[0].writer_nodes("/data"), data.reader_nodes) == ({"/writer"}, ["/reader"])
     data.send(b"")
     assert got == ["/data"]
     state.send(b"")
@@ -251,11 +252,14 @@ def test_a_writer_waits_for_a_reader_that_does_not_keep_up(
     monkeypatch.setattr(module, "_LOOK_S", 0.001)
     with Switchboard(SECRET) as board:
         near = SocketLane(CallerEnd(board.address, SECRET), interrupted=interrupted)
-        far = SocketLane(CallerEnd(board.address, SECRET))
+        far, third = (SocketLane(CallerEnd(board.address, SECRET)) for _ in range(2))
         writer = near.writer("/a", latched=False)
         got: list[int] = []
         far.reader("/a", lambda data, stamp, seq: got.append(seq))
-        until([near, far], lambda: writer.readers == 1)
+        third.writer("/b", latched=False)
+        near.reader("/b", lambda data, stamp, seq: None)
+        until([near, far, third], lambda: writer.readers == near.writers("/b") == 1)
+        third.close()
         (peer,) = writer.peers
         number = 0
         while not 2 * MIB < peer.link.waiting < 4 * MIB:
@@ -265,8 +269,12 @@ def test_a_writer_waits_for_a_reader_that_does_not_keep_up(
             # Exactly as many as make it wait.
             writer.send(bytes(4 * MIB - HEAD - peer.link.waiting), 0, number)
         assert peer.link.waiting == 4 * MIB
+        # The end of another one is noticed meanwhile, once, and handled later.
+        assert near._poll.poll(0) == []
+        assert near.departures == 0
         until([near, far], lambda: len(got) == number + 1)
         assert got == list(range(number + 1))
+        assert near.departures == 1
         near.close()
         far.close()
 
@@ -564,35 +572,43 @@ def serving(lanes: list[SocketLane]) -> Iterator[None]:
 
 
 def test_messages_of_others_wait_a_moment_for_the_one_that_is_needed(
-    monkeypatch: pytest.MonkeyPatch, lanes: list[SocketLane]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     got: list[str] = []
-    for topic in ("/needed", "/other"):
-        lanes[0].reader(topic, lambda data, stamp, seq, topic=topic: got.append(topic))
-    needed = lanes[1].writer("/needed", latched=False)
-    other = lanes[2].writer("/other", latched=False)
-    until(lanes, lambda: needed.readers == other.readers == 1)
-    monkeypatch.setattr(module, "PREFER_MS", 60_000)
-    timer = threading.Timer(0.05, lanes[0].wake)
-    timer.start()
-    lanes[0].prefer("/needed")
-    lanes[0].spin_once(100.0)
-    timer.join()
-    other.send(b"")
-    lanes[2].flush()
-    timer = threading.Timer(0.05, lambda: (needed.send(b""), lanes[1].flush()))
-    timer.start()
-    lanes[0].prefer("/needed")
-    lanes[0].spin_once(100.0)
-    timer.join()
-    assert sorted(got) == ["/needed", "/other"]
-    # Only for a moment, and only in one wait.
-    monkeypatch.setattr(module, "PREFER_MS", 1)
-    other.send(b"")
-    lanes[2].flush()
-    lanes[0].prefer("/needed")
-    lanes[0].spin_once(100.0)
-    assert got.count("/other") == 2
+    with open_lanes(4) as lanes:
+
+        def wait(seconds: float) -> None:
+            lanes[0].prefer("/needed")
+            lanes[0].spin_once(seconds)
+
+        for topic in ("/needed", "/other"):
+            lanes[0].reader(topic, lambda data, stamp, seq, topic=topic: got.append(topic))
+        # Who writes it changes with who comes and goes.
+        wait(0.01)
+        gone, needed = (lanes[index].writer("/needed", latched=False) for index in (3, 1))
+        other = lanes[2].writer("/other", latched=False)
+        until(lanes, lambda: gone.readers == needed.readers == other.readers == 1)
+        wait(0.01)
+        lanes[3].close()
+        until(lanes[:3], lambda: lanes[0].writers("/needed") == 1)
+        monkeypatch.setattr(module, "PREFER_MS", 60_000)
+        timer = threading.Timer(0.05, lanes[0].wake)
+        timer.start()
+        wait(100.0)
+        timer.join()
+        other.send(b"")
+        lanes[2].flush()
+        timer = threading.Timer(0.05, lambda: (needed.send(b""), lanes[1].flush()))
+        timer.start()
+        wait(100.0)
+        timer.join()
+        assert sorted(got) == ["/needed", "/other"]
+        # Only for a moment, and only in one wait.
+        monkeypatch.setattr(module, "PREFER_MS", 1)
+        other.send(b"")
+        lanes[2].flush()
+        wait(100.0)
+        assert got.count("/other") == 2
 
 
 def test_messages_that_are_handled_alone_end_the_wait(lanes: list[SocketLane]) -> None:
