@@ -199,7 +199,7 @@ class ForeignNodeAdapter:
                     "go unnoticed; set best_effort: true on the input to accept that"
                 )
         pids = self._pids()
-        if settings.use_sim_time and self._barrier and has_loaded(pids, CLOCK_THREAD_LIBRARY):
+        if settings.use_sim_time and has_loaded(pids, CLOCK_THREAD_LIBRARY):
             self._probe = ClockProbe(topics)
         if self._first_clock is not None:
             self._show_time(self._first_clock)
@@ -270,7 +270,7 @@ class ForeignNodeAdapter:
             # The node may publish in reply to its own messages, after that answer.
             self._pass_barrier()
         # A node of its own clockwork may have published before this process asked it to.
-        earliest = window if self._process is not None or self._seen else None
+        earliest = window if self._seen else None
         # The last answer showed that what was published had come, the one before that it was all.
         done = self._topics.asked_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}

@@ -150,7 +150,7 @@ def has_loaded(pids: Iterable[int], library: str) -> bool:
 
     :param library: file name, without a version
     """
-    return any(f"/{library}" in _mapped(pid) for pid in pids)
+    return any(f"/{library}" in _shown(pid, "maps") for pid in pids)
 
 
 def own_clockwork(pids: Iterable[int], check: Callable[[], None]) -> str:
@@ -186,10 +186,7 @@ def _system_call(pid: int) -> list[str]:
 
     ``running`` while it computes; empty: it is not to be seen.
     """
-    try:
-        return (_PROC / str(pid) / "task" / str(pid) / "syscall").read_text().split()
-    except OSError:
-        return []
+    return _shown(pid, "task", pid, "syscall").split()
 
 
 def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
@@ -206,15 +203,16 @@ def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
+def _shown(*place: str | int) -> str:
+    """What the system shows of a process; nothing of one that has ended, or is another user's."""
+    try:
+        return _PROC.joinpath(*map(str, place)).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def _pids() -> list[int]:
     return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
-
-
-def _mapped(pid: int) -> str:
-    try:
-        return (_PROC / str(pid) / "maps").read_text(errors="replace")
-    except OSError:
-        return ""  # it has ended, or is another user's
 
 
 def _has_middleware(pid: int) -> bool:
@@ -234,16 +232,10 @@ def _threads(pid: int) -> list[str]:
 
 
 def _name(pid: int, thread: str) -> str:
-    try:
-        return (_PROC / str(pid) / "task" / thread / "comm").read_text()
-    except OSError:
-        return ""
+    return _shown(pid, "task", thread, "comm")
 
 
 def _switches(pid: int, thread: str) -> int:
     """How often a thread has given its processor away, by itself or not."""
-    try:
-        text = (_PROC / str(pid) / "task" / thread / "status").read_text()
-    except OSError:
-        return 0
+    text = _shown(pid, "task", thread, "status")
     return sum(int(line.split()[1]) for line in text.splitlines() if "ctxt_switches:" in line)

@@ -237,12 +237,14 @@ class ForeignTopics:
         outputs = [self.output_topic(port) for port in self.received]
         inputs = [self.input_topic(port) for port in self._writers]
         # Of each topic the ends of this side, and those of the other one; others may be among both.
-        sides = [(readers(topic), writers(topic)) for topic in outputs]
-        sides += [(writers(topic), readers(topic)) for topic in inputs]
+        sides = [(writers(topic), readers(topic)) for topic in inputs]
+        sides += [(readers(topic), writers(topic)) for topic in outputs]
         name = self.node.get_name()
         mine = [end.endpoint_gid for ends, _ in sides for end in ends if end.node_name == name]
         theirs = [end.endpoint_gid for _, ends in sides for end in ends if end.node_name != name]
-        return process_of_endpoint(bytes(theirs[0]), bytes(mine[0])) if theirs and mine else None
+        if not theirs or not mine:
+            return None
+        return process_of_endpoint(bytes(theirs.pop()), bytes(mine.pop()))
 
     def best_effort(self, port: str) -> bool:
         """Whether a reader of an input port does without reliable delivery."""

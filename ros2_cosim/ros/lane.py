@@ -129,7 +129,7 @@ class _Writer:
 
     def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
         """Send a message to all of them."""
-        head = head_of(self.number, stamp, seq, len(data))
+        head = head_of(self.number, len(data), stamp, seq)
         if self.kept is not None:
             self.kept.append((head, data, stamp, seq))
         lane = self._lane
@@ -516,7 +516,7 @@ class SocketLane:
         news = {"writes": list(writes), "reads": list(reads)}
         data = json.dumps(news).encode()
         for peer in self._peers.values() if to is None else (to,):
-            peer.link.put(head_of(_NEWS, 0, 0, len(data)), data)
+            peer.link.put(head_of(_NEWS, len(data)), data)
             self.urgent.add(peer)
 
     def _tell(self) -> None:

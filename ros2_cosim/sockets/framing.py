@@ -26,8 +26,8 @@ class Frame(NamedTuple):
     data: bytes
 
 
-def head_of(number: int, stamp: int, seq: int, size: int) -> bytes:
-    """What precedes the content of a frame."""
+def head_of(number: int, size: int, stamp: int = 0, seq: int = 0) -> bytes:
+    """What precedes the content, of so many bytes, of a frame."""
     return _HEAD.pack(size, number, stamp, seq)
 
 

@@ -7,6 +7,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,12 +22,13 @@ from rclpy.duration import Duration  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.qos import ReliabilityPolicy  # noqa: E402
+from support.patience import until  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
 from ros2_cosim.interfaces.foreign import ForeignSettings  # noqa: E402
 from ros2_cosim.kernel.activation import any_of  # noqa: E402
-from ros2_cosim.kernel.errors import ParticipantError  # noqa: E402
+from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError  # noqa: E402
 from ros2_cosim.kernel.graph import (  # noqa: E402
     Connection,
     Graph,
@@ -90,7 +93,7 @@ def node_settings(
         more["inputs"] = {port: port[0] for port in inputs}
         take = "only" if expect == 1 else "last"
         more["outputs"] = {"sum": {"topic": "s", "expect": expect, "take": take}}
-    settings = ForeignSettings(attach=True, node_name="/mine", **more)
+    settings = ForeignSettings(**{"attach": True, "node_name": "/mine", **more})
     return ModelContext("relay", {}, {}, 0, Path(), graph=graph, watchdog_s=360.0), settings
 
 
@@ -180,6 +183,14 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
         handed.append(port)
         publish(port, data, **more)
 
+    wait_until = topics.wait_until
+    rests: list[float] = []
+
+    def rest(condition: Callable[[], bool], seconds: float = inf) -> None:
+        rests.extend([seconds] if seconds < inf else [])
+        wait_until(condition, seconds)
+
+    monkeypatch.setattr(topics, "wait_until", rest)
     monkeypatch.setattr(topics, "barrier", pass_barrier)
     monkeypatch.setattr(topics, "publish", hand)
     number, other = (sample(1), sample(3), sample(5)), (sample(2), sample(3))
@@ -191,7 +202,16 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
     passed.clear()
     # What the node publishes when it has answered is here with the answer to the next one.
     adapter.finish()
-    assert len(passed) == (2 if barriers else 0)
+    assert (len(passed), rests) == ((2, []) if barriers else (0, [0.1]))
+    assert (topics.asked_ns > 0) is (barriers > 0)
+    assert adapter.not_repeatable() is None
+    passed.clear()
+    rests.clear()
+    # One that has ended does not answer.
+    ended: Any = SimpleNamespace(ended=lambda: "ended with exit code 0", close=lambda: None)
+    adapter._process = ended
+    adapter.finish()
+    assert (passed, rests) == ([], [0.1])
 
 
 def test_latched_inputs_are_handed_over_when_they_are_new_the_oldest_first(adapt: Adapt) -> None:
@@ -223,6 +243,24 @@ def test_before_the_first_activation_the_clock_shows_a_period_less(
     adapt: Adapt, given: dict[str, Any], shown: int | None
 ) -> None:
     assert adapt(**{"use_sim_time": True} | given)._first_clock == shown
+
+
+def test_writers_of_different_types_are_refused() -> None:
+    types = (FLOAT, "ros2_cosim/msg/ControlCommand")
+    writers = [
+        ParticipantSpec(name, 10, outputs=(OutputPort("out", codec=CATALOGUE.codec(type_name)),))
+        for name, type_name in zip("ab", types, strict=True)
+    ]
+    relay = ParticipantSpec("relay", activation=any_of(["in"]), inputs=(InputPort("in"),))
+    both = Graph([*writers, relay], [Connection(name, "out", "relay", "in") for name in ("a", "b")])
+    with pytest.raises(ConfigurationError) as caught:
+        foreign_node._input_codec(both, "relay", "in")
+    assert str(caught.value) == (
+        "participants.relay.inputs.in: its writers send ros2_cosim/msg/ControlCommand, "
+        "std_msgs/msg/Float64; a topic of a foreign node has one type"
+    )
+    one = Graph([writers[1], relay], [Connection("b", "out", "relay", "in")])
+    assert foreign_node._input_codec(one, "relay", "in") is writers[1].outputs[0].codec
 
 
 def test_what_makes_a_run_differ_is_told_the_surest_first(adapt: Adapt) -> None:
@@ -298,8 +336,9 @@ def test_a_silent_node_is_waited_for_less_long_than_the_clock_waits(
     assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
 
 
-def test_a_stranger_that_comes_after_the_last_activation_is_seen(
-    opened: ExitStack, adapt: Adapt, mine: Node
+@pytest.mark.parametrize(("later", "since"), [((), 0), ((20, 30), 20)])
+def test_a_stranger_that_comes_is_seen_also_after_the_last_activation(
+    opened: ExitStack, adapt: Adapt, mine: Node, later: tuple[int, ...], since: int
 ) -> None:
     opened.enter_context(served(mine))
     adapter = adapt()
@@ -308,9 +347,11 @@ def test_a_stranger_that_comes_after_the_last_activation_is_seen(
     assert adapter.not_repeatable() is None
     mine.create_publisher(message_class(FLOAT), READ, data_qos())
     adapter._topics.wait_until(lambda: bool(adapter._topics.strangers()))
+    for time_ns in later:
+        adapter.activate(step(time_ns, 1.5))
     adapter.finish()
     assert adapter.not_repeatable() == (
-        0,
+        since,
         f"more than one program publishes on {READ}, in whatever order",
     )
 
@@ -321,26 +362,79 @@ def test_a_message_after_the_last_activation_is_refused_at_the_end(
     opened.enter_context(served(mine))
     model = ForeignNode(*node_settings())
     opened.callback(model.close)
-    assert model.activate(step(10, 1.5))["sum"].data == 1.5
-    model.finish()
+    for value in (1.5, 2.5):
+        assert model.activate(step(10, value))["sum"].data == value
+        report = model.report()
+        assert report.not_repeatable is None and report.transport_ns > 0
+        model.finish()
+        model.reset()
+        assert model.report().transport_ns == 0
     (publisher,) = (found for found in mine.publishers if found.topic_name == WRITTEN)
     publisher.publish(message_class(FLOAT)(data=2.0))
     with pytest.raises(ParticipantError, match="1 messages came on s .*belong to no activation"):
         model.finish()
 
 
+@pytest.mark.parametrize(
+    ("given", "library", "watched", "barriers"),
+    [
+        # Two answers: timers that the new time makes due have run, too.
+        ({}, "none", ["begin", "end"], 2 + 1 + 1),
+        # A thread of its own sets the clock: what runs then does not count.
+        ({}, "librclcpp.so", ["begin", "pause", "resume", "end"], 1 + 1 + 1),
+        ({"barrier": "none"}, "none", ["begin", "end"], 0),
+    ],
+)
 def test_the_clock_of_a_node_shows_the_time_of_the_activation(
-    opened: ExitStack, adapt: Adapt
+    opened: ExitStack,
+    adapt: Adapt,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    library: str,
+    watched: list[str],
+    barriers: int,
 ) -> None:
+    monkeypatch.setattr(foreign_node, "has_loaded", lambda pids, name: name == library)
     simulated = Parameter("use_sim_time", value=True)
     remapped = ["--ros-args", "-r", "/clock:=/gate/relay/clock"]
     node = made(opened, parameter_overrides=[simulated], cli_args=remapped)
     opened.enter_context(served(node))
-    adapter = adapt(use_sim_time=True)
+    adapter = adapt(use_sim_time=True, clock_start=7, **given)
     adapter.connect()
+    until(lambda: node.get_clock().now().nanoseconds == 7)
+    calls: list[str] = []
+    passed: list[None] = []
+    watch: Any = SimpleNamespace(looks=False, end=lambda time_ns: calls.append("end"))
+    for name in ("begin", "pause", "resume"):
+        setattr(watch, name, partial(calls.append, name))
+    adapter._watch = watch
+    barrier = adapter._topics.barrier
+    monkeypatch.setattr(adapter._topics, "barrier", lambda: (passed.append(None), barrier()))
     for time_ns in (10, 5_000_000_000):
         assert adapter.activate(step(time_ns, 1.5))["sum"].data == 1.5
-        assert node.get_clock().now().nanoseconds == time_ns
+        shown = node.get_clock().now().nanoseconds
+        assert shown == time_ns or (not barriers and shown < time_ns)
+        assert (calls, len(passed)) == (watched, barriers)
+        calls.clear()
+        passed.clear()
+    if adapter._probe is not None:
+        # It may refuse to say what it shows.
+        monkeypatch.setattr(adapter._probe, "wait_for", lambda time_ns: False)
+        adapter.activate(step(5_000_000_001, 1.5))
+        assert adapter._probe is None and len(passed) == barriers + 1
+
+
+@pytest.mark.parametrize(("name", "space"), [("/mine", {}), ("/cars/mine", {"__ns": "/cars"})])
+def test_the_names_of_a_node_lead_to_its_adapter(
+    adapt: Adapt, name: str, space: dict[str, str]
+) -> None:
+    assert adapt(node_name=name)._remappings() == {
+        "n": "/gate/relay/in/number",
+        "s": "/gate/relay/out/sum",
+        "/clock": "/gate/relay/clock",
+        "__node": "mine",
+        **space,
+    }
 
 
 def test_of_a_node_without_topics_the_threads_cannot_be_seen(
@@ -366,6 +460,9 @@ def test_what_a_node_published_before_it_answered_is_in_order(
     received += [ForeignMessage(b"", number, 0) for number in (3, 1, 2)]
     adapter._topics.greet()
     assert [message.number for message in received] == [1, 2, 3]
+    # It belongs to no activation.
+    adapter.connect()
+    assert received == []
 
 
 def gate(
@@ -455,12 +552,21 @@ def test_what_of_the_node_has_not_been_found_is_named(opened: ExitStack) -> None
         message_class("rosgraph_msgs/msg/Clock"), "/gate/relay/clock", lambda message: None, 1
     )
     topics.wait_until(lambda: topics.missing() == [])
+    topics.close()
+    until(lambda: "relay_gate" not in node.get_node_names())
     # On a topic that both read and write each side finds itself, too.
     both = gate(opened, clock=False, sum="number")
     topic = "/gate/relay/in/number"
-    both.wait_until(lambda: both.node.count_publishers(topic) == 2)
+    both.wait_until(lambda: both.node.count_subscribers(topic) == 2)
     assert both.output_topic("sum") == topic
-    assert (both.publishers("sum"), both.strangers()) == (1, "")
+    assert (both.publishers("sum"), both.strangers(), both.missing()) == (
+        0,
+        "",
+        [f"a publisher of {topic}"],
+    )
+    node.create_publisher(message_class(FLOAT), topic, data_qos())
+    both.wait_until(lambda: both.publishers("sum") == 1)
+    assert (both.strangers(), both.missing()) == ("", [])
 
 
 def test_what_the_node_reads_and_calls_beside_its_ports_is_named(

@@ -156,13 +156,14 @@ def test_the_end_of_a_process_is_seen_after_its_last_message(lanes: list[SocketL
     writer = lanes[0].writer("/a", latched=False)
     lanes[1].reader("/a", lambda data, stamp, seq: seen.append((lanes[1].writers("/a"), data)))
     answers = lanes[1].writer("/b", latched=False)
-    lanes[0].reader("/b", lambda data, stamp, seq: None)
+    lanes[0].reader("/b", lambda data, stamp, seq: None, lazy=True)
     until(lanes, lambda: writer.readers == answers.readers == 1)
     writer.send(b"last words")
+    answers.send(b"in no hurry")
     lanes[0].close()
     until(lanes[1:2], lambda: lanes[1].writers("/a") == 0)
     assert seen == [(1, b"last words")]
-    assert (answers.readers, lanes[1].departures) == (0, 1)
+    assert (answers.readers, lanes[1].departures, lanes[1].lazy) == (0, 1, set())
     answers.send(b"nobody")
     assert answers.flush()
 
