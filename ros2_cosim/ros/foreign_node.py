@@ -127,7 +127,7 @@ class ForeignNodeAdapter:
             self._patience,
             self._topics.wait_until,
         )
-        self._watch: ThreadWatch | None = None
+        self._watch = ThreadWatch([])
         #: The processes of the node; empty: they cannot be seen.
         self._seen: list[int] = []
         #: An output whose messages are not counted shows nothing of one that came by itself.
@@ -243,7 +243,6 @@ class ForeignNodeAdapter:
         started = time.perf_counter_ns()
         self._patience.hint = ""
         self._patience.place = f"activation at {format_ns(step.time)}"
-        assert self._watch is not None
         self._watch.begin()
         if self._watch.looks:
             self._look_at_rest(step.time)
@@ -318,7 +317,7 @@ class ForeignNodeAdapter:
         if self._others is not None:
             time_ns, topic = self._others
             return time_ns, f"more than one program publishes on {topic}, in whatever order"
-        if self._settings.threads == "accept" or self._watch is None:
+        if self._settings.threads == "accept":
             return None
         since = self._watch.several_since()
         if since is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -243,6 +244,14 @@ def test_before_the_first_activation_the_clock_shows_a_period_less(
     adapt: Adapt, given: dict[str, Any], shown: int | None
 ) -> None:
     assert adapt(**{"use_sim_time": True} | given)._first_clock == shown
+
+
+def test_all_processes_of_a_node_that_was_started_here_are_watched(adapt: Adapt) -> None:
+    adapter = adapt()
+    assert adapter._pids() == []  # an attached one is known when it is connected
+    started: Any = SimpleNamespace(pid=os.getsid(0), close=lambda: None)
+    adapter._process = started
+    assert os.getpid() in adapter._pids()
 
 
 def test_writers_of_different_types_are_refused() -> None:

@@ -63,7 +63,14 @@ class Bench:
         node.create_service(GetState, "/mine/get_state", self._tell)
         node.create_service(ChangeState, "/mine/change_state", self._change)
         opened.enter_context(served(node))
-        self.life = ForeignLifecycle(topics.node, "/mine", mode, self.patience, topics.wait_until)
+        #: How long it was left alone between two questions [s].
+        self.rests: list[float] = []
+
+        def wait(condition: Callable[[], bool], seconds: float) -> None:
+            self.rests += [] if condition.__name__ == "done" else [seconds]
+            topics.wait_until(condition, seconds)
+
+        self.life = ForeignLifecycle(topics.node, "/mine", mode, self.patience, wait)
         topics.wait_until(lambda: self.life.found)
 
     def _tell(self, request: Any, answer: Any) -> Any:
@@ -95,23 +102,23 @@ def make(ros_domain: int) -> Iterator[Make]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "states", "up", "down"),
+    ("mode", "states", "rests", "up", "down"),
     [
-        ("manage", (1,), ["configure", "activate"], ["deactivate", "cleanup"]),
-        ("manage", (10, 2), ["activate"], ["deactivate", "cleanup"]),
-        ("manage", (3,), [], ["deactivate", "cleanup"]),
+        ("manage", (1,), 0, ["configure", "activate"], ["deactivate", "cleanup"]),
+        ("manage", (10, 2), 1, ["activate"], ["deactivate", "cleanup"]),
+        ("manage", (3,), 0, [], ["deactivate", "cleanup"]),
         # Another program does that.
-        ("own", (1, 2, 3), [], []),
+        ("own", (1, 2, 3), 2, [], []),
     ],
 )
 def test_the_node_is_brought_up_and_down_unless_another_program_does_that(
-    make: Make, mode: str, states: tuple[int, ...], up: list[str], down: list[str]
+    make: Make, mode: str, states: tuple[int, ...], rests: int, up: list[str], down: list[str]
 ) -> None:
     bench = make(mode, *states)
     bench.life.bring_down()  # it has not been brought up
     assert (bench.asked, bench.missing) == ([], [])
     bench.life.bring_up()
-    assert (bench.asked, bench.life.state) == (up, "active")
+    assert (bench.asked, bench.life.state, bench.rests) == (up, "active", [0.1] * rests)
     # For each transition it has the whole time.
     assert bench.begun == 1 + len(up)
     bench.life.bring_down()

@@ -100,9 +100,10 @@ def test_a_signal_without_a_handler_ends_the_wait_alone(
 def test_the_end_of_the_process_is_told_at_once(patience: Patience, nothing_left: None) -> None:
     program = [sys.executable, "-S", "-c", "raise SystemExit(3)"]
     patience.process = ForeignProcess(program, os.environ, "here")
+    until(patience.process.ended)
     patience.begin(lambda: UNCONFIGURED)
     with pytest.raises(ParticipantError, match=f"exit code 3; .*Missing: {UNCONFIGURED}"):
-        until(lambda: False, patience.check)
+        patience.check()
     patience.process.close()
 
 

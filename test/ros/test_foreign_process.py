@@ -58,6 +58,7 @@ def test_it_is_asked_to_end_and_killed_if_it_does_not(
         f"except KeyboardInterrupt:\n  {asked}"
     )
     until(lambda: "here" in capfd.readouterr().out)
+    assert processes_of_session(process.pid) == [process.pid]
     process.close()
     assert process.ended() == said
 
