@@ -100,6 +100,12 @@ def test_explicit_promises_and_first_stamps_count() -> None:
     # Nothing is known of the controller but that it cannot send before 0: enough for a
     # delayed input at 0.
     assert fresh.needs("plant", 100) == ()
+    # What is sent once comes with the first activation.
+    fresh.on_completion(Completion("sensor", 0, 1, FOREVER, "", ()), 0)
+    assert fresh.needs("sensor", 100) == (
+        AwaitedPromise("plant.road", 0),
+        AwaitedPromise("plant.state", 0),
+    )
 
 
 def test_a_state_that_does_not_exist_changes_nothing() -> None:
@@ -127,13 +133,14 @@ def test_the_chain_leads_to_the_one_that_all_wait_for() -> None:
     found = table(plant=60, sensor=20, controller=40, recorder=20)
     found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (23,)), 5 * SECOND)
     found.on_heartbeat(Heartbeat("recorder", 0, 20, ("sensor.seen",), (23,)), 5 * SECOND)
+    found.on_completion(Completion("sensor", 1, 21, FOREVER, "", ()), SECOND)
     assert [name for name, _ in found.chain(100)] == ["recorder", "sensor"]
-    assert found.blocking(100, 6 * SECOND, 5 * SECOND) == (
+    assert found.blocking(100, 7 * SECOND, 5 * SECOND) == (
         "sensor",
         "no sign of life for 6.0 s",
     )
     for silent_s in (6, 9):
-        assert found.blocking(100, 6 * SECOND, silent_s * SECOND) == (
+        assert found.blocking(100, 7 * SECOND, silent_s * SECOND) == (
             "sensor",
             "runs its activation, for 6.0 s",
         )
@@ -179,11 +186,12 @@ def test_silence_is_noticed_where_a_sign_is_due() -> None:
 
 def test_a_standstill_is_explained_with_the_time_since_when() -> None:
     found = table(plant=30, sensor=20, controller=40)
+    found.on_completion(Completion("sensor", 1, 21, FOREVER, "", ()), SECOND)
     text = found.explain(100, 4 * SECOND)
     assert text.split("; ") == [
         "plant at 30ns for 4.0 s",
-        "sensor at 20ns for 4.0 s",
-        "controller at 40ns for 4.0 s waits for sensor.seen (promised up to 23ns)",
+        "sensor at 21ns for 3.0 s",
+        "controller at 40ns for 4.0 s waits for sensor.seen (promised up to 24ns)",
         "recorder at 0s for 4.0 s",
     ]
     found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen", "a"), (NEVER, 50)), 0)
