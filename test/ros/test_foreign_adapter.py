@@ -598,6 +598,21 @@ def test_what_the_node_reads_and_calls_beside_its_ports_is_named(
     topics.wait_until(topics.hears_itself)
 
 
+def test_of_a_node_that_is_not_known_yet_nothing_is_named(opened: ExitStack) -> None:
+    topics = gate(opened)
+    assert (topics.undeclared([]), topics.called([]), topics.process()) == ([], [], None)
+
+
+def test_without_a_barrier_both_sides_get_time_to_find_each_other(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = gate(opened)
+    waits: list[tuple[bool, float]] = []
+    monkeypatch.setattr(topics, "wait_until", lambda held, limit: waits.append((held(), limit)))
+    topics.greet()
+    assert waits == [(False, 0.5)]
+
+
 def test_it_hears_itself_if_it_reads_what_it_writes(opened: ExitStack) -> None:
     assert not gate(opened).hears_itself()
     assert gate(opened, clock=False, sum="number").hears_itself()

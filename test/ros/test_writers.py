@@ -206,6 +206,17 @@ def test_what_has_no_header_is_published_in_a_carrier_and_as_it_is(
     assert carried[1] == (0, 0, record)
 
 
+def test_an_onlooker_that_is_there_already_gets_the_first_message(
+    sessions: tuple[Session, Session],
+) -> None:
+    clock, onlooker = sessions
+    got: list[bytes] = []
+    onlooker.outside_reader("/a", topics.HORIZON_TYPE, data_qos(), got.append)
+    writer = Writer(clock.node, "/a", CODEC, data_qos(), lane=LaneEnd())
+    writer.send(Horizon(RUN, 1, 1000))
+    until(sessions, lambda: len(got) == 1)
+
+
 def test_a_reader_of_another_type_is_not_served(sessions: tuple[Session, Session]) -> None:
     clock, onlooker = sessions
     writer = Writer(clock.node, "/a", CODEC, data_qos())
