@@ -38,7 +38,7 @@ from ros2_cosim.kernel.graph import (  # noqa: E402
     ParticipantSpec,
 )
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step  # noqa: E402
-from ros2_cosim.ros import foreign_node  # noqa: E402
+from ros2_cosim.ros import foreign_node, foreign_topics  # noqa: E402
 from ros2_cosim.ros.foreign_model import ForeignNode  # noqa: E402
 from ros2_cosim.ros.foreign_node import ForeignNodeAdapter, connected_node  # noqa: E402
 from ros2_cosim.ros.foreign_topics import (  # noqa: E402
@@ -478,11 +478,12 @@ def gate(
     opened: ExitStack,
     check: Callable[[], None] = lambda: None,
     clock: bool = True,
+    writing: ForeignWriting | None = None,
     **shared: str,
 ) -> ForeignTopics:
     """One input, one output, and the output port of the same topic as an input port, if any."""
     topics = ForeignTopics(
-        "relay", "/mine", {"number": FLOAT}, {"sum": ForeignWriting(FLOAT)}, lambda name: shared,
+        "relay", "/mine", {"number": FLOAT}, {"sum": writing or ForeignWriting(FLOAT)}, lambda name: shared,
         barrier=False, clock=clock, check=check,
     )  # fmt: skip
     opened.callback(topics.close)
@@ -596,6 +597,98 @@ def test_what_the_node_reads_and_calls_beside_its_ports_is_named(
     assert topics.called(["/allowed", "/look"]) == ["/plan"]
     # It reads what it writes.
     topics.wait_until(topics.hears_itself)
+
+
+def end(node: str, gid: int = 0, kind: str = FLOAT, **policies: Any) -> SimpleNamespace:
+    """What the middleware tells of one end of a topic."""
+    qos = data_qos()
+    for name, value in policies.items():
+        setattr(qos, name, value)
+    return SimpleNamespace(
+        node_name=node, node_namespace="/", topic_type=kind, qos_profile=qos, endpoint_gid=[gid]
+    )
+
+
+def tell(
+    topics: ForeignTopics,
+    monkeypatch: pytest.MonkeyPatch,
+    readers: dict[str, list[SimpleNamespace]],
+    writers: dict[str, list[SimpleNamespace]],
+) -> None:
+    """Let the middleware tell of these ends, by topic."""
+    for kind, ends in (("subscriptions", readers), ("publishers", writers)):
+        monkeypatch.setattr(
+            topics.node, f"get_{kind}_info_by_topic", lambda topic, ends=ends: ends.get(topic, [])
+        )
+
+
+STRING, BEST_EFFORT = "std_msgs/msg/String", ReliabilityPolicy.BEST_EFFORT
+UNFIT = "the node's quality of service does not fit: "
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "writing", "said"),
+    [
+        (end("mine"), end("mine"), {}, []),
+        (
+            end("mine", kind=STRING),
+            end("mine"),
+            {},
+            [f"input 'number': the node reads {STRING}; a"],
+        ),
+        (
+            end("mine"),
+            end("mine", kind=STRING),
+            {},
+            [f"output 'sum': the node publishes {STRING};"],
+        ),
+        (
+            end("_NODE_NAME_UNKNOWN_", kind=STRING),
+            end("_NODE_NAME_UNKNOWN_", reliability=BEST_EFFORT),
+            {},
+            ["input 'number': the node reads", "output 'sum': the node publishes without reliable"],
+        ),
+        (end("mine"), end("mine", reliability=BEST_EFFORT), {"best_effort": True}, []),
+        # Those of others do not count.
+        (end("other", kind=STRING), end("other", kind=STRING), {}, []),
+        (end("mine", deadline=Duration(seconds=1)), end("mine"), {}, [f"input 'number': {UNFIT}"]),
+        (end("mine"), end("mine"), {"latched": True}, [f"output 'sum': {UNFIT}"]),
+    ],
+)
+def test_what_exchanges_no_messages_with_the_adapter_is_named_with_its_port(
+    opened: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: SimpleNamespace,
+    writer: SimpleNamespace,
+    writing: dict[str, bool],
+    said: list[str],
+) -> None:
+    topics = gate(opened, writing=ForeignWriting(FLOAT, **writing))
+    tell(topics, monkeypatch, {READ: [reader]}, {WRITTEN: [writer]})
+    found = topics.misfits()
+    assert [text[: len(words)] for text, words in zip(found, said, strict=True)] == said
+    assert not any(text.endswith((";", " ", ": ")) for text in found)
+    assert topics.best_effort("number") is False
+    tell(topics, monkeypatch, {READ: [reader, end("x", reliability=BEST_EFFORT)]}, {})
+    assert topics.best_effort("number") is True
+
+
+def test_the_process_of_the_node_is_that_of_its_end_of_a_topic(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = gate(opened)
+    monkeypatch.setattr(foreign_topics, "process_of_endpoint", lambda gid, own: (gid, own))
+    listener, gate_end, node_end = (partial(end, name) for name in ("echo", "relay_gate", "mine"))
+    readers = {WRITTEN: [listener(1), gate_end(2)], READ: [node_end(3)]}
+    writers = {WRITTEN: [node_end(4)], READ: [gate_end(5)]}
+    for written, found in (([], (b"\3", b"\2")), (writers[WRITTEN], (b"\4", b"\2"))):
+        tell(topics, monkeypatch, readers, {**writers, WRITTEN: written})
+        assert topics.process() == found
+    tell(topics, monkeypatch, {READ: [node_end(3)]}, writers)
+    assert topics.process() == (b"\4", b"\5")
+    for ours in ([], [gate_end(2)]):
+        tell(topics, monkeypatch, {WRITTEN: ours}, {})
+        assert topics.process() is None
 
 
 def test_of_a_node_that_is_not_known_yet_nothing_is_named(opened: ExitStack) -> None:
