@@ -482,8 +482,9 @@ def gate(
     **shared: str,
 ) -> ForeignTopics:
     """One input, one output, and the output port of the same topic as an input port, if any."""
+    outputs = {"sum": writing or ForeignWriting(FLOAT)}
     topics = ForeignTopics(
-        "relay", "/mine", {"number": FLOAT}, {"sum": writing or ForeignWriting(FLOAT)}, lambda name: shared,
+        "relay", "/mine", {"number": FLOAT}, outputs, lambda name: shared,
         barrier=False, clock=clock, check=check,
     )  # fmt: skip
     opened.callback(topics.close)
