@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -172,12 +173,15 @@ def test_what_has_no_header_is_published_in_a_carrier_and_as_it_is(
     assert None not in publishers
     assert [publisher.is_wanted for publisher in publishers if publisher] == [kind == "run"] * 2
     flushed: list[tuple[bool, int]] = []
-    for publisher in filter(None, publishers):
-        monkeypatch.setattr(
-            publisher,
-            "flush",
-            lambda limit, p=publisher: flushed.append((p is publishers[0], limit.nanoseconds)),
-        )
+
+    def note(limit: Any, carrier: bool) -> bool:
+        flushed.append((carrier, limit.nanoseconds))
+        return True
+
+    for publisher, carrier in zip(publishers, (True, False), strict=True):
+        assert publisher is not None
+        confirmed = partial(note, carrier=carrier)
+        monkeypatch.setattr(publisher._publisher, "wait_for_all_acked", confirmed)
     writer.flush_onlookers(9)
     assert flushed == []
     carried: list[Any] = []
