@@ -332,7 +332,8 @@ class Workplace:
             raise RuntimeError(output)
         if code == 0:
             return ""
-        return failed or f"exit code {code}: {output.strip().splitlines()[-1][:200]}"
+        last = output.strip().rpartition("\n")[2]
+        return failed or f"exit code {code}: {last[:200]}"
 
     def close(self) -> None:
         """End its process."""

@@ -18,6 +18,25 @@ NOT_FOUND = "failed to send response (timeout)"
 _WARNINGS = Lock()
 
 
+#: An answer that has not come by then is asked for again [s].
+REPEAT_S = 0.5
+
+
+def answer_of(client: Any, request: Any, wait: Callable[[Callable[[], bool], float], None]) -> Any:
+    """The answer of a service, which is asked again until it comes.
+
+    It may not be known yet, or the first answers get lost.
+
+    :param wait: handles what arrives until a condition holds, for so many seconds at most
+    """
+    while True:
+        future = client.call_async(request)
+        wait(future.done, REPEAT_S)
+        if future.done():
+            return future.result()
+        client.remove_pending_request(future)
+
+
 def answer_until_heard(service: Any) -> None:
     """Let a service of rclpy send an answer again where the client has not been found in time."""
     # Not a declared way, but the one that both executors take.

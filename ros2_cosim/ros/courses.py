@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.ros.session import Session
 
 #: Gives the longest time to wait [s]; in the end whether the run begins anew. What is raised while
@@ -80,7 +81,7 @@ def run_together(
                 waiter.serve(max(min(one.due for one in going) - timer(), 0) / 1e9)
             except Cancelled as error:
                 for one in going:
-                    one.pending = error
+                    one.pending, one.due = error, NEVER
             woke = timer()
             if not any(one.is_due(woke) for one in going):
                 # A service, a handler that is done, or a wake, of any of them.
@@ -98,9 +99,9 @@ class _Going:
         #: What is raised before that waits until it can be caught.
         self._has_begun = False
         #: Messages that it had got when it went on the last time.
-        self._seen = -1
+        self._seen = self._received.handled
         #: It goes on at this time [ns] at the latest.
-        self.due = 0
+        self.due = NEVER
         #: What was raised while it waited.
         self.pending: BaseException | None = None
         self.again = False
@@ -109,12 +110,7 @@ class _Going:
     def is_due(self, now: int) -> bool:
         """Whether there may be something for it to do."""
         received = self._received
-        return (
-            received.handled != self._seen
-            or now >= self.due
-            or received.has_pending
-            or self.pending is not None
-        )
+        return received.handled != self._seen or now >= self.due or received.has_pending
 
     def go_on(self, now: int) -> bool:
         """Let it do what there is to do; whether it has not ended."""

@@ -8,14 +8,13 @@ publishes when a parameter is set is stamped by its clock: ``use_sim_time`` is s
 
 from __future__ import annotations
 
-from typing import Any
-
 from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.qos import qos_profile_parameter_events
 
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.ros.foreign_topics import REPEAT_S, ForeignTopics
+from ros2_cosim.ros.answers import REPEAT_S, answer_of
+from ros2_cosim.ros.foreign_topics import ForeignTopics
 
 #: A node whose process has loaded this library sets its clock in a thread of its own.
 CLOCK_THREAD_LIBRARY = "librclcpp.so"
@@ -35,8 +34,8 @@ class ClockProbe:
         self._request = SetParameters.Request(
             parameters=[Parameter(name="use_sim_time", value=value)]
         )
-        self._event_came = False
-        self._shown = -1
+        #: The time [ns] of the newest event since it was asked for; None: none has come.
+        self._shown: int | None = None
         topics.node.create_subscription(
             ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events
         )
@@ -51,21 +50,14 @@ class ClockProbe:
         :return: whether it shows it; False: the node refuses to say so
         """
         while self._shown != time_ns:
-            future = self._client.call_async(self._request)
-            self._event_came = False
-            self._topics.wait_until(future.done, REPEAT_S)
-            if not future.done():
-                # The service is not known yet, or the node is busy.
-                self._client.remove_pending_request(future)
-                continue
-            answer: Any = future.result()
+            self._shown = None
+            answer = answer_of(self._client, self._request, self._topics.wait_until)
             if not all(result.successful for result in answer.results):
                 return False
             # The event was sent before the answer; only the first ones may get lost.
-            self._topics.wait_until(lambda: self._event_came, REPEAT_S)
+            self._topics.wait_until(lambda: self._shown is not None, REPEAT_S)
         return True
 
     def _on_event(self, event: ParameterEvent) -> None:
         if event.node == self._topics.node_name:
-            self._event_came = True
             self._shown = event.stamp.sec * SECOND + event.stamp.nanosec

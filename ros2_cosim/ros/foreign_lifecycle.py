@@ -11,6 +11,7 @@ from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.node import Node
 
+from ros2_cosim.ros.answers import answer_of
 from ros2_cosim.ros.foreign_patience import Patience
 
 #: The state in which a transition begins -> its name and number.
@@ -23,8 +24,6 @@ _DOWN = {
     State.PRIMARY_STATE_INACTIVE: ("cleanup", Transition.TRANSITION_CLEANUP),
 }
 
-#: An answer that has not come by then is asked for again [s].
-_REPEAT_S = 0.5
 _POLL_S = 0.1
 
 
@@ -86,15 +85,8 @@ class ForeignLifecycle:
                 self._go(*_DOWN[state])
 
     def _ask(self) -> int:
-        """The node's state; asked again until answered, for the first answer may get lost."""
-        answer: Any = None
-        while answer is None:
-            future = self._get.call_async(GetState.Request())
-            self._wait(future.done, _REPEAT_S)
-            if future.done():
-                answer = future.result()
-            else:
-                self._get.remove_pending_request(future)
+        """The node's state."""
+        answer = answer_of(self._get, GetState.Request(), self._wait)
         self.state = str(answer.current_state.label)
         return int(answer.current_state.id)
 

@@ -127,7 +127,7 @@ class ForeignNodeAdapter:
             self._patience,
             self._topics.wait_until,
         )
-        self._watch: ThreadWatch | None = None
+        self._watch = ThreadWatch([])
         #: The processes of the node; empty: they cannot be seen.
         self._seen: list[int] = []
         #: An output whose messages are not counted shows nothing of one that came by itself.
@@ -190,11 +190,8 @@ class ForeignNodeAdapter:
         # Discovery of the node's readers may be late: give it a while here, and look once more
         # when the run is over.
         time.sleep(_DISCOVERY_S)
-        if self._lifecycle.found and not self._lifecycle.state:
-            self._appear()
+        self._appear()
         self._look_around()
-        for misfit in topics.misfits():
-            patience.fail(misfit)
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
                 patience.fail(
@@ -202,7 +199,7 @@ class ForeignNodeAdapter:
                     "go unnoticed; set best_effort: true on the input to accept that"
                 )
         pids = self._pids()
-        if settings.use_sim_time and self._barrier and has_loaded(pids, CLOCK_THREAD_LIBRARY):
+        if settings.use_sim_time and has_loaded(pids, CLOCK_THREAD_LIBRARY):
             self._probe = ClockProbe(topics)
         if self._first_clock is not None:
             self._show_time(self._first_clock)
@@ -246,7 +243,6 @@ class ForeignNodeAdapter:
         started = time.perf_counter_ns()
         self._patience.hint = ""
         self._patience.place = f"activation at {format_ns(step.time)}"
-        assert self._watch is not None
         self._watch.begin()
         if self._watch.looks:
             self._look_at_rest(step.time)
@@ -273,18 +269,19 @@ class ForeignNodeAdapter:
             # The node may publish in reply to its own messages, after that answer.
             self._pass_barrier()
         # A node of its own clockwork may have published before this process asked it to.
-        earliest = window if self._process is not None or self._seen else None
+        earliest = window if self._seen else None
         # The last answer showed that what was published had come, the one before that it was all.
         done = self._topics.asked_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
         others = [port.settings.topic for port in self._outputs if port.has_others]
-        if self._watch.looks and not others:
-            others = [self._topics.strangers()]
-        if any(others) and self._others is None:
-            self._others = step.time, others[0]
-        late = [port.name for port in self._outputs if port.came_late]
+        if self._watch.looks:
+            others.append(self._topics.strangers())
+        other = next(filter(None, others), "")
+        if other and self._others is None:
+            self._others = step.time, other
+        late = next((port.name for port in self._outputs if port.came_late), "")
         if late and self._late is None:
-            self._late = step.time, late[0]
+            self._late = step.time, late
         self._watch.end(step.time)
         self.transport_ns += time.perf_counter_ns() - started
         return values
@@ -320,7 +317,7 @@ class ForeignNodeAdapter:
         if self._others is not None:
             time_ns, topic = self._others
             return time_ns, f"more than one program publishes on {topic}, in whatever order"
-        if self._settings.threads == "accept" or self._watch is None:
+        if self._settings.threads == "accept":
             return None
         since = self._watch.several_since()
         if since is not None:

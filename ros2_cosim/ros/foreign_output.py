@@ -50,9 +50,8 @@ class CheckedOutput:
 
         A message of a port that sends once is kept.
         """
-        if self._received:
+        if self._received and not self._once:
             self._number = self._received[-1].number
-        if not self._once:
             self._received.clear()
 
     def is_complete(self) -> bool:

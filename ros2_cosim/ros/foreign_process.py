@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 #: How long the process may take to end in order before it is killed.
 GRACE_S = 3.0
-_KEPT_LINES = 20
 
 
 class ForeignProcess:
@@ -48,7 +47,7 @@ class ForeignProcess:
             raise ConfigurationError(
                 f"{where}: cannot start {command[0]}: {cause_of(error)}"
             ) from None
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._last = "it printed nothing"
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -63,22 +62,17 @@ class ForeignProcess:
         if code is None:
             return None
         self._reader.join(1.0)
-        last = self._lines[-1] if self._lines else "it printed nothing"
         if code < 0:
-            return f"was killed by {signal.Signals(-code).name}; its last line: {last}"
-        return f"ended with exit code {code}; its last line: {last}"
+            return f"was killed by {signal.Signals(-code).name}; its last line: {self._last}"
+        return f"ended with exit code {code}; its last line: {self._last}"
 
     def close(self) -> None:
         """End the process and all that it started: asked first, then killed."""
         for number, patience in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, number)
-            except ProcessLookupError:
-                pass
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(patience)
-            except subprocess.TimeoutExpired:
-                continue
         self._reader.join(1.0)
 
     def _read(self) -> None:
@@ -86,7 +80,7 @@ class ForeignProcess:
         for raw in self._popen.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
-                self._lines.append(line)
+                self._last = line
                 print(line, flush=True)
 
 

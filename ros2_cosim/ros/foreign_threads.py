@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -25,35 +26,36 @@ _LATER_LOOKS = 10
 #: A thread of the middleware that has no name follows changes of the ROS graph: it may run in a
 #: few activations, least of all in half of them.
 _LEAST_LOOKS = 3
-#: A thread that has not come to rest by then never does [s].
-_RESTS_WITHIN_S = 1.0
+#: A thread that is not at rest in any of so many looks, each some tenths of a millisecond after
+#: the last one, never is.
+_LOOKS_AT_REST = 5_000
 _LOOK_AGAIN_S = 0.0002
 #: A wait without an end, as the kernel shows its limit: no pointer to one, or -1 ms.
 _NO_POINTER = ("0x0",)
 _NO_NUMBER = ("0xffffffff", "0xffffffffffffffff")
-#: Machine -> number of a system call that may wait for a limited time -> which argument is the
-#: limit, and what it is where there is none.
+#: Machine -> number of a system call that may wait for a limited time -> which argument, from 1 on,
+#: is the limit, and what it is where there is none.
 _WAITS: Final[dict[str, dict[str, tuple[int, tuple[str, ...]]]]] = {
     "x86_64": {
-        "202": (3, _NO_POINTER),  # futex
-        "7": (2, _NO_NUMBER),  # poll
-        "271": (2, _NO_POINTER),  # ppoll
-        "23": (4, _NO_POINTER),  # select
-        "270": (4, _NO_POINTER),  # pselect6
-        "232": (3, _NO_NUMBER),  # epoll_wait
-        "281": (3, _NO_NUMBER),  # epoll_pwait
-        "441": (3, _NO_POINTER),  # epoll_pwait2
-        "35": (0, ()),  # nanosleep
-        "230": (0, ()),  # clock_nanosleep
+        "202": (4, _NO_POINTER),  # futex
+        "7": (3, _NO_NUMBER),  # poll
+        "271": (3, _NO_POINTER),  # ppoll
+        "23": (5, _NO_POINTER),  # select
+        "270": (5, _NO_POINTER),  # pselect6
+        "232": (4, _NO_NUMBER),  # epoll_wait
+        "281": (4, _NO_NUMBER),  # epoll_pwait
+        "441": (4, _NO_POINTER),  # epoll_pwait2
+        "35": (1, _NO_POINTER),  # nanosleep
+        "230": (3, _NO_POINTER),  # clock_nanosleep
     },
     "aarch64": {
-        "98": (3, _NO_POINTER),
-        "73": (2, _NO_POINTER),
-        "72": (4, _NO_POINTER),
-        "22": (3, _NO_NUMBER),
-        "441": (3, _NO_POINTER),
-        "101": (0, ()),
-        "115": (0, ()),
+        "98": (4, _NO_POINTER),
+        "73": (3, _NO_POINTER),
+        "72": (5, _NO_POINTER),
+        "22": (4, _NO_NUMBER),
+        "441": (4, _NO_POINTER),
+        "101": (1, _NO_POINTER),
+        "115": (3, _NO_POINTER),
     },
 }
 
@@ -109,7 +111,7 @@ class ThreadWatch:
         """
         self.pause()
         ran = [pid for pid, _ in self._ran]
-        if not (self._looking and ran):
+        if not ran:
             return
         self._looks += 1
         if len(ran) > len(set(ran)):
@@ -136,14 +138,10 @@ class ThreadWatch:
 def processes_of_session(leader: int) -> list[int]:
     """The processes of the session that a process has begun: itself, and what it has started."""
     found = []
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit():
-            try:
-                session = os.getsid(int(entry.name))
-            except OSError:
-                continue
-            if session == leader:
-                found.append(int(entry.name))
+    for pid in _pids():
+        with suppress(OSError):  # it has ended
+            if os.getsid(pid) == leader:
+                found.append(pid)
     return sorted(found)
 
 
@@ -152,7 +150,7 @@ def has_loaded(pids: Iterable[int], library: str) -> bool:
 
     :param library: file name, without a version
     """
-    return any(f"/{library}" in _mapped(pid) for pid in pids)
+    return any(f"/{library}" in _shown(pid, "maps") for pid in pids)
 
 
 def own_clockwork(pids: Iterable[int], check: Callable[[], None]) -> str:
@@ -166,17 +164,20 @@ def own_clockwork(pids: Iterable[int], check: Callable[[], None]) -> str:
     """
     waits = _WAITS.get(os.uname().machine, {})
     for pid in pids:
-        deadline = time.monotonic() + _RESTS_WITHIN_S
-        while (call := _system_call(pid))[:1] == ["running"]:
+        for _ in range(_LOOKS_AT_REST):
+            call = _system_call(pid)
+            if call != ["running"]:
+                break
             check()
-            if time.monotonic() > deadline:
-                return "never rests"
             time.sleep(_LOOK_AGAIN_S)
+        else:
+            return "never rests"
         if not call or not waits:
             return "does not show on this machine what it waits for"
-        limit, none = waits.get(call[0], (0, tuple(call[1:2])))
-        if call[1 + limit] not in none:
-            return "has a timer of the wall clock, or looks for messages now and then"
+        if call[0] in waits:
+            limit, none = waits[call[0]]
+            if call[limit] not in none:
+                return "has a timer of the wall clock, or looks for messages now and then"
     return ""
 
 
@@ -185,10 +186,7 @@ def _system_call(pid: int) -> list[str]:
 
     ``running`` while it computes; empty: it is not to be seen.
     """
-    try:
-        return (_PROC / str(pid) / "task" / str(pid) / "syscall").read_text().split()
-    except OSError:
-        return []
+    return _shown(pid, "task", pid, "syscall").split()
 
 
 def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
@@ -201,16 +199,20 @@ def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
     if gid[:4] != own_gid[:4]:
         return None
     low = int.from_bytes(gid[4:6], "little")
-    pids = [int(e.name) for e in _PROC.iterdir() if e.name.isdigit()]
-    found = [pid for pid in pids if pid & 0xFFFF == low and _has_middleware(pid)]
+    found = [pid for pid in _pids() if pid & 0xFFFF == low and _has_middleware(pid)]
     return found[0] if len(found) == 1 else None
 
 
-def _mapped(pid: int) -> str:
+def _shown(*place: str | int) -> str:
+    """What the system shows of a process; nothing of one that has ended, or is another user's."""
     try:
-        return (_PROC / str(pid) / "maps").read_text(errors="replace")
+        return _PROC.joinpath(*map(str, place)).read_text(errors="replace")
     except OSError:
-        return ""  # it has ended, or is another user's
+        return ""
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
 
 
 def _has_middleware(pid: int) -> bool:
@@ -230,16 +232,10 @@ def _threads(pid: int) -> list[str]:
 
 
 def _name(pid: int, thread: str) -> str:
-    try:
-        return (_PROC / str(pid) / "task" / thread / "comm").read_text()
-    except OSError:
-        return ""
+    return _shown(pid, "task", thread, "comm")
 
 
 def _switches(pid: int, thread: str) -> int:
     """How often a thread has given its processor away, by itself or not."""
-    try:
-        text = (_PROC / str(pid) / "task" / thread / "status").read_text()
-    except OSError:
-        return 0
+    text = _shown(pid, "task", thread, "status")
     return sum(int(line.split()[1]) for line in text.splitlines() if "ctxt_switches:" in line)

@@ -21,12 +21,11 @@ from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.namespaces import inside
+from ros2_cosim.ros.answers import REPEAT_S, answer_of
 from ros2_cosim.ros.foreign_threads import process_of_endpoint
 from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class, node_of
 
 _POLL_S = 0.1
-#: An answer that has not come by then is asked for again [s].
-REPEAT_S = 0.5
 #: Larger messages are cut to pieces on the wire: a small request could overtake them.
 _LARGE = 32_768
 #: Topics that every node reads or writes.
@@ -181,13 +180,7 @@ class ForeignTopics:
             # There is no service to ask; let both sides find each other. A loss is detected.
             self.wait_until(_never, REPEAT_S)
             return
-        answered = False
-        while not answered:
-            future = self._client.call_async(self._request)
-            self.wait_until(future.done, REPEAT_S)
-            answered = future.done()
-            if not answered:
-                self._client.remove_pending_request(future)
+        answer_of(self._client, self._request, self.wait_until)
         for messages in self.received.values():
             messages.sort(key=lambda message: message.number)
 
@@ -239,29 +232,19 @@ class ForeignTopics:
 
     def process(self) -> int | None:
         """The process that the node is in; None: it cannot be seen from here."""
-        mine = [
-            info.endpoint_gid
-            for port in self.received
-            for info in self.node.get_subscriptions_info_by_topic(self.output_topic(port))
-            if info.node_name == self.node.get_name()
-        ] + [
-            info.endpoint_gid
-            for port in self._writers
-            for info in self.node.get_publishers_info_by_topic(self.input_topic(port))
-            if info.node_name == self.node.get_name()
-        ]
-        theirs = [
-            info.endpoint_gid
-            for port in self.received
-            for info in self.node.get_publishers_info_by_topic(self.output_topic(port))
-            if info.node_name != self.node.get_name()
-        ] + [
-            info.endpoint_gid
-            for port in self._writers
-            for info in self.node.get_subscriptions_info_by_topic(self.input_topic(port))
-            if info.node_name != self.node.get_name()
-        ]
-        return process_of_endpoint(bytes(theirs[0]), bytes(mine[0])) if theirs and mine else None
+        readers = self.node.get_subscriptions_info_by_topic
+        writers = self.node.get_publishers_info_by_topic
+        outputs = [self.output_topic(port) for port in self.received]
+        inputs = [self.input_topic(port) for port in self._writers]
+        # Of each topic the ends of this side, and those of the other one; others may be among both.
+        sides = [(writers(topic), readers(topic)) for topic in inputs]
+        sides += [(readers(topic), writers(topic)) for topic in outputs]
+        name = self.node.get_name()
+        mine = [end.endpoint_gid for ends, _ in sides for end in ends if end.node_name == name]
+        theirs = [end.endpoint_gid for _, ends in sides for end in ends if end.node_name != name]
+        if not theirs or not mine:
+            return None
+        return process_of_endpoint(bytes(theirs.pop()), bytes(mine.pop()))
 
     def best_effort(self, port: str) -> bool:
         """Whether a reader of an input port does without reliable delivery."""
@@ -307,8 +290,11 @@ class ForeignTopics:
         names = set(names)
         return names | {inside(self.node, name) for name in names if name.startswith("/")}
 
-    def publish(self, port: str, data: bytes, *, acknowledge: bool = False) -> None:
-        """Hand one message over."""
+    def publish(self, port: str, data: bytes, *, acknowledge: bool) -> None:
+        """Hand one message over.
+
+        :param acknowledge: whether the middleware must confirm it, small as it may be
+        """
         writer = self._writers[port]
         if port in self._published:
             self._published[port] += 1

@@ -18,6 +18,7 @@ import json
 import select
 from collections import deque
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter_ns
 from typing import Any, NamedTuple
@@ -29,8 +30,8 @@ from ros2_cosim.sockets.framing import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
 from ros2_cosim.sockets.switchboard import CallerEnd
 
-#: Frames of this number hold no message: what an end writes and reads.
-_NEWS = 0
+#: Frames of this number, the largest there is, hold no message: what an end writes and reads.
+_NEWS = 0xFFFF_FFFF
 #: So many bytes for one reader are sent without waiting for more: what a socket takes at once.
 SEND_AT = 65_536
 #: A reader that lets so many bytes wait is waited for. Small messages never come near it, for the
@@ -128,7 +129,7 @@ class _Writer:
 
     def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
         """Send a message to all of them."""
-        head = head_of(self.number, stamp, seq, len(data))
+        head = head_of(self.number, len(data), stamp, seq)
         if self.kept is not None:
             self.kept.append((head, data, stamp, seq))
         lane = self._lane
@@ -218,7 +219,7 @@ class SocketLane:
 
     def writer(self, topic: str, *, latched: bool, owner: str = "") -> _Writer:
         """Write a topic; see :class:`~.lane_interface.Lane`."""
-        number = len(self._writers) + 1
+        number = len(self._writers)
         writer = _Writer(self, topic, number, owner or self._node, latched=latched)
         self._writers.append(writer)
         writer.own = tuple(self._readers.get(topic, ()))
@@ -321,49 +322,42 @@ class SocketLane:
     def relieve(self, peer: _Peer) -> None:
         """Send what waits for a reader; wait for it if that is too much."""
         self._send(peer)
-        if peer.link.waiting >= FULL:
-            self._await(lambda: peer.link.waiting < FULL // 2 or not self._has(peer), None)
+        while peer.link.waiting >= FULL:
+            self._interrupted()
+            self._take_in(_LOOK_S)
 
     def drain(self, peers: Collection[_Peer]) -> bool:
         """Wait until all of them have been given what was sent; whether they have."""
         for peer in peers:
             self._send(peer)
-        return self._await(
-            lambda: not any(peer.link.waiting for peer in peers if self._has(peer)), FLUSH_S
-        )
-
-    def _has(self, peer: _Peer) -> bool:
-        return not peer.link.has_ended
+        deadline = monotonic() + FLUSH_S
+        while any(peer.link.waiting for peer in peers):
+            left = deadline - monotonic()
+            if left <= 0:
+                return False
+            self._take_in(left)
+        return True
 
     def _send(self, peer: _Peer) -> None:
         peer.link.flush()
         mask = _BOTH if peer.link.is_stuck else _READ
-        if mask != peer.mask and not peer.link.has_ended:
+        if mask != peer.mask:
             peer.mask = mask
             self._poll.modify(peer.link.fileno(), mask)
 
-    def _await(self, done: Callable[[], bool], limit_s: float | None) -> bool:
-        """Wait for readers, and take in, unhandled, what arrives; whether it is done in time."""
-        deadline = None if limit_s is None else monotonic() + limit_s
-        while not done():
-            left = _LOOK_S if deadline is None else min(deadline - monotonic(), _LOOK_S)
-            if left <= 0:
-                return False
-            if deadline is None:
-                self._interrupted()
-            for descriptor, events in self._poll.poll(left):
-                peer = self._peers.get(descriptor)
-                if peer is None:
-                    continue  # a wake, or a connection: the next wait sees to it
-                self._fetch(peer, events)
-        return True
+    def _take_in(self, seconds: float) -> None:
+        """Wait for readers, for so long at most, and take in, unhandled, what arrives."""
+        for descriptor, _ in self._poll.poll(seconds):
+            peer = self._peers.get(descriptor)
+            if peer is not None:  # else a wake, or a connection: the next wait sees to it
+                self._fetch(peer)
 
     # --- waiting ----------------------------------------------------------------------------
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Send what waits; then handle all that is there, or arrives first within the time."""
         seconds = _LOOK_S if timeout_sec is None else timeout_sec
-        began = self._clock() if self.watch is not None else 0
+        began = self._clock()
         self._tell()
         if not self.lazy:
             self._lazy_since = None
@@ -387,10 +381,10 @@ class SocketLane:
             events = self._waits.wait(self._events, seconds)
         self._preferred = ""
         woke = self._awake_since = self._clock()
-        for descriptor, found in events:
+        for descriptor, _ in events:
             peer = self._peers.get(descriptor)
             if peer is not None:
-                self._fetch(peer, found)
+                self._fetch(peer)
             elif descriptor == self._waker.fileno():
                 self._waker.drain()
             else:
@@ -424,7 +418,7 @@ class SocketLane:
         if 0 < seconds < _FINE_S and self._poll.fileno() < _SELECTABLE:
             # A poll waits for whole milliseconds; a paced run is more exact than that.
             select.select([self._poll], [], [], seconds)
-            seconds = 0.0
+            return self._poll.poll(0)
         return self._poll.poll(seconds)
 
     def create_task(self, callback: Callable[[], None]) -> None:
@@ -465,17 +459,15 @@ class SocketLane:
                 return
             task()
 
-    def _fetch(self, peer: _Peer, events: int) -> None:
-        if events & select.EPOLLOUT:
+    def _fetch(self, peer: _Peer) -> None:
+        if peer.link.is_stuck:
             self._send(peer)
-        if events & ~select.EPOLLOUT:
-            peer.link.fetch()
-            if peer.link.has_ended:
-                # Nothing more comes: a poll would tell so again and again.
-                self._poll.unregister(peer.link.fileno())
-                self._behind.add(peer)
-            elif peer.link.is_ready:
-                self._behind.add(peer)
+        peer.link.fetch()
+        self._behind.add(peer)
+        if peer.link.has_ended:
+            # Nothing more comes: a poll would tell so again and again.
+            self._poll.unregister(peer.link.fileno())
+            peer.mask = _READ
 
     def _handle(self, peer: _Peer) -> bool:
         """Handle what a peer has sent; whether more may be handled in the same wait."""
@@ -524,7 +516,7 @@ class SocketLane:
         news = {"writes": list(writes), "reads": list(reads)}
         data = json.dumps(news).encode()
         for peer in self._peers.values() if to is None else (to,):
-            peer.link.put(head_of(_NEWS, 0, 0, len(data)), data)
+            peer.link.put(head_of(_NEWS, len(data)), data)
             self.urgent.add(peer)
 
     def _tell(self) -> None:
@@ -533,17 +525,14 @@ class SocketLane:
         if not writes and not reads:
             return
         self._untold = (set(), set())
-        if reads and self._peers:
+        if reads:
             self._announce(reads=[(topic, *self._reads[topic]) for topic in sorted(reads)])
         if self._line is not None:
-            try:
+            with suppress(OSError):  # the next wait sees that it has gone
                 self._line.tell(writes, reads)
-            except OSError:
-                self._cut()
 
     def _connect(self) -> None:
         """Take the connections that have come."""
-        self._tell()
         assert self._line is not None
         try:
             for end in self._line.connections():
@@ -554,22 +543,15 @@ class SocketLane:
                 reads = [(topic, *how) for topic, how in self._reads.items()]
                 self._announce(writes, reads, to=peer)
         except OSError:
-            self._cut()
-
-    def _cut(self) -> None:
-        """No further connections come: the starter has ended, which ends this process, too."""
-        assert self._line is not None
-        self._poll.unregister(self._line.fileno())
-        self._line.close()
-        self._line = None
+            # No further ones come: the starter has ended, which ends this process, too.
+            self._poll.unregister(self._line.fileno())
+            self._line.close()
+            self._line = None
 
     def _lose(self, peer: _Peer) -> None:
         """The other side has gone: with it, all that it wrote and read."""
         self._polls.clear()
         self.departures += 1
-        if not peer.link.has_ended:
-            self._poll.unregister(peer.link.fileno())
-            peer.link.has_ended = True
         del self._peers[peer.link.fileno()]
         for writer in self._writers:
             writer.peers.pop(peer, None)

@@ -220,13 +220,8 @@ class Writer:
         if self._lane is not None and self._short is not None:
             numbers = self._short(record)
             if numbers is not None:
-                self._lane.send(b"", numbers[0], numbers[1])
-                if self._newest:
-                    self._publisher.publish_newest(
-                        lambda: self._sealed(self._codec.encode(stamp_ns, seq, record))
-                    )
-                elif self._publisher.is_wanted:
-                    self._publish(self._codec.encode(stamp_ns, seq, record))
+                self._lane.send(b"", *numbers)
+                self._publish(lambda: self._codec.encode(stamp_ns, seq, record))
                 return
         self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
 
@@ -237,16 +232,19 @@ class Writer:
         """
         if self._lane is not None:
             self._lane.send(data, stamp_ns, seq, value)
-        self._publish(data)
+        self._publish(lambda: data)
 
-    def _publish(self, data: bytes) -> None:
-        """Publish in DDS, if there is a reason to."""
+    def _publish(self, make: Callable[[], bytes]) -> None:
+        """Publish in DDS, if there is a reason to.
+
+        :param make: gives the message
+        """
         if self._newest:
-            self._publisher.publish_newest(lambda: self._sealed(data))
+            self._publisher.publish_newest(lambda: self._sealed(make()))
         elif self._publisher.is_wanted:
-            self._publisher.publish(self._sealed(data))
+            self._publisher.publish(self._sealed(make()))
         if self._plain_publisher is not None and self._plain_publisher.is_wanted:
-            self._plain_publisher.publish(self._codec.plain(data))
+            self._plain_publisher.publish(self._codec.plain(make()))
 
     def _sealed(self, data: bytes) -> bytes:
         return data if self._sealer is None else self._sealer.sealed(data)

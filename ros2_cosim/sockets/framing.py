@@ -26,8 +26,8 @@ class Frame(NamedTuple):
     data: bytes
 
 
-def head_of(number: int, stamp: int, seq: int, size: int) -> bytes:
-    """What precedes the content of a frame."""
+def head_of(number: int, size: int, stamp: int = 0, seq: int = 0) -> bytes:
+    """What precedes the content, of so many bytes, of a frame."""
     return _HEAD.pack(size, number, stamp, seq)
 
 
@@ -89,9 +89,7 @@ class FrameLink:
                 self._out.clear()
                 self._give(memoryview(data))
         except OSError:  # it has gone: reading tells so, after all that it sent
-            self._out.clear()
-            self._rest = memoryview(b"")
-            self.waiting = 0
+            self._drop()
 
     def _give(self, data: memoryview) -> None:
         self._rest = data
@@ -102,6 +100,12 @@ class FrameLink:
                 self._rest = self._rest[sent:]
         except BlockingIOError:
             pass
+
+    def _drop(self) -> None:
+        """Nobody takes what waits."""
+        self._out.clear()
+        self._rest = memoryview(b"")
+        self.waiting = 0
 
     def fetch(self) -> None:
         """Take over what has arrived; :meth:`next` gives it."""
@@ -116,6 +120,7 @@ class FrameLink:
             self._have += len(data)
         else:
             self.has_ended = True
+            self._drop()
 
     def next(self) -> Frame | None:
         """The next complete frame that has arrived; None: none is here.

@@ -10,7 +10,7 @@ from typing import Any
 
 from support.patience import HANG_S
 
-from ros2_cosim.ros.answers import NOT_FOUND, answer_until_heard
+from ros2_cosim.ros.answers import NOT_FOUND, answer_of, answer_until_heard
 
 #: How long one thread leaves the other the opportunity to disturb it.
 _OPPORTUNITY_S = 0.3
@@ -33,6 +33,21 @@ def test_an_answer_is_sent_again_until_its_client_is_found() -> None:
 
     answering(send).send_response("yes", "to")
     assert sent == [("yes", "to")] * 3
+
+
+def test_a_service_is_asked_again_until_it_has_answered() -> None:
+    asked: list[str] = []
+    given_up: list[Any] = []
+    waits: list[float] = []
+
+    def ask(request: str) -> Any:
+        asked.append(request)
+        answers = len(asked) == 3
+        return SimpleNamespace(done=lambda: answers, result=lambda: "yes")
+
+    client = SimpleNamespace(call_async=ask, remove_pending_request=given_up.append)
+    assert answer_of(client, "well?", lambda condition, seconds: waits.append(seconds)) == "yes"
+    assert (asked, len(given_up), waits) == (["well?"] * 3, 2, [0.5] * 3)
 
 
 def test_threads_that_answer_at_one_time_leave_the_warnings_as_they_are() -> None:

@@ -100,6 +100,12 @@ def test_explicit_promises_and_first_stamps_count() -> None:
     # Nothing is known of the controller but that it cannot send before 0: enough for a
     # delayed input at 0.
     assert fresh.needs("plant", 100) == ()
+    # What is sent once comes with the first activation.
+    fresh.on_completion(Completion("sensor", 0, 1, FOREVER, "", ()), 0)
+    assert fresh.needs("sensor", 100) == (
+        AwaitedPromise("plant.road", 0),
+        AwaitedPromise("plant.state", 0),
+    )
 
 
 def test_a_state_that_does_not_exist_changes_nothing() -> None:
@@ -115,7 +121,11 @@ def test_the_own_word_of_a_participant_counts_until_it_advances() -> None:
     found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (25,)), SECOND)
     assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 25),)
     assert found.entries["controller"].activations == 3
+    found.on_completion(Completion("controller", 2, 40, FOREVER, "", ()), SECOND)
+    assert found.entries["controller"].activations == 3
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 25),)
     found.on_completion(Completion("controller", 4, 60, FOREVER, "", ()), SECOND)
+    assert found.entries["controller"].activations == 4
     assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 23),)
 
 
@@ -123,15 +133,17 @@ def test_the_chain_leads_to_the_one_that_all_wait_for() -> None:
     found = table(plant=60, sensor=20, controller=40, recorder=20)
     found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (23,)), 5 * SECOND)
     found.on_heartbeat(Heartbeat("recorder", 0, 20, ("sensor.seen",), (23,)), 5 * SECOND)
+    found.on_completion(Completion("sensor", 1, 21, FOREVER, "", ()), SECOND)
     assert [name for name, _ in found.chain(100)] == ["recorder", "sensor"]
-    assert found.blocking(100, 6 * SECOND, 5 * SECOND) == (
+    assert found.blocking(100, 7 * SECOND, 5 * SECOND) == (
         "sensor",
         "no sign of life for 6.0 s",
     )
-    assert found.blocking(100, 6 * SECOND, 9 * SECOND) == (
-        "sensor",
-        "runs its activation, for 6.0 s",
-    )
+    for silent_s in (6, 9):
+        assert found.blocking(100, 7 * SECOND, silent_s * SECOND) == (
+            "sensor",
+            "runs its activation, for 6.0 s",
+        )
 
 
 def test_one_that_may_enter_later_is_awaited_from_when_it_is_seen() -> None:
@@ -165,25 +177,35 @@ def test_silence_is_noticed_where_a_sign_is_due() -> None:
     assert found.silent(200, 9 * SECOND, 5 * SECOND) == ["sensor", "controller", "recorder"]
     # A participant that has reached the end writes its results, which may take time.
     assert found.silent(100, 9 * SECOND, 5 * SECOND) == ["sensor"]
-    found.on_state(ParticipantState("sensor", int(State.STOPPED), "done"), 0)
-    assert found.silent(100, 9 * SECOND, 5 * SECOND) == []
+    assert found.silent(100, 5 * SECOND, 5 * SECOND) == []
+    for state, silent in ((State.COMMUNICATION_INITIALISED, []), (State.READY_TO_RUN, ["sensor"]),
+                          (State.STOPPED, [])):  # fmt: skip
+        found.on_state(ParticipantState("sensor", int(state), ""), 0)
+        assert found.silent(100, 9 * SECOND, 5 * SECOND) == silent
 
 
 def test_a_standstill_is_explained_with_the_time_since_when() -> None:
     found = table(plant=30, sensor=20, controller=40)
+    found.on_completion(Completion("sensor", 1, 21, FOREVER, "", ()), SECOND)
     text = found.explain(100, 4 * SECOND)
     assert text.split("; ") == [
         "plant at 30ns for 4.0 s",
-        "sensor at 20ns for 4.0 s",
-        "controller at 40ns for 4.0 s waits for sensor.seen (promised up to 23ns)",
+        "sensor at 21ns for 3.0 s",
+        "controller at 40ns for 4.0 s waits for sensor.seen (promised up to 24ns)",
         "recorder at 0s for 4.0 s",
     ]
+    found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen", "a"), (NEVER, 50)), 0)
+    assert (
+        "controller at 40ns for 4.0 s waits for sensor.seen (promised up to 0s), a (promised up "
+        "to 50ns); "
+    ) in found.explain(100, 4 * SECOND)
 
 
 def test_words_of_strangers_are_ignored() -> None:
     found = table()
     found.on_state(ParticipantState("unknown", int(State.ERROR), ""), 0)
     found.on_completion(Completion("unknown", 1, 10, FOREVER, "", ()), 0)
+    found.on_progress("unknown", 10, 1, 0)
     found.on_heartbeat(Heartbeat("unknown", 1, 10, (), ()), 0)
     assert found.entries.keys() == set(NAMES)
     assert found.entries["plant"].bound == NEVER

@@ -205,6 +205,42 @@ def test_one_that_can_wait_is_left_alone(process: Session) -> None:
     assert len(looks) < 10
 
 
+def test_they_wait_until_the_first_of_them_is_due(
+    process: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0
+    waits: list[float] = []
+    turns: list[str] = []
+
+    def serve(seconds: float, first: str = "") -> None:
+        nonlocal now
+        waits.append(seconds)
+        now += int(seconds * 1e9)
+
+    def wait(*seconds: float) -> Generator[float, None, bool]:
+        yield from seconds
+        return True
+
+    def turn(name: str) -> None:
+        nonlocal now
+        turns.append(name or "-")
+        # The time goes on between its last look and its wait.
+        now += 0 if name or len(waits) < 4 else 2_000_000_000
+
+    monkeypatch.setattr(process, "timer", lambda: now)
+    monkeypatch.setattr(process, "serve", serve)
+    courses = {"one": wait(0.25, 0.0, 0.25, 2.0), "other": wait(1.0, 0.5, 0.5)}
+    run_together(
+        process,
+        [Traveller(name, member(process, name), course) for name, course in courses.items()],
+        lambda one, again, error: turns.append(f"{one.name}_ends"),
+        turn,
+    )
+    assert waits == [0.25, 0.25, 0.5, 0.5, 0.0]
+    expected = "one other - one one - one - other - other - one one_ends other other_ends -"
+    assert turns == expected.split()
+
+
 def test_alone_it_waits_for_itself(process: Session) -> None:
     session = Session("alone", host=process)
     seen: list[str] = []

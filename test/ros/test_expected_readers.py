@@ -32,8 +32,10 @@ class System:
         self._opened = opened
         self.session = opened.enter_context(Session("writer", []))
         self.writer = self.session.writer(TOPIC, TYPE, data_qos())
-        graph = Graph([ParticipantSpec("a", 10, outputs=(OutputPort("out"),))], [])
-        self.readers = ExpectedReaders(self.session, graph, MembershipView(graph))
+        late = ParticipantSpec("late", 10, enter_ns=50)
+        graph = Graph([ParticipantSpec("a", 10, outputs=(OutputPort("out"),)), late], [])
+        self.membership = MembershipView(graph)
+        self.readers = ExpectedReaders(self.session, graph, self.membership)
 
     def node(self, name: str, *, latched: bool = False) -> Session:
         """A further node, which reads what the writer sends."""
@@ -82,6 +84,50 @@ def test_the_clock_is_known_by_the_horizon(system: System) -> None:
     system.until(system.readers.may_start)
 
 
+def test_late_readers_are_awaited_after_the_start_and_those_that_are_gone_are_not(
+    system: System,
+) -> None:
+    system.readers.add(system.writer, {"late", "lost"}, ())
+    system.readers.add(system.writer, (), {RECORDER}, at_start=False)
+    assert not system.readers.may_start()
+    system.membership.gone.add("lost")
+    assert system.readers.may_start()
+    announce(system.node("late"), "late")
+    system.found(1)
+    assert not system.readers.have_all()
+    announce(system.node("recorder"), RECORDER)
+    system.until(system.readers.have_all)
+
+
+def test_all_have_what_was_sent_only_if_the_writer_says_so(system: System) -> None:
+    end = Connecting()
+    writer = Writer(system.session.node, TOPIC, CATALOGUE.codec(TYPE), data_qos(), lane=end)
+    system.readers.add(writer, (), ())
+    assert system.readers.have_all()
+    end.has_all = False
+    assert not system.readers.have_all()
+
+
+def test_who_the_readers_are_is_asked_when_there_are_enough(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    find = system.session.publishing_nodes
+
+    def counted(topic: str) -> set[str]:
+        asked.append(topic)
+        return find(topic)
+
+    monkeypatch.setattr(system.session, "publishing_nodes", counted)
+    system.readers.add(system.writer, (), {RECORDER})
+    assert not system.readers.may_start()
+    assert asked == []
+    system.node("stranger")
+    system.found(1)
+    assert not system.readers.may_start()
+    assert asked == [topics.completion(RECORDER)]
+
+
 def test_a_stranger_that_cannot_be_served_holds_nothing_up(system: System) -> None:
     system.readers.add(system.writer, (), {RECORDER})
     stranger = system.node("stranger", latched=True)
@@ -97,6 +143,7 @@ class Connecting:
     """The writing end of a topic that two nodes read, connected with so many of them so far."""
 
     readers = 2
+    has_all = True
 
     @property
     def reader_nodes(self) -> list[str]:
@@ -106,7 +153,7 @@ class Connecting:
         raise AssertionError("nothing is sent before all readers are there")
 
     def flush(self) -> bool:
-        return True
+        return self.has_all
 
 
 def test_a_writer_that_may_be_connected_with_another_one_has_to_be_with_all(

@@ -3,25 +3,34 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
+from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 rclpy = pytest.importorskip("rclpy")
 
+from rcl_interfaces.srv import GetParameters  # noqa: E402
+from rclpy.duration import Duration  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.publisher import Publisher  # noqa: E402
 from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
+from support.patience import until  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
 from ros2_cosim.interfaces.foreign import ForeignSettings  # noqa: E402
-from ros2_cosim.kernel.activation import Count  # noqa: E402
-from ros2_cosim.kernel.errors import ParticipantError  # noqa: E402
+from ros2_cosim.kernel.activation import any_of  # noqa: E402
+from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError  # noqa: E402
 from ros2_cosim.kernel.graph import (  # noqa: E402
     Connection,
     Graph,
@@ -30,13 +39,14 @@ from ros2_cosim.kernel.graph import (  # noqa: E402
     ParticipantSpec,
 )
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step  # noqa: E402
-from ros2_cosim.ros import foreign_node  # noqa: E402
+from ros2_cosim.ros import foreign_node, foreign_topics  # noqa: E402
 from ros2_cosim.ros.foreign_model import ForeignNode  # noqa: E402
-from ros2_cosim.ros.foreign_node import ForeignNodeAdapter  # noqa: E402
+from ros2_cosim.ros.foreign_node import ForeignNodeAdapter, connected_node  # noqa: E402
 from ros2_cosim.ros.foreign_topics import (  # noqa: E402
     ForeignMessage,
     ForeignTopics,
     ForeignWriting,
+    _is_same,
 )
 from ros2_cosim.ros.writers import data_qos, message_class  # noqa: E402
 
@@ -56,22 +66,38 @@ def opened(ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[ExitSta
         yield stack
 
 
-def node_settings(*, ports: bool = True, **more: Any) -> tuple[ModelContext, ForeignSettings]:
+def node_settings(
+    *,
+    ports: bool = True,
+    triggers: tuple[str, ...] = ("number",),
+    latched: tuple[str, ...] = (),
+    expect: int = 1,
+    period_ns: int | None = None,
+    offset_ns: int = 0,
+    **more: Any,
+) -> tuple[ModelContext, ForeignSettings]:
     """Of a participant ``relay`` whose node ``/mine`` has been started elsewhere."""
     number, total = OutputPort("number", codec=CODEC), OutputPort("sum", codec=CODEC)
+    inputs = (*triggers, *latched) if ports else ()
     relay = ParticipantSpec(
         "relay",
-        activation=Count("number", 1) if ports else None,
-        period_ns=None if ports else 10,
-        inputs=(InputPort("number"),) if ports else (),
+        activation=any_of(triggers) if ports else None,
+        period_ns=period_ns if ports else 10,
+        offset_ns=offset_ns,
+        inputs=tuple(map(InputPort, inputs)),
         outputs=(total,) if ports else (),
     )
     graph = Graph(
         [ParticipantSpec("source", 10, outputs=(number,)), relay],
-        [Connection("source", "number", "relay", "number")] if ports else [],
+        [Connection("source", "number", "relay", port) for port in inputs],
     )
-    tied = {"inputs": {"number": "n"}, "outputs": {"sum": "s"}} if ports else {}
-    settings = ForeignSettings(attach=True, node_name="/mine", **(tied | more))
+    take = "only" if expect == 1 else "last"
+    tied = {
+        "inputs": {port: port[0] for port in inputs},
+        "outputs": {"sum": {"topic": "s", "expect": expect, "take": take}},
+    }
+    given = (tied if ports else {}) | more
+    settings = ForeignSettings(**{"attach": True, "node_name": "/mine", **given})
     return ModelContext("relay", {}, {}, 0, Path(), graph=graph, watchdog_s=360.0), settings
 
 
@@ -103,9 +129,13 @@ def mine(opened: ExitStack) -> Node:
     return made(opened)
 
 
+def sample(stamp: int, seq: int = 0, value: float = 1.5) -> Sample:
+    return Sample(stamp, seq, CATALOGUE.record(FLOAT)(value))
+
+
 def step(time_ns: int, value: float) -> Step:
-    sample = Sample(time_ns, 0, CATALOGUE.record(FLOAT)(value))
-    return Step(time_ns, {"number": (sample,)}, {"number": sample})
+    given = sample(time_ns, value=value)
+    return Step(time_ns, {"number": (given,)}, {"number": given})
 
 
 def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, mine: Node) -> None:
@@ -116,8 +146,211 @@ def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, min
         adapter.connect()
 
 
-def test_a_stranger_that_comes_after_the_last_activation_is_seen(
-    opened: ExitStack, adapt: Adapt, mine: Node
+@pytest.mark.parametrize(
+    ("given", "hears_itself", "barriers"),
+    [
+        # After each sample, and for what the callbacks published.
+        ({}, False, 6 + 1),
+        ({}, True, 2 * 6 + 1 + 1),
+        # An executor takes one message of each topic at a time: three of the one that has most.
+        ({"ordered": False}, False, 1 + 3 + 1),
+        ({"ordered": False}, True, 1 + 3 + 1 + 1),
+        ({"ordered": False, "barrier": "none"}, True, 0),
+    ],
+)
+def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
+    opened: ExitStack,
+    adapt: Adapt,
+    mine: Node,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    hears_itself: bool,
+    barriers: int,
+) -> None:
+    for port in ("other", "x"):
+        topic = f"/gate/relay/in/{port}"
+        mine.create_subscription(message_class(FLOAT), topic, lambda message: None, data_qos())
+    opened.enter_context(served(mine))
+    adapter = adapt(triggers=("number", "other"), latched=("x",), expect=3, **given)
+    adapter.connect()
+    adapter._hears_itself = hears_itself
+    topics = adapter._topics
+    barrier, publish = topics.barrier, topics.publish
+    handed: list[str] = []
+    passed: list[None] = []
+
+    def pass_barrier() -> None:
+        passed.append(None)
+        barrier()
+
+    def hand(port: str, data: bytes, **more: Any) -> None:
+        handed.append(port)
+        publish(port, data, **more)
+
+    wait_until = topics.wait_until
+    rests: list[float] = []
+
+    def rest(condition: Callable[[], bool], seconds: float = inf) -> None:
+        rests.extend([seconds] if seconds < inf else [])
+        wait_until(condition, seconds)
+
+    monkeypatch.setattr(topics, "wait_until", rest)
+    monkeypatch.setattr(topics, "barrier", pass_barrier)
+    monkeypatch.setattr(topics, "publish", hand)
+    number, other = (sample(1), sample(3), sample(5)), (sample(2), sample(3))
+    before = time.perf_counter_ns()
+    adapter.activate(Step(5, {"number": number, "other": other}, {"x": sample(4)}))
+    assert 0 < adapter.transport_ns <= time.perf_counter_ns() - before
+    assert handed == ["x", "number", "other", "number", "other", "number"]
+    assert len(passed) == barriers
+    passed.clear()
+    # What the node publishes when it has answered is here with the answer to the next one.
+    adapter.finish()
+    assert (len(passed), rests) == ((2, []) if barriers else (0, [0.1]))
+    assert (topics.asked_ns > 0) is (barriers > 0)
+    assert adapter.not_repeatable() is None
+    passed.clear()
+    rests.clear()
+    # One that has ended does not answer.
+    ended: Any = SimpleNamespace(ended=lambda: "ended with exit code 0", close=lambda: None)
+    adapter._process = ended
+    adapter.finish()
+    assert (passed, rests) == ([], [0.1])
+
+
+def test_latched_inputs_are_handed_over_when_they_are_new_the_oldest_first(adapt: Adapt) -> None:
+    adapter = adapt(latched=("x", "y", "z"))
+
+    def fresh(x: Sample | None, y: Sample | None) -> list[str]:
+        latest = {"number": sample(9), "x": x, "y": y, "z": None}
+        return [handed.port for handed in adapter._fresh(Step(9, {}, latest))]
+
+    assert fresh(sample(5), sample(3)) == ["y", "x"]
+    assert fresh(sample(5), sample(3)) == []
+    assert fresh(sample(5), sample(4)) == ["y"]
+    assert fresh(sample(5, 1), sample(4)) == ["x"]
+    assert fresh(sample(6), sample(6)) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"offset_ns": 50, "period_ns": 20}, 30),
+        ({"offset_ns": 5, "period_ns": 20}, 0),
+        ({"offset_ns": 50, "period_ns": 20, "clock_start": 7}, 7),
+        # Without a period nothing is due before its first input.
+        ({}, None),
+        ({"offset_ns": 50, "period_ns": 20, "use_sim_time": False}, None),
+    ],
+)
+def test_before_the_first_activation_the_clock_shows_a_period_less(
+    adapt: Adapt, given: dict[str, Any], shown: int | None
+) -> None:
+    assert adapt(**{"use_sim_time": True} | given)._first_clock == shown
+
+
+def test_all_processes_of_a_node_that_was_started_here_are_watched(adapt: Adapt) -> None:
+    adapter = adapt()
+    assert adapter._pids() == []  # an attached one is known when it is connected
+    started: Any = SimpleNamespace(pid=os.getsid(0), close=lambda: None)
+    adapter._process = started
+    assert os.getpid() in adapter._pids()
+
+
+def test_writers_of_different_types_are_refused() -> None:
+    types = (FLOAT, "ros2_cosim/msg/ControlCommand")
+    writers = [
+        ParticipantSpec(name, 10, outputs=(OutputPort("out", codec=CATALOGUE.codec(type_name)),))
+        for name, type_name in zip("ab", types, strict=True)
+    ]
+    relay = ParticipantSpec("relay", activation=any_of(["in"]), inputs=(InputPort("in"),))
+    both = Graph([*writers, relay], [Connection(name, "out", "relay", "in") for name in ("a", "b")])
+    with pytest.raises(ConfigurationError) as caught:
+        foreign_node._input_codec(both, "relay", "in")
+    assert str(caught.value) == (
+        "participants.relay.inputs.in: its writers send ros2_cosim/msg/ControlCommand, "
+        "std_msgs/msg/Float64; a topic of a foreign node has one type"
+    )
+    one = Graph([writers[1], relay], [Connection("b", "out", "relay", "in")])
+    assert foreign_node._input_codec(one, "relay", "in") is writers[1].outputs[0].codec
+
+
+def test_what_makes_a_run_differ_is_told_the_surest_first(adapt: Adapt) -> None:
+    adapter = adapt()
+    watched = SimpleNamespace(sees=False, since=4, several_since=lambda: watched.since)
+    adapter._watch = watched  # type: ignore[assignment]
+    adapter._called = ["/plan"]
+    adapter._others = 3, "s"
+    adapter._acts = 5, "has a timer"
+    adapter._late = 6, "sum"
+    told = []
+    for name, none in (("_called", []), ("_others", None), ("since", None), ("_acts", None),
+                       ("_late", None), ("sees", True)):  # fmt: skip
+        told.append(adapter.not_repeatable())
+        setattr(adapter if name[0] == "_" else watched, name, none)
+    assert adapter.not_repeatable() is None
+    times, texts = zip(*filter(None, told), strict=True)
+    assert times == (0, 3, 4, 5, 6, 0)
+    said = [
+        "is a client of /plan",
+        "on s,",
+        "in several threads",
+        "has a timer",
+        "'sum'",
+        "watched",
+    ]
+    assert [words in text for words, text in zip(said, texts, strict=True)] == [True] * 6
+    # Threads that are accepted count as little as what they may do.
+    accepting = adapt(threads="accept")
+    watched.since = 4
+    accepting._watch = watched  # type: ignore[assignment]
+    assert accepting.not_repeatable() is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("twice", "2 publishers write to s; allowed is one"),
+        ("best_effort", "the node reads n without reliable delivery"),
+        ("undeclared", "the node also reads /further, which is no input"),
+        ("unfit", "input 'number': the node's quality of service does not fit: "),
+    ],
+)
+def test_a_node_that_reads_or_writes_otherwise_is_refused_at_the_start(
+    opened: ExitStack, mine: Node, kind: str, said: str
+) -> None:
+    qos = data_qos()
+    if kind == "best_effort":
+        qos.reliability = ReliabilityPolicy.BEST_EFFORT
+    elif kind == "unfit":
+        qos.deadline = Duration(seconds=1)
+    if kind == "twice":
+        mine.create_publisher(message_class(FLOAT), WRITTEN, data_qos())
+    else:
+        topic = "/further" if kind == "undeclared" else READ
+        mine.create_subscription(message_class(FLOAT), topic, lambda message: None, qos)
+    opened.enter_context(served(mine))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(ParticipantError, match=said):
+        connected_node(*node_settings())
+    # It has given up what it had.
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(("given", "seconds"), [({}, 240.0), ({"patience_s": 5.0}, 5.0)])
+def test_a_silent_node_is_waited_for_less_long_than_the_clock_waits(
+    opened: ExitStack, mine: Node, given: dict[str, Any], seconds: float
+) -> None:
+    opened.enter_context(served(mine))
+    adapter = connected_node(*node_settings(**given))
+    opened.callback(adapter.close)
+    assert adapter.patience_s == seconds
+    assert adapter.activate(step(10, 1.5))["sum"].data == 1.5
+
+
+@pytest.mark.parametrize(("later", "since"), [((), 0), ((20, 30), 20)])
+def test_a_stranger_that_comes_is_seen_also_after_the_last_activation(
+    opened: ExitStack, adapt: Adapt, mine: Node, later: tuple[int, ...], since: int
 ) -> None:
     opened.enter_context(served(mine))
     adapter = adapt()
@@ -126,9 +359,11 @@ def test_a_stranger_that_comes_after_the_last_activation_is_seen(
     assert adapter.not_repeatable() is None
     mine.create_publisher(message_class(FLOAT), READ, data_qos())
     adapter._topics.wait_until(lambda: bool(adapter._topics.strangers()))
+    for time_ns in later:
+        adapter.activate(step(time_ns, 1.5))
     adapter.finish()
     assert adapter.not_repeatable() == (
-        0,
+        since,
         f"more than one program publishes on {READ}, in whatever order",
     )
 
@@ -139,26 +374,79 @@ def test_a_message_after_the_last_activation_is_refused_at_the_end(
     opened.enter_context(served(mine))
     model = ForeignNode(*node_settings())
     opened.callback(model.close)
-    assert model.activate(step(10, 1.5))["sum"].data == 1.5
-    model.finish()
+    for value in (1.5, 2.5):
+        assert model.activate(step(10, value))["sum"].data == value
+        report = model.report()
+        assert report.not_repeatable is None and report.transport_ns > 0
+        model.finish()
+        model.reset()
+        assert model.report().transport_ns == 0
     (publisher,) = (found for found in mine.publishers if found.topic_name == WRITTEN)
     publisher.publish(message_class(FLOAT)(data=2.0))
     with pytest.raises(ParticipantError, match="1 messages came on s .*belong to no activation"):
         model.finish()
 
 
+@pytest.mark.parametrize(
+    ("given", "library", "watched", "barriers"),
+    [
+        # Two answers: timers that the new time makes due have run, too.
+        ({}, "none", ["begin", "end"], 2 + 1 + 1),
+        # A thread of its own sets the clock: what runs then does not count.
+        ({}, "librclcpp.so", ["begin", "pause", "resume", "end"], 1 + 1 + 1),
+        ({"barrier": "none"}, "none", ["begin", "end"], 0),
+    ],
+)
 def test_the_clock_of_a_node_shows_the_time_of_the_activation(
-    opened: ExitStack, adapt: Adapt
+    opened: ExitStack,
+    adapt: Adapt,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    library: str,
+    watched: list[str],
+    barriers: int,
 ) -> None:
+    monkeypatch.setattr(foreign_node, "has_loaded", lambda pids, name: name == library)
     simulated = Parameter("use_sim_time", value=True)
     remapped = ["--ros-args", "-r", "/clock:=/gate/relay/clock"]
     node = made(opened, parameter_overrides=[simulated], cli_args=remapped)
     opened.enter_context(served(node))
-    adapter = adapt(use_sim_time=True)
+    adapter = adapt(use_sim_time=True, clock_start=7, **given)
     adapter.connect()
+    until(lambda: node.get_clock().now().nanoseconds == 7)
+    calls: list[str] = []
+    passed: list[None] = []
+    watch: Any = SimpleNamespace(looks=False, end=lambda time_ns: calls.append("end"))
+    for name in ("begin", "pause", "resume"):
+        setattr(watch, name, partial(calls.append, name))
+    adapter._watch = watch
+    barrier = adapter._topics.barrier
+    monkeypatch.setattr(adapter._topics, "barrier", lambda: (passed.append(None), barrier()))
     for time_ns in (10, 5_000_000_000):
         assert adapter.activate(step(time_ns, 1.5))["sum"].data == 1.5
-        assert node.get_clock().now().nanoseconds == time_ns
+        shown = node.get_clock().now().nanoseconds
+        assert shown == time_ns or (not barriers and shown < time_ns)
+        assert (calls, len(passed)) == (watched, barriers)
+        calls.clear()
+        passed.clear()
+    if adapter._probe is not None:
+        # It may refuse to say what it shows.
+        monkeypatch.setattr(adapter._probe, "wait_for", lambda time_ns: False)
+        adapter.activate(step(5_000_000_001, 1.5))
+        assert adapter._probe is None and len(passed) == barriers + 1
+
+
+@pytest.mark.parametrize(("name", "space"), [("/mine", {}), ("/cars/mine", {"__ns": "/cars"})])
+def test_the_names_of_a_node_lead_to_its_adapter(
+    adapt: Adapt, name: str, space: dict[str, str]
+) -> None:
+    assert adapt(node_name=name)._remappings() == {
+        "n": "/gate/relay/in/number",
+        "s": "/gate/relay/out/sum",
+        "/clock": "/gate/relay/clock",
+        "__node": "mine",
+        **space,
+    }
 
 
 def test_of_a_node_without_topics_the_threads_cannot_be_seen(
@@ -184,6 +472,256 @@ def test_what_a_node_published_before_it_answered_is_in_order(
     received += [ForeignMessage(b"", number, 0) for number in (3, 1, 2)]
     adapter._topics.greet()
     assert [message.number for message in received] == [1, 2, 3]
+    # It belongs to no activation.
+    adapter.connect()
+    assert received == []
+
+
+def gate(
+    opened: ExitStack,
+    check: Callable[[], None] = lambda: None,
+    clock: bool = True,
+    writing: ForeignWriting | None = None,
+    **shared: str,
+) -> ForeignTopics:
+    """One input, one output, and the output port of the same topic as an input port, if any."""
+    outputs = {"sum": writing or ForeignWriting(FLOAT)}
+    topics = ForeignTopics(
+        "relay", "/mine", {"number": FLOAT}, outputs, lambda name: shared,
+        barrier=False, clock=clock, check=check,
+    )  # fmt: skip
+    opened.callback(topics.close)
+    return topics
+
+
+@pytest.mark.parametrize(
+    ("size", "acknowledge", "asked"), [(32_768, False, 0), (32_769, False, 3), (9, True, 3)]
+)
+def test_a_large_message_is_waited_for_until_the_middleware_confirms_it(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch, size: int, acknowledge: bool, asked: int
+) -> None:
+    """A small request could overtake it."""
+    checks: list[None] = []
+    limits: list[int] = []
+    topics = gate(opened, lambda: checks.append(None))
+
+    def confirmed(limit: Any) -> bool:
+        limits.append(limit.nanoseconds)
+        return len(limits) == 3
+
+    monkeypatch.setattr(topics._writers["number"], "publish", lambda data: None)
+    monkeypatch.setattr(topics._writers["number"], "wait_for_all_acked", confirmed)
+    topics.publish("number", bytes(size), acknowledge=acknowledge)
+    assert limits == [100_000_000] * asked
+    assert len(checks) == max(0, asked - 1)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_the_adapter_has_published_itself_is_left_out(opened: ExitStack, shared: bool) -> None:
+    topics = gate(opened, **({"sum": "number"} if shared else {}))
+    mine = bytes(12)
+    topics.publish("number", mine, acknowledge=False)
+    receive = topics._receiver("sum")
+
+    def found(data: bytes, number: int | None) -> list[ForeignMessage]:
+        topics.received["sum"].clear()
+        receive(data, {"publication_sequence_number": number, "source_timestamp": 7})
+        return topics.received["sum"]
+
+    other = bytes([0] * 11 + [1])
+    assert found(other, 1) == [ForeignMessage(other, 1, 7)]
+    assert found(mine, 2) == [ForeignMessage(mine, 2, 7)]
+    assert found(mine, 1) == ([] if shared else [ForeignMessage(mine, 1, 7)])
+    # It is heard once.
+    assert found(mine, 1) == [ForeignMessage(mine, 1, 7)]
+    # Not every middleware counts.
+    assert found(mine, None) == [ForeignMessage(mine, 0, 7)]
+
+
+@pytest.mark.parametrize(
+    ("heard", "published", "same"),
+    [
+        (b"HEADbody", b"headbody", True),
+        (b"HEADbody...", b"headbody", True),
+        (b"HEADbody....", b"headbody", False),
+        (b"HEADbod", b"headbody", False),
+        (b"HEADbodi", b"headbody", False),
+        (b"HEADbody", None, False),
+    ],
+)
+def test_a_message_is_known_without_its_head_and_what_fills_it_up(
+    heard: bytes, published: bytes | None, same: bool
+) -> None:
+    assert _is_same(heard, published) is same
+
+
+def test_what_of_the_node_has_not_been_found_is_named(opened: ExitStack) -> None:
+    topics = gate(opened)
+    parts = ["a subscription of /gate/relay/in/number", "a subscription of /gate/relay/clock",
+             "a publisher of /gate/relay/out/sum"]  # fmt: skip
+    assert topics.missing() == parts
+    node = made(opened)
+    topics.wait_until(lambda: topics.missing() == parts[1:2])
+    node.create_subscription(
+        message_class("rosgraph_msgs/msg/Clock"), "/gate/relay/clock", lambda message: None, 1
+    )
+    topics.wait_until(lambda: topics.missing() == [])
+    topics.close()
+    until(lambda: "relay_gate" not in node.get_node_names())
+    # On a topic that both read and write each side finds itself, too.
+    both = gate(opened, clock=False, sum="number")
+    topic = "/gate/relay/in/number"
+    both.wait_until(lambda: both.node.count_subscribers(topic) == 2)
+    assert both.output_topic("sum") == topic
+    assert (both.publishers("sum"), both.strangers(), both.missing()) == (
+        0,
+        "",
+        [f"a publisher of {topic}"],
+    )
+    node.create_publisher(message_class(FLOAT), topic, data_qos())
+    both.wait_until(lambda: both.publishers("sum") == 1)
+    assert (both.strangers(), both.missing()) == ("", [])
+
+
+def test_what_the_node_reads_and_calls_beside_its_ports_is_named(
+    opened: ExitStack, mine: Node
+) -> None:
+    topics = gate(opened)
+    for name in ("/further", "/allowed", "/look/_action/feedback", "/parameter_events", WRITTEN):
+        mine.create_subscription(message_class(FLOAT) if name != "/parameter_events" else
+                                 message_class("rcl_interfaces/msg/ParameterEvent"),
+                                 name, lambda message: None, 1)  # fmt: skip
+    for name in ("/plan", "/allowed", "/look/_action/send_goal", "/look/_action/get_result"):
+        mine.create_client(GetParameters, name)
+    # Its own service: no other node answers.
+    mine.create_client(GetParameters, "/mine/get_parameters")
+    topics.wait_until(lambda: topics.undeclared([]) == ["/allowed", "/further"])
+    topics.wait_until(lambda: topics.called([]) == ["/allowed", "/look", "/plan"])
+    assert topics.undeclared(["/allowed"]) == ["/further"]
+    assert topics.called(["/allowed", "/look"]) == ["/plan"]
+    # It reads what it writes.
+    topics.wait_until(topics.hears_itself)
+
+
+def end(node: str, gid: int = 0, kind: str = FLOAT, **policies: Any) -> SimpleNamespace:
+    """What the middleware tells of one end of a topic."""
+    qos = data_qos()
+    for name, value in policies.items():
+        setattr(qos, name, value)
+    return SimpleNamespace(
+        node_name=node, node_namespace="/", topic_type=kind, qos_profile=qos, endpoint_gid=[gid]
+    )
+
+
+def tell(
+    topics: ForeignTopics,
+    monkeypatch: pytest.MonkeyPatch,
+    readers: dict[str, list[SimpleNamespace]],
+    writers: dict[str, list[SimpleNamespace]],
+) -> None:
+    """Let the middleware tell of these ends, by topic."""
+    for kind, ends in (("subscriptions", readers), ("publishers", writers)):
+        monkeypatch.setattr(
+            topics.node, f"get_{kind}_info_by_topic", lambda topic, ends=ends: ends.get(topic, [])
+        )
+
+
+STRING, BEST_EFFORT = "std_msgs/msg/String", ReliabilityPolicy.BEST_EFFORT
+UNFIT = "the node's quality of service does not fit: "
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "writing", "said"),
+    [
+        (end("mine"), end("mine"), {}, []),
+        (
+            end("mine", kind=STRING),
+            end("mine"),
+            {},
+            [f"input 'number': the node reads {STRING}; a"],
+        ),
+        (
+            end("mine"),
+            end("mine", kind=STRING),
+            {},
+            [f"output 'sum': the node publishes {STRING};"],
+        ),
+        (
+            end("_NODE_NAME_UNKNOWN_", kind=STRING),
+            end("_NODE_NAME_UNKNOWN_", reliability=BEST_EFFORT),
+            {},
+            ["input 'number': the node reads", "output 'sum': the node publishes without reliable"],
+        ),
+        (end("mine"), end("mine", reliability=BEST_EFFORT), {"best_effort": True}, []),
+        # Those of others do not count.
+        (end("other", kind=STRING), end("other", kind=STRING), {}, []),
+        (end("mine", deadline=Duration(seconds=1)), end("mine"), {}, [f"input 'number': {UNFIT}"]),
+        (end("mine"), end("mine"), {"latched": True}, [f"output 'sum': {UNFIT}"]),
+    ],
+)
+def test_what_exchanges_no_messages_with_the_adapter_is_named_with_its_port(
+    opened: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: SimpleNamespace,
+    writer: SimpleNamespace,
+    writing: dict[str, bool],
+    said: list[str],
+) -> None:
+    topics = gate(opened, writing=ForeignWriting(FLOAT, **writing))
+    tell(topics, monkeypatch, {READ: [reader]}, {WRITTEN: [writer]})
+    found = topics.misfits()
+    assert [text[: len(words)] for text, words in zip(found, said, strict=True)] == said
+    assert not any(text.endswith((";", " ", ": ")) for text in found)
+    assert topics.best_effort("number") is False
+    tell(topics, monkeypatch, {READ: [reader, end("x", reliability=BEST_EFFORT)]}, {})
+    assert topics.best_effort("number") is True
+
+
+def test_the_process_of_the_node_is_that_of_its_end_of_a_topic(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = gate(opened)
+    monkeypatch.setattr(foreign_topics, "process_of_endpoint", lambda gid, own: (gid, own))
+    listener, gate_end, node_end = (partial(end, name) for name in ("echo", "relay_gate", "mine"))
+    readers = {WRITTEN: [listener(1), gate_end(2)], READ: [node_end(3)]}
+    writers = {WRITTEN: [node_end(4)], READ: [gate_end(5)]}
+    for written, found in (([], (b"\3", b"\2")), (writers[WRITTEN], (b"\4", b"\2"))):
+        tell(topics, monkeypatch, readers, {**writers, WRITTEN: written})
+        assert topics.process() == found
+    tell(topics, monkeypatch, {READ: [node_end(3)]}, writers)
+    assert topics.process() == (b"\4", b"\5")
+    for ours in ([], [gate_end(2)]):
+        tell(topics, monkeypatch, {WRITTEN: ours}, {})
+        assert topics.process() is None
+
+
+def test_of_a_node_that_is_not_known_yet_nothing_is_named(opened: ExitStack) -> None:
+    topics = gate(opened)
+    assert (topics.undeclared([]), topics.called([]), topics.process()) == ([], [], None)
+
+
+def test_without_a_barrier_both_sides_get_time_to_find_each_other(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = gate(opened)
+    waits: list[tuple[bool, float]] = []
+    monkeypatch.setattr(topics, "wait_until", lambda held, limit: waits.append((held(), limit)))
+    topics.greet()
+    assert waits == [(False, 0.5)]
+
+
+def test_it_hears_itself_if_it_reads_what_it_writes(opened: ExitStack) -> None:
+    assert not gate(opened).hears_itself()
+    assert gate(opened, clock=False, sum="number").hears_itself()
+
+
+def test_a_wait_ends_with_its_condition_or_its_time(opened: ExitStack) -> None:
+    checks: list[None] = []
+    topics = gate(opened, lambda: checks.append(None))
+    topics.wait_until(lambda: False, 0.0)
+    topics.wait_until(lambda: True)
+    assert checks == []
+    topics.wait_until(lambda: len(checks) == 2, 100.0)
 
 
 @pytest.mark.parametrize(
@@ -244,11 +782,7 @@ def test_a_node_that_reads_without_reliable_delivery_may_be_accepted(
 
 @pytest.mark.parametrize("topic", ["in/number", "out/sum", "clock"])
 def test_another_publisher_of_a_private_topic_is_named(opened: ExitStack, topic: str) -> None:
-    topics = ForeignTopics(
-        "relay", "/mine", {"number": FLOAT}, {"sum": ForeignWriting(FLOAT)}, lambda name: {},
-        barrier=False, clock=True, check=lambda: None,
-    )  # fmt: skip
-    opened.callback(topics.close)
+    topics = gate(opened)
     node = Node("stranger")
     opened.callback(node.destroy_node)
     place = f"/gate/relay/{topic}"

@@ -40,6 +40,35 @@ def test_a_program_that_is_not_there_is_refused() -> None:
         check(command=["no-such-program"])
 
 
+def test_a_program_may_be_where_the_environment_of_the_node_says(tmp_path: Path) -> None:
+    program = tmp_path / "my-node"
+    program.touch()
+    program.chmod(0o755)
+    check(command=["my-node"], environment={"PATH": str(tmp_path)})
+    with pytest.raises(ConfigurationError, match="found 'my-node'"):
+        check(command=["my-node"])
+
+
+def test_its_ports_are_those_that_are_tied_to_topics() -> None:
+    settings = ForeignSettings(
+        command=["node"],
+        inputs={"n": "number"},  # type: ignore[dict-item]
+        outputs={"any": {"topic": "a", "expect": "any"}, "one": {"topic": "b", "stamp": "header"}},  # type: ignore[dict-item]
+    )
+    context = ModelContext("relay", {}, {}, 0, Path())
+    ports = ForeignNode.declared_ports(context, settings)
+    assert [(port.name, port.description) for port in ports.inputs] == [
+        ("n", "given to the node on number")
+    ]
+    assert [(p.name, p.schedule, p.whole, p.header_stamped) for p in ports.outputs] == [
+        ("any", "sparse", True, False),
+        ("one", None, True, True),
+    ]
+    assert ForeignNode.needs_beside(context, settings).alone == "a foreign node"
+    traits = ForeignNode.traits
+    assert traits.foreign and traits.needs_graph and not ForeignNode.other_ports
+
+
 def test_timers_of_simulated_time_need_the_time_of_entry() -> None:
     timed: dict[str, Any] = {"use_sim_time": True, "command": [sys.executable]}
     check(10, **timed)

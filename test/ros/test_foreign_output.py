@@ -11,15 +11,17 @@ import pytest
 pytest.importorskip("rclpy")
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.foreign import ForeignOutput
+from ros2_cosim.interfaces.foreign import ForeignOutput, HeaderDelay
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.graph import OutputPort
+from ros2_cosim.kernel.graph import Latency, OutputPort
 from ros2_cosim.ros.foreign_output import CheckedOutput
 from ros2_cosim.ros.foreign_patience import Patience
 from ros2_cosim.ros.foreign_topics import ForeignMessage
 
 FLOAT = "std_msgs/msg/Float64"
 CODEC = CATALOGUE.codec(FLOAT)
+#: The first message.
+FIRST = CODEC.encode(0, 0, CATALOGUE.record(FLOAT)(1.0))
 #: Wall time [ns] at which the activation begins.
 BEGUN = 1_000
 
@@ -29,30 +31,45 @@ Make = Callable[..., tuple[CheckedOutput, Take]]
 
 
 @pytest.fixture
-def make() -> Iterator[Make]:
-    patience = Patience("relay", 1000.0)
+def patience() -> Iterator[Patience]:
+    made = Patience("relay", 1000.0)
+    yield made
+    made.close()
 
+
+@pytest.fixture
+def make(patience: Patience) -> Make:
     def output(schedule: str = "every", **settings: Any) -> tuple[CheckedOutput, Take]:
         received: list[ForeignMessage] = []
         port = OutputPort("sum", schedule=schedule, codec=CODEC)
         checked = CheckedOutput(port, ForeignOutput(topic="s", **settings), received, patience)
 
-        def take(*numbers: int, published_ns: int = BEGUN) -> Any:
+        def take(
+            *numbers: int,
+            published_ns: int = BEGUN,
+            done: int = 0,
+            earliest: int | None = BEGUN,
+        ) -> Any:
             for number in numbers:
                 data = CODEC.encode(0, 0, CATALOGUE.record(FLOAT)(float(number)))
                 received.append(ForeignMessage(data, number, published_ns))
-            value = checked.take(0, BEGUN, 0)
+            value = checked.take(0, earliest, done)
             return None if value is None else value.data
 
         return checked, take
 
-    yield output
-    patience.close()
+    return output
 
 
 def test_an_activation_sends_the_one_message_that_came(make: Make) -> None:
-    _, take = make()
+    checked, take = make()
     assert [take(1), take(2)] == [1.0, 2.0]
+    # Not every middleware counts them.
+    assert [take(0), take(0)] == [0.0, 0.0]
+    assert checked.has_others  # but one that has counted does so to the end
+    checked, take = make()
+    assert [take(0), take(0), take(0)] == [0.0] * 3
+    assert not checked.has_others
     with pytest.raises(ParticipantError, match=r"0 messages came on s \(port 'sum'\); .* are 1$"):
         take()
     with pytest.raises(ParticipantError, match=r"2 messages came on s \(port 'sum'\); .* are 1$"):
@@ -91,5 +108,109 @@ def test_lost_messages_are_seen_by_their_numbers_also_where_two_publish(make: Ma
 
 def test_what_was_published_before_the_activation_belongs_to_none(make: Make) -> None:
     _, take = make()
+    assert take(1, published_ns=BEGUN - 1, earliest=None) == 1.0
+    assert take(2, published_ns=BEGUN) == 2.0
     with pytest.raises(ParticipantError, match="was published before this activation began"):
-        take(1, published_ns=BEGUN - 1)
+        take(3, published_ns=BEGUN - 1)
+
+
+@pytest.mark.parametrize(
+    ("done", "earliest", "late"),
+    [
+        (BEGUN + 9, BEGUN, True),
+        (1, BEGUN, True),
+        # It had come when the node had answered.
+        (BEGUN + 10, BEGUN, False),
+        # The node has not been asked, or its wall clock may be another one.
+        (0, BEGUN, False),
+        (BEGUN + 9, None, False),
+    ],
+)
+def test_what_was_published_after_the_answer_came_late(
+    make: Make, done: int, earliest: int | None, late: bool
+) -> None:
+    checked, take = make()
+    assert not checked.came_late
+    take(1, published_ns=BEGUN + 10, done=done, earliest=earliest)
+    assert checked.came_late is late
+
+
+@pytest.mark.parametrize("schedule", ["every", "once"])
+def test_what_came_while_the_node_started_is_dropped_but_of_a_port_that_sends_once(
+    make: Make, schedule: str
+) -> None:
+    kept = schedule == "once"
+    checked, take = make(schedule)
+    checked.begin()
+    checked._received += [
+        ForeignMessage(FIRST, number, 0) for number in ((1,) if kept else (1, 2, 3))
+    ]
+    checked.begin()
+    assert take(*(() if kept else (4,))) == (1.0 if kept else 4.0)
+    assert not checked.has_others
+    checked.refuse_more()
+    checked._received.append(ForeignMessage(FIRST, 5, 0))
+    with pytest.raises(ParticipantError, match="1 messages came on s .*belong to no activation"):
+        checked.refuse_more()
+
+
+def test_what_is_missing_is_told_until_it_is_there(make: Make) -> None:
+    checked, _ = make(expect=2, take="last")
+    for number in range(2):
+        assert not checked.is_complete()
+        assert checked.missing() == f"output 'sum': {number} of 2 messages came on s"
+        checked._received.append(ForeignMessage(FIRST, number + 1, BEGUN))
+    assert checked.is_complete()
+
+
+def test_a_message_that_is_none_of_its_type_is_named(make: Make) -> None:
+    checked, take = make()
+    checked._received.append(ForeignMessage(b"none of it", 1, BEGUN))
+    with pytest.raises(ParticipantError, match=r"on s \(port 'sum'\) came: "):
+        take()
+
+
+@pytest.mark.parametrize(
+    ("window", "stamps", "said"),
+    [
+        ("10ns", (105, 115, 125), ""),
+        ("10ns", (104,), "104ns; allowed is 105ns to 115ns"),
+        ("10ns", (116,), "116ns; allowed is 105ns to 115ns"),
+        ("10ns", (105, 126), "126ns; allowed is 115ns to 125ns"),
+        ("10ns", (115, 115), ""),
+        (
+            "30ns",
+            (120, 119),
+            "119ns; allowed is 115ns to 145ns, and not before the last one (120ns)",
+        ),
+        ("0ns", (105, 115, 125), ""),
+        ("0ns", (106,), "106ns; allowed is 105ns"),
+    ],
+)
+def test_a_stamp_of_the_node_is_within_its_window_and_not_before_the_last_one(
+    patience: Patience, window: str, stamps: tuple[int, ...], said: str
+) -> None:
+    """Activations at 100 ns, 110 ns and so on; the least latency is 5 ns."""
+    codec = CATALOGUE.codec("ros2_cosim/msg/ControlCommand")
+    record = CATALOGUE.record("ros2_cosim/msg/ControlCommand")(1.0, 0.5, 0.0, -0.25)
+    delay = HeaderDelay()
+    received: list[ForeignMessage] = []
+    checked = CheckedOutput(
+        OutputPort("sum", Latency(5, delay), codec=codec),
+        ForeignOutput(topic="s", stamp="header", window=window),  # type: ignore[arg-type]
+        received,
+        patience,
+    )
+
+    def take(number: int, stamp: int) -> None:
+        received.append(ForeignMessage(codec.encode(stamp, 0, record), number, BEGUN))
+        assert checked.take(100 + 10 * number, BEGUN, 0) == record
+
+    *good, last = enumerate(stamps)
+    for number, stamp in good if said else [*good, last]:
+        take(number, stamp)
+        assert delay.delay_ns == stamp - (100 + 10 * number)
+    if said:
+        with pytest.raises(ParticipantError) as caught:
+            take(*last)
+        assert str(caught.value).endswith(f"output 'sum': the node stamped its message {said}")

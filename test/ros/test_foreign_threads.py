@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,6 +69,28 @@ def child() -> Iterator[Child]:
         process.communicate()
 
 
+Show = Callable[..., None]
+
+
+@pytest.fixture
+def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Show:
+    """Shows a thread of a process as the system shows it."""
+
+    def written(
+        pid: int, thread: int, *, name: str = "node", turns: int = 0, call: str = ""
+    ) -> None:
+        place = tmp_path / str(pid) / "task" / str(thread)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "comm").write_text(f"{name}\n")
+        (place / "syscall").write_text(f"{call}\n")
+        switches = f"voluntary_ctxt_switches:\t{turns}\nnonvoluntary_ctxt_switches:\t7\n"
+        (place / "status").write_text(f"Name:\t{name}\n{switches}")
+
+    monkeypatch.setattr(foreign_threads, "_PROC", tmp_path)
+    (tmp_path / "uptime").write_text("1.0 1.0\n")
+    return written
+
+
 def ask(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write("line\n")
@@ -94,6 +117,56 @@ def test_several_threads_are_seen(child: Child, kind: str) -> None:
         watch.end(time_ns)
     since = watch.several_since()
     assert since is None if kind == "one" else since in range(1_000, 40_000, 1_000)
+
+
+ALONE, TOGETHER = ((1, 1),), ((1, 1), (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("activations", "since"),
+    [
+        ([ALONE, TOGETHER, TOGETHER, TOGETHER], 2),
+        ([TOGETHER] * 2, None),
+        ([TOGETHER] * 3 + [ALONE] * 3, 1),
+        ([TOGETHER] * 3 + [ALONE] * 4, None),
+        # Of an activation in which nothing has run nothing is known.
+        ([TOGETHER] * 3 + [()] * 4, 1),
+        # One thread of each process.
+        ([((1, 1), (2, 1))] * 9, None),
+        # One of the two is of the middleware.
+        ([((1, 1), (1, 9))] * 9, None),
+        # Not all activations are looked at.
+        ([()] * 20 + [TOGETHER] * 9, None),
+    ],
+)
+def test_several_threads_are_those_that_ran_in_half_of_the_activations(
+    show: Show, activations: list[tuple[tuple[int, int], ...]], since: int | None
+) -> None:
+    turns = dict.fromkeys([(1, 1), (1, 2), (1, 9), (2, 1)], 0)
+
+    def run(*threads: tuple[int, int]) -> None:
+        for pid, thread in threads:
+            turns[pid, thread] += 1
+            name = "dds.udp" if thread == 9 else "node"
+            show(pid, thread, name=name, turns=turns[pid, thread])
+
+    run(*turns)
+    watch = ThreadWatch([1, 2])
+    for number, threads in enumerate(activations, start=1):
+        watch.begin()
+        run(*threads)
+        watch.end(number)
+        run(*turns)
+    assert watch.several_since() == since
+
+
+def test_the_first_activations_are_looked_at_and_later_each_tenth() -> None:
+    watch = ThreadWatch([])
+    looks = []
+    for number in range(1, 51):
+        watch.begin()
+        looks += [number] if watch.looks else []
+    assert looks == [*range(1, 21), 30, 40, 50]
 
 
 def test_what_runs_in_a_pause_does_not_count(child: Child) -> None:
@@ -151,6 +224,22 @@ def test_nothing_is_said_of_processes_that_cannot_be_seen() -> None:
     assert not ThreadWatch([]).sees
 
 
+def test_the_process_of_an_endpoint_is_the_one_with_its_number_and_the_middleware(
+    show: Show,
+) -> None:
+    pid = 0x1_0203  # the lower two bytes of it stand in the endpoint
+    own = bytes([1, 15, 7, 7, 9, 9, 0, 0])
+    gid = bytes([1, 15, 7, 7, 3, 2, 5, 5])
+    show(pid, pid)
+    show(0x0204, 1, name="dds.udp")
+    assert process_of_endpoint(gid, own) is None
+    show(pid, pid + 1, name="dds.udp")
+    assert process_of_endpoint(gid, own) == pid
+    assert process_of_endpoint(bytes([1, 15, 7, 8]) + gid[4:], own) is None  # another machine
+    show(0x2_0203, 1, name="dds.udp")
+    assert process_of_endpoint(gid, own) is None
+
+
 @pytest.mark.parametrize("kind", WAITS)
 def test_a_wait_with_a_limit_is_told_from_one_without(child: Child, kind: str) -> None:
     without, limited = map(child, WAITS[kind])
@@ -162,13 +251,65 @@ def test_a_wait_with_a_limit_is_told_from_one_without(child: Child, kind: str) -
     assert found == "has a timer of the wall clock, or looks for messages now and then"
 
 
-def test_a_process_that_never_rests_is_named(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = child("while True: pass")
-    assert process.stdout is not None and process.stdout.readline() == "done\n"
-    monkeypatch.setattr(foreign_threads, "_RESTS_WITHIN_S", 0.01)
+#: A wait without a limit, and one with.
+POINTER, NUMBER = (("0x0",), "0x7ffc"), (("0xffffffff", "0xffffffffffffffff"), "0x5")
+
+
+@pytest.mark.parametrize(
+    ("machine", "number", "place", "limits"),
+    [
+        ("x86_64", 202, 4, POINTER),
+        ("x86_64", 7, 3, NUMBER),
+        ("x86_64", 271, 3, POINTER),
+        ("x86_64", 23, 5, POINTER),
+        ("x86_64", 270, 5, POINTER),
+        ("x86_64", 232, 4, NUMBER),
+        ("x86_64", 281, 4, NUMBER),
+        ("x86_64", 441, 4, POINTER),
+        ("x86_64", 35, 1, POINTER),
+        ("x86_64", 230, 3, POINTER),
+        ("aarch64", 98, 4, POINTER),
+        ("aarch64", 73, 3, POINTER),
+        ("aarch64", 72, 5, POINTER),
+        ("aarch64", 22, 4, NUMBER),
+        ("aarch64", 441, 4, POINTER),
+        ("aarch64", 101, 1, POINTER),
+        ("aarch64", 115, 3, POINTER),
+    ],
+)
+def test_the_limit_of_a_wait_is_the_argument_that_the_kernel_says(
+    show: Show,
+    monkeypatch: pytest.MonkeyPatch,
+    machine: str,
+    number: int,
+    place: int,
+    limits: tuple[tuple[str, ...], str],
+) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine=machine))
+    without, limit = limits
+
+    def found(argument: str, others: str) -> str:
+        arguments = [others] * 6
+        arguments[place - 1] = argument
+        show(1, 1, call=" ".join([str(number), *arguments, "0x7ffd", "0x7f00"]))
+        return own_clockwork([1], lambda: None)
+
+    assert [found(none, limit) for none in without] == [""] * len(without)
+    said = "has a timer of the wall clock, or looks for messages now and then"
+    assert found(limit, without[0]) == said
+
+
+def test_a_process_that_never_rests_is_named(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign_threads, "_LOOK_AGAIN_S", 0.0)
+    show(1, 1, call="running")
     looks: list[None] = []
-    assert own_clockwork([process.pid], lambda: looks.append(None)) == "never rests"
-    assert looks
+    assert own_clockwork([1], lambda: looks.append(None)) == "never rests"
+    assert len(looks) == 5_000
+
+
+def test_a_process_that_comes_to_rest_is_looked_at_again(show: Show) -> None:
+    show(1, 1, call="running")
+    assert own_clockwork([1], lambda: show(1, 1, call="-1 0x7ffd 0x7f00")) == ""
 
 
 def test_a_process_that_shows_nothing_may_wait_for_anything(child: Child) -> None:
@@ -176,4 +317,11 @@ def test_a_process_that_shows_nothing_may_wait_for_anything(child: Child) -> Non
     process.kill()
     process.wait()
     found = own_clockwork([process.pid], lambda: None)
+    assert found == "does not show on this machine what it waits for"
+
+
+def test_of_an_unknown_machine_nothing_is_said(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
+    show(1, 1, call="73 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f00")
+    found = own_clockwork([1], lambda: None)
     assert found == "does not show on this machine what it waits for"

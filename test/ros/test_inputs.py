@@ -13,11 +13,19 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.protocol import Completion, PortPromise
 from ros2_cosim.interfaces.wiring import Wiring
+from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import ProtocolError
-from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.membership import MembershipView
+from ros2_cosim.kernel.model import Onlooker
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.ros.inputs import read_port
+from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.kernel.unsynchronised import received_port
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.inputs import read_inputs, read_port, read_unsynchronised
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.writers import data_qos
 from ros2_cosim.sockets.switchboard import Switchboard
@@ -52,6 +60,58 @@ def test_a_message_that_is_none_of_its_type_is_named_with_its_topic(session: Ses
     writer.send_bytes(b"none of it", 30, 4)
     with pytest.raises(ProtocolError, match="^topic /a/out: "):
         until(lambda: False, lambda: session.wait(0.01))
+
+
+def test_samples_and_promises_reach_all_ports_that_read_them(session: Session) -> None:
+    codec = CATALOGUE.codec(TYPE)
+    outputs = tuple(OutputPort(name, schedule="sparse", codec=codec) for name in ("out", "rest"))
+    ports = {"first": "out", "second": "out", "third": "rest"}
+    reader = ParticipantSpec("b", 10, inputs=tuple(map(InputPort, ports)))
+    graph = Graph(
+        [ParticipantSpec("a", 10, outputs=outputs), reader],
+        [Connection("a", source, "b", port) for port, source in ports.items()],
+    )
+    wiring = Wiring.of(graph, lambda name, port: f"/{name}/{port}")
+    engine = Engine(graph, ParticipantRuntime(graph, "b", Onlooker()))
+    read_inputs(session, wiring, engine, MembershipView(graph))
+    channels = {c.target_port: engine.channels[i] for i, c in enumerate(engine.runtime.channels)}
+    writer = session.writer("/a/out", TYPE, data_qos())
+    completions = session.writer(topics.completion("a"), topics.COMPLETION_TYPE, data_qos())
+    until(lambda: writer.readers == completions.readers == 1, lambda: session.wait(0.01))
+    writer.send(CATALOGUE.record(TYPE)(1.0, 0.5, 0.0, -0.25), 20, 0)
+    until(lambda: channels["second"].received, lambda: session.wait(0.01))
+    assert [channels[port].received for port in ports] == [1, 1, 0]
+    promises = (PortPromise("out", 1, 50), PortPromise("rest", 0, 40), PortPromise("none", 9, 99))
+    completions.send(Completion("a", 3, 60, FOREVER, "", promises))
+    until(lambda: channels["third"].promise == 40, lambda: session.wait(0.01))
+    assert [channels[port].promise for port in ports] == [50, 50, 40]
+
+
+@pytest.mark.parametrize("session", ["dds"], indirect=True)
+def test_what_comes_from_outside_of_the_time_is_kept_for_the_next_activation(
+    session: Session,
+) -> None:
+    types = {"carried": "std_msgs/msg/Float64", "stamped": TYPE}
+    records = {
+        "carried": CATALOGUE.record("std_msgs/msg/Float64")(2.5),
+        "stamped": CATALOGUE.record(TYPE)(1.0, 0.5, 0.0, -0.25),
+    }
+    outputs = tuple(
+        OutputPort(received_port(port), schedule="sparse", codec=CATALOGUE.wire_codec(name))
+        for port, name in types.items()
+    )
+    inputs = tuple(InputPort(port, unsynchronised=True) for port in types)
+    graph = Graph([ParticipantSpec("b", 10, inputs=inputs, outputs=outputs)], [])
+    runtime = ParticipantRuntime(graph, "b", Onlooker())
+    read_unsynchronised(session, graph, runtime, {port: f"/outside/{port}" for port in types})
+    for inbox in runtime.inboxes:
+        codec = CATALOGUE.wire_codec(types[inbox.port])
+        writer = session.port_writer(f"/outside/{inbox.port}", codec, data_qos())
+        plain = writer._plain_publisher or writer._publisher
+        until(lambda plain=plain: plain.readers == 1, lambda: session.wait(0.01))
+        writer.send(records[inbox.port], 20, 3)
+        until(lambda inbox=inbox: inbox._waiting, lambda: session.wait(0.01))
+        assert list(inbox._waiting) == [records[inbox.port]]
 
 
 @pytest.mark.parametrize("session", ["lane"], indirect=True)

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +24,8 @@ from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
 
 MIB = 1 << 20
 SECRET = "of this run"
+#: Bytes in front of a message.
+HEAD = 24
 #: Guards against hanging only.
 TURNS = 10_000
 
@@ -28,6 +35,9 @@ def open_lanes(
     count: int, clock: Callable[[], int] = time.perf_counter_ns
 ) -> Iterator[list[SocketLane]]:
     with Switchboard(SECRET) as board, ExitStack() as stack:
+        if clock is not time.perf_counter_ns:
+            # One that stands would never tell that a look without sleep is over.
+            stack.enter_context(pytest.MonkeyPatch.context()).setattr(module, "_LOOK_NS", 0)
         lanes = [
             SocketLane(CallerEnd(board.address, SECRET), f"/{name}", clock=clock)
             for name in range(count)
@@ -68,14 +78,16 @@ def test_messages_come_with_stamp_and_number(lanes: list[SocketLane]) -> None:
 
 
 def test_a_session_reads_its_own_messages_at_its_next_wait(lanes: list[SocketLane]) -> None:
-    got: list[bytes] = []
+    got: list[tuple[bytes, int, int]] = []
     writer = lanes[0].writer("/a", latched=True)
+    lanes[0].writer("/b", latched=False).send(b"not kept")
     writer.send(b"kept")
-    lanes[0].reader("/a", lambda data, stamp, seq: got.append(data), latched=True)
+    for topic in ("/a", "/b"):
+        lanes[0].reader(topic, lambda *message: got.append(message), latched=True)
     writer.send(b"new")
     assert got == []
-    lanes[0].spin_once(0)
-    assert got == [b"kept", b"new"]
+    lanes[0].spin_once(60.0)
+    assert got == [(b"kept", 0, 0), (b"new", 0, 0)]
     assert (writer.readers, lanes[0].writers("/a")) == (1, 1)
     assert (writer.reader_nodes, lanes[0].writer_nodes("/a")) == (["/0"], {"/0"})
 
@@ -89,6 +101,7 @@ def test_nothing_overtakes_what_waits_for_the_next_wait(lanes: list[SocketLane])
     state, data = (
         lanes[0].writer(topic, latched=False, owner="/writer") for topic in ("/state", "/data")
     )
+    assert (lanes[0].writer_nodes("/data"), data.reader_nodes) == ({"/writer"}, ["/reader"])
     data.send(b"")
     assert got == ["/data"]
     state.send(b"")
@@ -96,6 +109,17 @@ def test_nothing_overtakes_what_waits_for_the_next_wait(lanes: list[SocketLane])
     assert got == ["/data"]
     lanes[0].spin_once(0)
     assert got == ["/data", "/state", "/data"]
+
+
+def test_in_one_thread_a_value_is_taken_as_it_is_if_there_is_one(lanes: list[SocketLane]) -> None:
+    got: list[Any] = []
+    readers = {"/takes": lambda value, stamp, seq: got.append(value), "/reads": None}
+    for topic, take in readers.items():
+        lanes[0].reader(topic, lambda *message: got.append(message), owner="/reader", take=take)
+        writer = lanes[0].writer(topic, latched=False, owner="/writer")
+        writer.send(b"x", 1, 2, "value")
+        writer.send(b"x", 3, 4)
+    assert got == ["value", (b"x", 3, 4), (b"x", 1, 2), (b"x", 3, 4)]
 
 
 def test_one_that_comes_late_gets_what_was_kept_only_if_it_asks(lanes: list[SocketLane]) -> None:
@@ -130,20 +154,71 @@ def test_a_second_reader_of_a_session_gets_what_was_kept(lanes: list[SocketLane]
     assert writer.readers == 1
 
 
+def test_one_of_several_readers_of_a_session_may_want_it_at_once_and_what_was_kept() -> None:
+    got: list[tuple[str, int]] = []
+    # A clock that stands: lazy readers get nothing by themselves.
+    with open_lanes(2, clock=lambda: 0) as lanes:
+        writer = lanes[0].writer("/a", latched=True)
+        writer.send(b"", 0, 1)
+        lanes[1].reader("/a", lambda data, stamp, seq: got.append(("first", seq)), latched=True)
+        lanes[1].reader("/a", lambda data, stamp, seq: got.append(("second", seq)), lazy=True)
+        until(lanes, lambda: len(got) == 2)
+        writer.send(b"", 0, 2)
+        for lane in lanes:
+            lane.spin_once(0)
+    assert got == [(name, seq) for seq in (1, 2) for name in ("first", "second")]
+
+
 def test_the_end_of_a_process_is_seen_after_its_last_message(lanes: list[SocketLane]) -> None:
     seen: list[tuple[int, bytes]] = []
     writer = lanes[0].writer("/a", latched=False)
     lanes[1].reader("/a", lambda data, stamp, seq: seen.append((lanes[1].writers("/a"), data)))
     answers = lanes[1].writer("/b", latched=False)
-    lanes[0].reader("/b", lambda data, stamp, seq: None)
+    lanes[0].reader("/b", lambda data, stamp, seq: None, lazy=True)
     until(lanes, lambda: writer.readers == answers.readers == 1)
     writer.send(b"last words")
+    answers.send(b"in no hurry")
     lanes[0].close()
     until(lanes[1:2], lambda: lanes[1].writers("/a") == 0)
     assert seen == [(1, b"last words")]
-    assert answers.readers == 0
+    assert (answers.readers, lanes[1].departures, lanes[1].lazy) == (0, 1, set())
     answers.send(b"nobody")
     assert answers.flush()
+
+
+def test_the_end_of_the_switchboard_is_seen_once() -> None:
+    with Switchboard(SECRET) as board:
+        lanes = [SocketLane(CallerEnd(board.address, SECRET)) for _ in range(2)]
+    for lane in lanes:
+        # What it would tell does not reach anyone, before and after it has seen that.
+        for topic in ("/a", "/b"):
+            lane.writer(topic, latched=False)
+            lane.spin_once(60.0 if topic == "/a" else 0.0)
+        assert lane._poll.poll(0) == []
+        lane.close()
+
+
+def closed_lanes() -> list[SocketLane]:
+    """Two that were connected: one closed after the other."""
+    with Switchboard(SECRET) as board:
+        lanes = [SocketLane(CallerEnd(board.address, SECRET)) for _ in range(2)]
+        writer = lanes[0].writer("/a", latched=False)
+        lanes[1].reader("/a", lambda data, stamp, seq: None)
+        until(lanes, lambda: writer.readers == 1)
+        lanes[1].close()
+        until(lanes[:1], lambda: writer.readers == 0)
+        lanes[0].close()
+    return lanes
+
+
+def test_a_lane_that_is_closed_has_no_file_open() -> None:
+    lanes = closed_lanes()
+    gc.collect()
+    # Nothing is left for the end of the objects.
+    files = len(os.listdir("/proc/self/fd"))
+    lanes.clear()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == files
 
 
 class Stopped(Exception):
@@ -197,18 +272,29 @@ def test_a_writer_waits_for_a_reader_that_does_not_keep_up(
     monkeypatch.setattr(module, "_LOOK_S", 0.001)
     with Switchboard(SECRET) as board:
         near = SocketLane(CallerEnd(board.address, SECRET), interrupted=interrupted)
-        far = SocketLane(CallerEnd(board.address, SECRET))
+        far, third = (SocketLane(CallerEnd(board.address, SECRET)) for _ in range(2))
         writer = near.writer("/a", latched=False)
         got: list[int] = []
         far.reader("/a", lambda data, stamp, seq: got.append(seq))
-        until([near, far], lambda: writer.readers == 1)
-        data = bytes(MIB)
+        third.writer("/b", latched=False)
+        near.reader("/b", lambda data, stamp, seq: None)
+        until([near, far, third], lambda: writer.readers == near.writers("/b") == 1)
+        third.close()
+        (peer,) = writer.peers
+        number = 0
+        while not 2 * MIB < peer.link.waiting < 4 * MIB:
+            writer.send(bytes(MIB), 0, number)
+            number += 1
         with pytest.raises(Cancelled):
-            for number in range(100):
-                writer.send(data, 0, number)
-        assert 4 <= number < 10
+            # Exactly as many as make it wait.
+            writer.send(bytes(4 * MIB - HEAD - peer.link.waiting), 0, number)
+        assert peer.link.waiting == 4 * MIB
+        # The end of another one is noticed meanwhile, once, and handled later.
+        assert near._poll.poll(0) == []
+        assert near.departures == 0
         until([near, far], lambda: len(got) == number + 1)
         assert got == list(range(number + 1))
+        assert near.departures == 1
         near.close()
         far.close()
 
@@ -253,9 +339,14 @@ def check_portions(lanes: list[SocketLane]) -> None:
     lanes[0].spin_once(0.01)
     lanes[2].spin_once(0)
     assert lazy[-1] == 10
-    writer.send(bytes(module.SEND_AT), 0, 11)
+    writer.send(bytes(65_535 - HEAD), 0, 11)
     lanes[2].spin_once(0)
-    assert lazy[-1] == 11
+    assert lazy[-1] == 10
+    lanes[0].urge()
+    lanes[0].flush()
+    writer.send(bytes(65_536 - HEAD), 0, 12)
+    lanes[2].spin_once(0)
+    assert lazy[-2:] == [11, 12]
 
 
 def test_any_thread_wakes_a_lane_and_has_things_done_in_its_thread(
@@ -271,25 +362,153 @@ def test_any_thread_wakes_a_lane_and_has_things_done_in_its_thread(
     assert done == [threading.get_ident()]
 
 
-def test_what_activations_send_leaves_together_unless_they_take_long() -> None:
+class Poll:
+    """A poll that notes for how long it may wait."""
+
+    def __init__(self, poll: Any, waits: list[float]) -> None:
+        self.fileno = getattr(poll, "fileno", None)
+        self.register, self.modify, self.unregister = poll.register, poll.modify, poll.unregister
+        self.close = getattr(poll, "close", None)
+        self._poll = poll.poll
+        self._waits = waits
+
+    def poll(self, limit: float) -> Any:
+        self._waits.append(limit)
+        return self._poll(limit)
+
+
+class Waits:
+    """What lanes wait with: ``epoll`` and ``select`` [s], and for those that are preferred [ms]."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.all: list[float] = []
+        self.fine: list[float] = []
+        self.preferred: list[float] = []
+        epoll, poll, select_ = select.epoll, select.poll, select.select
+
+        def fine(*arguments: Any) -> Any:
+            self.fine.append(arguments[3])
+            return select_(*arguments)
+
+        monkeypatch.setattr(select, "epoll", lambda: Poll(epoll(), self.all))
+        monkeypatch.setattr(select, "poll", lambda: Poll(poll(), self.preferred))
+        monkeypatch.setattr(select, "select", fine)
+
+    def of(self, lane: SocketLane, *seconds: float) -> tuple[list[float], ...]:
+        """How it waits once, if it may wait for so long."""
+        lists = self.all, self.fine, self.preferred
+        for waits in lists:
+            waits.clear()
+        lane.spin_once(*seconds)
+        return tuple(list(waits) for waits in lists)
+
+
+def test_a_wait_takes_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly, if it is short and the poll is one of the descriptors that ``select`` knows."""
+    waits = Waits(monkeypatch)
+    # The clock stands: lazy readers do not get anything because time has passed.
+    with open_lanes(3, clock=lambda: 0) as lanes:
+        lane = lanes[0]
+        writer = lane.writer("/a", latched=False)
+        lanes[1].reader("/a", lambda data, stamp, seq: None, lazy=True)
+        needed = lanes[2].writer("/needed", latched=False)
+        lane.reader("/needed", lambda data, stamp, seq: None)
+        until(lanes, lambda: writer.readers == needed.readers == 1)
+        assert waits.of(lane) == ([0.1], [], [])
+        assert waits.of(lane, 0.01) == ([0.01], [], [])
+        assert waits.of(lane, 0.009) == ([0], [0.009], [])
+        assert waits.of(lane, 0.0) == ([0.0], [], [])
+        for known, found in ((0, ([0.009], [], [])), (1, ([0], [0.009], []))):
+            monkeypatch.setattr(module, "_SELECTABLE", lane._poll.fileno() + known)
+            assert waits.of(lane, 0.009) == found
+        for seconds, found in ((0.002, []), (0.02, [2.0])):
+            lane.prefer("/needed")
+            assert waits.of(lane, seconds)[2] == found
+        # Lazy readers get what there is if nothing comes for a moment.
+        writer.send(b"x")
+        assert waits.of(lane, 0.002) == ([0], [0.002], [])
+        assert lane.lazy
+        assert waits.of(lane, 0.02) == ([0.002, pytest.approx(0.018)], [], [])
+        assert not lane.lazy
+        # What is here already is not waited for.
+        lane.create_task(lambda: None)
+        assert waits.of(lane, 60.0) == ([0], [], [])
+        lane.reader("/a", lambda data, stamp, seq: None)
+        writer.send(b"x")
+        assert waits.of(lane, 60.0) == ([0], [], [])
+
+
+def test_no_larger_descriptors_are_given_to_select() -> None:
+    with suppress(OSError):  # it is not open
+        select.select([module._SELECTABLE - 1], [], [], 0)
+    with pytest.raises(ValueError, match="out of range"):
+        select.select([module._SELECTABLE], [], [], 0)
+
+
+class Noted:
+    """What a lane tells of its waits."""
+
+    def __init__(self) -> None:
+        self.spins: list[tuple[int, int, int, int]] = []
+        self.leaves: list[tuple[int, str]] = []
+
+    def spun(self, began: int, slept: int, woke: int, ended: int) -> None:
+        self.spins.append((began, slept, woke, ended))
+
+    def sent(self, at: int, node: str) -> None:
+        self.leaves.append((at, node))
+
+
+def test_what_the_time_of_a_wait_is_spent_on_is_told() -> None:
+    with open_lanes(2, clock=count().__next__) as lanes:
+        writer = lanes[0].writer("/a", latched=False)
+        lanes[1].reader("/a", lambda data, stamp, seq: None)
+        until(lanes, lambda: writer.readers == 1)
+        lanes[0].watch = noted = Noted()
+        writer.send(b"x")
+        for _ in range(2):
+            lanes[0].spin_once(0)
+        times = [time for spin in noted.spins for time in spin]
+        assert times == sorted(set(times)) and len(times) == 8
+        # It leaves once, while the first wait begins.
+        ((at, node),) = noted.leaves
+        assert node == "/1" and times[0] < at < times[1]
+
+
+def test_lazy_readers_of_a_busy_writer_get_what_there_is_in_time() -> None:
     now = 0
-    with Switchboard(SECRET) as board:
-        near = SocketLane(CallerEnd(board.address, SECRET), clock=lambda: now)
-        far = SocketLane(CallerEnd(board.address, SECRET))
+    with open_lanes(2, clock=lambda: now) as lanes:
+        writer = lanes[0].writer("/a", latched=False)
+        lanes[1].reader("/a", lambda data, stamp, seq: None, lazy=True)
+        until(lanes, lambda: writer.readers == 1)
+        for start in (0, 10_000_000):
+            writer.send(b"x")
+            for time_ns in (start, start + 1_999_999):
+                now = time_ns
+                lanes[0].spin_once(0)
+                assert lanes[0].lazy
+            now = start + 2_000_000
+            lanes[0].spin_once(0)
+            assert not lanes[0].lazy
+            lanes[0].spin_once(0)
+
+
+def test_what_activations_send_leaves_together_unless_they_take_long() -> None:
+    now = 7_000_000
+    with open_lanes(2, clock=lambda: now) as lanes:
+        near, far = lanes
         writer = near.writer("/a", latched=False)
         got: list[int] = []
         far.reader("/a", lambda data, stamp, seq: got.append(seq))
-        until([near, far], lambda: writer.readers == 1)
+        until(lanes, lambda: writer.readers == 1)
         for number in range(2):
             writer.send(b"x", 0, number)
-            near.sent(now + module.TOGETHER_NS - 1)
+            near.sent(now + 199_999)
             far.spin_once(0)
         assert got == []
-        near.sent(now + module.TOGETHER_NS)
+        near.sent(now + 200_000)
         far.spin_once(0)
         assert got == [0, 1]
-        near.close()
-        far.close()
 
 
 TOPICS = ["/a", "/b"]
@@ -370,30 +589,43 @@ def serving(lanes: list[SocketLane]) -> Iterator[None]:
 
 
 def test_messages_of_others_wait_a_moment_for_the_one_that_is_needed(
-    monkeypatch: pytest.MonkeyPatch, lanes: list[SocketLane]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     got: list[str] = []
-    for topic in ("/needed", "/other"):
-        lanes[0].reader(topic, lambda data, stamp, seq, topic=topic: got.append(topic))
-    needed = lanes[1].writer("/needed", latched=False)
-    other = lanes[2].writer("/other", latched=False)
-    until(lanes, lambda: needed.readers == other.readers == 1)
-    monkeypatch.setattr(module, "PREFER_MS", 60_000)
-    other.send(b"")
-    lanes[2].flush()
-    timer = threading.Timer(0.05, lambda: (needed.send(b""), lanes[1].flush()))
-    timer.start()
-    lanes[0].prefer("/needed")
-    lanes[0].spin_once(100.0)
-    timer.join()
-    assert sorted(got) == ["/needed", "/other"]
-    # Only for a moment, and only in one wait.
-    monkeypatch.setattr(module, "PREFER_MS", 1)
-    other.send(b"")
-    lanes[2].flush()
-    lanes[0].prefer("/needed")
-    lanes[0].spin_once(100.0)
-    assert got.count("/other") == 2
+    with open_lanes(4) as lanes:
+
+        def wait(seconds: float) -> None:
+            lanes[0].prefer("/needed")
+            lanes[0].spin_once(seconds)
+
+        for topic in ("/needed", "/other"):
+            lanes[0].reader(topic, lambda data, stamp, seq, topic=topic: got.append(topic))
+        # Who writes it changes with who comes and goes.
+        wait(0.01)
+        gone, needed = (lanes[index].writer("/needed", latched=False) for index in (3, 1))
+        other = lanes[2].writer("/other", latched=False)
+        until(lanes, lambda: gone.readers == needed.readers == other.readers == 1)
+        wait(0.01)
+        lanes[3].close()
+        until(lanes[:3], lambda: lanes[0].writers("/needed") == 1)
+        monkeypatch.setattr(module, "PREFER_MS", 60_000)
+        timer = threading.Timer(0.05, lanes[0].wake)
+        timer.start()
+        wait(100.0)
+        timer.join()
+        other.send(b"")
+        lanes[2].flush()
+        timer = threading.Timer(0.05, lambda: (needed.send(b""), lanes[1].flush()))
+        timer.start()
+        wait(100.0)
+        timer.join()
+        assert sorted(got) == ["/needed", "/other"]
+        # Only for a moment, and only in one wait.
+        monkeypatch.setattr(module, "PREFER_MS", 1)
+        other.send(b"")
+        lanes[2].flush()
+        wait(100.0)
+        assert got.count("/other") == 2
 
 
 def test_messages_that_are_handled_alone_end_the_wait(lanes: list[SocketLane]) -> None:

@@ -20,15 +20,13 @@ pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.progress import (
-    BEAT_NS,
-    EXPLAIN_AFTER_NS,
-    ProgressTopics,
-    Standstill,
-)
+from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic
 from ros2_cosim.ros.writers import data_qos
+
+#: Between two heartbeats, and after which a standstill is noted [ns].
+BEAT_NS, EXPLAIN_AFTER_NS = 1_000_000_000, 2_000_000_000
 
 
 class WallClock:
@@ -67,12 +65,18 @@ def test_progress_is_news_after_a_quantum_or_at_the_horizon(session: Session) ->
     assert not progress.is_progress(250)
 
 
-def test_each_promise_is_news_without_a_quantum(session: Session) -> None:
+def test_each_promise_is_news_without_a_quantum(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urged: list[None] = []
+    monkeypatch.setattr(session, "urge", lambda: urged.append(None))
     progress = ProgressTopics(session, "a", WallClock(), quantum_ns=0)
     for bound in (0, 1, 2):
         assert progress.is_news(bound, 1000)
         progress.report(completion(bound))
         assert not progress.is_news(bound, 1000)
+        # What only keeps messages has to have them up to there, too.
+        assert len(urged) == bound + 1
 
 
 def test_a_heartbeat_comes_only_where_nothing_else_does(session: Session) -> None:
@@ -114,7 +118,10 @@ def test_a_standstill_is_noted_once_and_ends_with_the_clock(session: Session) ->
         until(lambda: system.state is State.RUNNING, partial(session.wait, 0.01))
         standstill.check()
         assert notes == []
-        wall.now += EXPLAIN_AFTER_NS + 1
+        wall.now += EXPLAIN_AFTER_NS
+        standstill.check()
+        assert notes == []
+        wall.now += 1
         standstill.check()
         standstill.check()
         assert notes == ["waits for b"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from rclpy.qos import DurabilityPolicy
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.protocol import Completion, Horizon
+from ros2_cosim.interfaces.raw import CarrierCodec
+from ros2_cosim.interfaces.seal import SealCheck, Sealer
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.membership import Presence
@@ -29,6 +32,7 @@ from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph
 
 RUN = "this run"
+FLOAT = "std_msgs/msg/Float64"
 CODEC = CATALOGUE.codec(topics.HORIZON_TYPE)
 
 
@@ -148,6 +152,9 @@ def test_an_onlooker_gets_whole_records_of_which_the_lane_has_two_numbers(
     until(sessions, lambda: len(got) == 2)
     assert got == completions[1:]
     assert lane.sent == [(b"", 0, 0), (b"", 10, 1), (b"", 20, 2)]
+    for subscription in list(onlooker.node.subscriptions):
+        onlooker.node.destroy_subscription(subscription)
+    until(sessions, lambda: not writer._publisher.is_wanted)
 
 
 @pytest.mark.parametrize("takes_all", [False, True])
@@ -155,7 +162,119 @@ def test_a_flush_tells_whether_the_lane_has_given_everything(
     sessions: tuple[Session, Session], takes_all: bool
 ) -> None:
     lane = LaneEnd(takes_all=takes_all)
-    assert Writer(sessions[0].node, "/a", CODEC, data_qos(), lane=lane).flush() is takes_all
+    writer = Writer(sessions[0].node, "/a", CODEC, data_qos(), lane=lane)
+    assert writer.flush() is takes_all
+    assert (writer.readers, writer.reader_nodes()) == (1, ["/reader"])
+
+
+@pytest.mark.parametrize("takes_all", [False, True])
+def test_a_flush_tells_whether_the_middleware_has_given_everything(
+    sessions: tuple[Session, Session], monkeypatch: pytest.MonkeyPatch, takes_all: bool
+) -> None:
+    limits: list[int] = []
+
+    def confirmed(limit: Any) -> bool:
+        limits.append(limit.nanoseconds)
+        return takes_all
+
+    for lane in (None, LaneEnd()):
+        writer = Writer(sessions[0].node, "/a", CODEC, data_qos(), lane=lane)
+        monkeypatch.setattr(writer._publisher._publisher, "wait_for_all_acked", confirmed)
+        assert writer.flush() is takes_all
+    assert limits == [2_000_000_000] * 2
+
+
+@pytest.mark.parametrize("kind", ["run", "lane", "onlookers"])
+def test_what_has_no_header_is_published_in_a_carrier_and_as_it_is(
+    sessions: tuple[Session, Session], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Of a run without a lane always, else if there is somebody who reads it."""
+    clock, onlooker = sessions
+    codec = CATALOGUE.wire_codec(FLOAT)
+    assert isinstance(codec, CarrierCodec)
+    lane = LaneEnd() if kind == "lane" else None
+    writer = Writer(
+        clock.node, "/a", codec, data_qos(), lane=lane, for_onlookers=kind == "onlookers"
+    )
+    publishers = [writer._publisher, writer._plain_publisher]
+    assert None not in publishers
+    assert [publisher.is_wanted for publisher in publishers if publisher] == [kind == "run"] * 2
+    flushed: list[tuple[bool, int]] = []
+
+    def note(limit: Any, carrier: bool) -> bool:
+        flushed.append((carrier, limit.nanoseconds))
+        return True
+
+    for publisher, carrier in zip(publishers, (True, False), strict=True):
+        assert publisher is not None
+        confirmed = partial(note, carrier=carrier)
+        monkeypatch.setattr(publisher._publisher, "wait_for_all_acked", confirmed)
+    writer.flush_onlookers(9)
+    assert flushed == []
+    carried: list[Any] = []
+    plain: list[bytes] = []
+    onlooker.outside_reader("/a", FLOAT, data_qos(), plain.append)
+    until(sessions, lambda: publishers[1].is_wanted and publishers[1].readers == 1)
+    writer.flush_onlookers(9)
+    assert flushed == ([] if kind == "run" else [(False, 9)])
+    onlooker.outside_reader(
+        topics.edge("/a", codec),
+        codec.type_name,
+        data_qos(),
+        lambda data: carried.append(codec.decode(data)),
+    )
+    until(sessions, lambda: publishers[0].is_wanted and writer.onlookers == 1)
+    record = CATALOGUE.record(FLOAT)(2.5)
+    writer.send(record, 20, 3)
+    until(sessions, lambda: bool(carried and plain))
+    assert carried == [(20, 3, record)]
+    assert codec.inner.decode(plain[0])[2] == record
+    assert writer.plain(codec.encode(20, 3, record))[: len(plain[0])] == plain[0]
+    if lane is not None:
+        assert lane.sent == [(codec.encode(20, 3, record), 20, 3)]
+    writer.send(record)
+    until(sessions, lambda: len(carried) == 2)
+    assert carried[1] == (0, 0, record)
+
+
+def test_an_onlooker_that_is_there_already_gets_the_first_message(
+    sessions: tuple[Session, Session],
+) -> None:
+    clock, onlooker = sessions
+    got: list[bytes] = []
+    onlooker.outside_reader("/a", topics.HORIZON_TYPE, data_qos(), got.append)
+    writer = Writer(clock.node, "/a", CODEC, data_qos(), lane=LaneEnd())
+    writer.send(Horizon(RUN, 1, 1000))
+    until(sessions, lambda: len(got) == 1)
+
+
+def test_a_reader_of_another_type_is_not_served(sessions: tuple[Session, Session]) -> None:
+    clock, onlooker = sessions
+    writer = Writer(clock.node, "/a", CODEC, data_qos())
+    onlooker.outside_reader("/a", topics.HORIZON_TYPE, data_qos(), lambda data: None)
+    until(sessions, lambda: writer.reader_nodes() == ["/onlooker"])
+    (reader,) = clock.node.get_subscriptions_info_by_topic("/a")
+    assert writer._serves(reader) is True
+    reader.topic_type = FLOAT
+    assert writer._serves(reader) is False
+
+
+@pytest.mark.parametrize("topic", ["/a", topics.HORIZON])
+def test_what_is_published_is_sealed_and_what_is_on_the_lane_is_not(
+    sessions: tuple[Session, Session], topic: str
+) -> None:
+    clock, onlooker = sessions
+    lane = LaneEnd()
+    qos = data_qos(latched=True)
+    writer = Writer(clock.node, topic, CODEC, qos, Sealer("secret", topic), lane)
+    data = CODEC.encode(0, 0, Horizon(RUN, 1, 1000))
+    got: list[bytes] = []
+    onlooker.outside_reader(topic, topics.HORIZON_TYPE, qos, got.append)
+    writer.send_bytes(data)
+    until(sessions, lambda: bool(got))
+    assert SealCheck("secret", topic).fault(got[0]) is None
+    assert got[0][: len(data)] == data and len(got[0]) > len(data)
+    assert lane.sent == [(data, 0, 0)]
 
 
 def test_a_message_type_that_is_not_installed_is_named() -> None:

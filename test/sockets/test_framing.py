@@ -24,7 +24,7 @@ def links() -> Iterator[tuple[FrameLink, FrameLink]]:
 
 
 def put(link: FrameLink, frame: Frame) -> None:
-    link.put(head_of(frame.number, frame.stamp, frame.seq, len(frame.data)), frame.data)
+    link.put(head_of(frame.number, len(frame.data), frame.stamp, frame.seq), frame.data)
 
 
 def arrived(far: FrameLink) -> list[Frame]:
@@ -72,7 +72,10 @@ def test_a_connection_may_cut_them_anywhere(group: list[Frame], piece: int) -> N
     sender, receiver = socket.socketpair()
     far = FrameLink(receiver)
     with sender:
-        data = b"".join(head_of(*frame[:3], len(frame.data)) + frame.data for frame in group)
+        data = b"".join(
+            head_of(frame.number, len(frame.data), frame.stamp, frame.seq) + frame.data
+            for frame in group
+        )
         found: list[Frame] = []
         for begin in range(0, len(data), piece):
             sender.sendall(data[begin : begin + piece])
