@@ -23,6 +23,9 @@ def test_start_time() -> None:
     session.refused(E.INVALID_START_TIME, P.STC_run, time=999)
     session.refused(E.INVALID_START_TIME, P.STC_run, time=-1)
     assert session.ok(P.STC_run, time=1001) == [S.SYNCHRONIZING]
+    now = Session(mode=1)
+    now.to(S.CONFIGURED)
+    assert now.ok(P.STC_run, time=1000) == [S.SYNCHRONIZING, S.SYNCHRONIZED]
     nrt = Session()
     nrt.to(S.CONFIGURED)
     assert nrt.ok(P.STC_run, time=5) == [S.SYNCHRONIZING, S.SYNCHRONIZED]
@@ -276,3 +279,18 @@ def test_data_make_a_slave_step_only_while_it_runs() -> None:
         session.bench.ask(make(P.DAT_input_output, pdu_seq_id=number, data_id=1, payload=payload))
         sent.append((len(stepped), len(session.bench.data)))
     assert sent == [(0, 0), (0, 0), (1, 1)]
+
+
+def test_a_callback_that_fails_after_a_stop_ends_in_the_error_state() -> None:
+    class Failing(Box):
+        def do_step(self, step: StepInfo) -> None:
+            session.seq = session.bench.slave.expected_seq
+            session.ask(P.STC_stop)
+            assert session.state is S.STOPPING
+            raise RuntimeError("broken")
+
+    session = Session(model=Failing())
+    session.to(S.RUNNING)
+    session.ask(P.STC_do_step, steps=1)
+    assert session.state is S.ERRORRESOLVED
+    assert "do_step in STOPPING: RuntimeError: broken" in session.bench.slave.error_text

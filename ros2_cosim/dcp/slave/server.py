@@ -23,6 +23,7 @@ from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.sockets import SlaveSockets
 from ros2_cosim.dcp.wire.enums import ErrorCode, State
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.reactor import Reactor
 
@@ -30,7 +31,6 @@ logger = logging.getLogger("ros2_cosim.dcp.slave")
 
 RELIEF_S = 0.02
 """A callback that runs longer than this leaves the sockets to the second thread."""
-_NS = 1_000_000_000
 
 
 class SlaveServer:
@@ -134,7 +134,7 @@ class SlaveServer:
         deadline = self.slave.deadline()
         if self._give_up_at is not None:
             deadline = min(deadline or self._give_up_at, self._give_up_at)
-        self.reactor.turn(None if deadline is None else int(deadline * _NS))
+        self.reactor.turn(None if deadline is None else int(deadline * SECOND))
         self._on_time()
         self.sockets.flush()
         self._watch_for_master()
@@ -207,7 +207,7 @@ class SlaveServer:
             self.sockets.flush()
             return fresh() or self.slave.state is not State.COMPUTING
 
-        wait_ns = int(self.options.input_wait_s * _NS)
+        wait_ns = int(self.options.input_wait_s * SECOND)
         self.reactor.run_until(done, time.monotonic_ns() + wait_ns)
 
     def deregistered(self) -> None:

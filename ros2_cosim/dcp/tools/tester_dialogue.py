@@ -13,13 +13,13 @@ from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.sockets.peers import ADMISSION, Senders
 from ros2_cosim.sockets.reactor import Reactor
 
 _P = PduType
 _UDP = TransportProtocol.UDP_IPv4
-_NS = 1_000_000_000
 
 
 class Deviation(DcpError):
@@ -195,4 +195,4 @@ class Dialogue:
 
 
 def _deadline_ns(seconds: float) -> int:
-    return time.monotonic_ns() + int(seconds * _NS)
+    return time.monotonic_ns() + int(seconds * SECOND)
