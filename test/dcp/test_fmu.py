@@ -527,7 +527,8 @@ def test_variables_become_those_of_the_slave(tmp_path: Path) -> None:
 
 
 FMI_1 = '<fmiModelDescription fmiVersion="1.0" modelName="m" modelIdentifier="m" guid="g" '
-FMI_1 += 'numberOfContinuousStates="0" numberOfEventIndicators="0"/>'
+FMI_1 += 'numberOfContinuousStates="0" numberOfEventIndicators="0"><ModelVariables/>'
+FMI_1 += "</fmiModelDescription>"
 
 
 @pytest.mark.parametrize(

@@ -180,9 +180,7 @@ class SlaveSockets:
             self._draining = False
 
     def _lost(self, link: TcpLink, reason: str) -> None:
-        self._dirty.discard(link)
         if self._receiver.connection_lost(link, reason):
-            self._dirty.discard(link)
             self._master_lost(reason)
 
     def _read_udp(self, sock: socket.socket) -> None:

@@ -69,7 +69,6 @@ class Dialogue:
         self.close_data()
         for sock in (self._link, self._listener, self._udp, *self._incoming):
             if sock is not None:
-                self._reactor.forget(sock)
                 sock.close()
         self._reactor.close()
 

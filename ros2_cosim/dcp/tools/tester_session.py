@@ -277,7 +277,6 @@ class TesterSession:
                 self.dialogue.send(self.make(_P.STC_stop))
             with suppress(CosimError):
                 self.dialogue.silence(0.05, "")
-            self.dialogue.forget_control()
         self.state = State.ALIVE
         self.dialogue.forget_control()
         self.dialogue.forget_data()
