@@ -216,6 +216,9 @@ def test_validate_names_file_line_and_fault(tmp_path: Path) -> None:
         (["sniff", "--pcap", "missing.pcap"], "missing.pcap"),
         (["sniff", "--pcap", MODELS], "no pcap file"),
         (["sniff", "--proxy", "nonsense"], "LISTEN_PORT=HOST:PORT"),
+        (["sniff", "--proxy", "x=localhost:1"], "LISTEN_PORT=HOST:PORT"),
+        (["sniff", "--proxy", "9000=localhost:x"], "LISTEN_PORT=HOST:PORT"),
+        (["sniff", "--proxy", "9000=:1"], "LISTEN_PORT=HOST:PORT"),
     ],
 )
 def test_wrong_input_gives_one_clear_line(arguments: list[str], message: str) -> None:
@@ -373,6 +376,18 @@ def test_an_fmu_that_crashes_or_hangs_or_ends_the_simulation_leaves_the_rows_bef
         (("sine.offset: 0.5", "sine.phase: 0.5"), "'phase' is not tunable"),
         (("[sine.y, offset.y]", "[sine.z]"), "no output 'z'"),
         (("dcp_models.py:Sine", "dcp_models.py:Cosine"), "has no 'Cosine'"),
+        (
+            ('{model: "dcp_models.py:Sine"', '{port: 0, model: "dcp_models.py:Sine"'),
+            "port: found 0",
+        ),
+        (
+            ('{model: "dcp_models.py:Sine"', '{port: 65536, model: "dcp_models.py:Sine"'),
+            "found 65536",
+        ),
+        (
+            ('{model: "dcp_models.py:Sine"', '{every: 0, model: "dcp_models.py:Sine"'),
+            "every: found 0",
+        ),
         (('{model: "dcp_models.py:Offset"', "{host: localhost"), "model or fmu is missing"),
     ],
 )

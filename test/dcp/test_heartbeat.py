@@ -15,7 +15,7 @@ from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.registration import Registration
-from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpTimeoutError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -88,5 +88,27 @@ def test_an_answer_to_a_heartbeat_is_waited_for_as_long_as_any() -> None:
         slave.pending[3] = PendingRequest(PduType.INF_state, b"", first=100.0)
         with pytest.raises(DcpTimeoutError, match="the answer to INF_state"):
             requests._heartbeat(slave, 105.1)
+    finally:
+        requests.sockets.close()
+
+
+def test_a_wait_lasts_until_the_first_beat_is_due_and_no_longer() -> None:
+    """Four seconds after the last one: a third of the interval."""
+    slaves = {
+        name: RemoteSlave(name, describe(Offset, heartbeat=interval), 1, "127.0.0.1", 9, TCP)
+        for name, interval in (("a", None), ("b", Fraction(12)), ("c", Fraction(12)))
+    }
+    requests = Requests(slaves, timeout_s=5.0, retry_s=1.0)
+    try:
+        for now, slave in enumerate(slaves.values(), start=10):
+            slave.beat_sent(float(now))
+        assert requests.idle(10.5) == 3600.0  # none is registered
+        for slave in slaves.values():
+            slave.state = State.RUNNING
+        assert requests.idle(11.5) == 3.5
+        slaves["b"].state = State.ALIVE
+        assert requests.idle(11.5) == 4.5
+        slaves["a"].protocol = UDP
+        assert requests.idle(11.5) == 1.0  # when a lost request would be repeated
     finally:
         requests.sockets.close()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -52,6 +53,20 @@ def test_nothing_is_written_to_a_connection_that_has_ended(ends: Ends) -> None:
     assert not link.alive
     with pytest.raises(DcpPeerLostError, match="^the connection is closed$"):
         link.send(b"x")
+
+
+@pytest.mark.parametrize("ended", ["broken", "reset"])
+def test_a_connection_that_cannot_be_read_has_ended(ends: Ends, ended: str) -> None:
+    link, far = ends
+    if ended == "broken":
+        far.sendall(b"\xff\xff\xff\xff")
+    else:
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        far.close()
+    link.sock.setblocking(True)
+    with pytest.raises(DcpPeerLostError, match="announced|reset"):
+        link.read()
+    assert not link.alive
 
 
 def test_a_stream_is_cut_at_the_lengths_whatever_comes_together() -> None:

@@ -25,7 +25,7 @@ from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface
 from ros2_cosim.dcp.tools.tester import verify_slave
 from ros2_cosim.dcp.wire.enums import DataType, PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
 from ros2_cosim.dcp.wire.pdu import decode, decode_address, encode_address, make
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -202,6 +202,12 @@ def test_an_interface_is_listened_to() -> None:
             sock.sendto(ACK, ("127.0.0.1", port))
             thread.join(0.05)
     assert out.getvalue().count("RSP_ack resp_seq_id=5 sender=1") == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_an_interface_that_is_not_there_is_named() -> None:
+    with pytest.raises(WiringError, match="^interface nowhere0: No such device$"):
+        sniff_interface("nowhere0", Printer(io.StringIO()))
 
 
 def test_what_is_seen_is_there_at_once_with_times_from_the_first() -> None:

@@ -19,7 +19,7 @@ from support.dcp_models import Sine, running
 from support.dcp_session import box
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.slave_description import Capabilities
+from ros2_cosim.dcp.description.slave_description import Capabilities, Resolution, ResolutionRange
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import Input, SlaveModel
 from ros2_cosim.dcp.tools.tester import FAILED, PASSED, SKIPPED, Outcome, verify_slave
@@ -306,9 +306,11 @@ def test_over_tcp_data_have_a_connection_of_their_own_if_they_go_to_another_port
         dialogue.send_data(DATA, port)
         if apart:
             second, _ = other.accept()
+            second.settimeout(HANG_S)
             assert second.recv(100) == framed(DATA)
+            kept = dialogue._data_link
             dialogue.close_data()
-            assert second.recv(1) == b""
+            assert second.recv(1) == b"" and kept is not None
             second.close()
             dialogue.send_data(DATA, port)
         assert first.recv(100) == framed(DATA)
@@ -545,3 +547,53 @@ def test_a_report_has_the_transcripts_of_what_has_failed() -> None:
     for results, passed in (([0, 2], True), ([2], False), ([], False), ([0, 1], False)):
         chosen = [outcomes[index] for index in results]
         assert Report("n", "u", "h", "t", chosen).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("offers", "chosen"),
+    [
+        ((Resolution(1, 50), Resolution(1, 7)), (1, 50)),
+        ((ResolutionRange(3, 9, 100),), (3, 100)),
+        ((), (1, 1000)),
+    ],
+)
+def test_the_first_resolution_that_is_offered_is_used(
+    offers: tuple[Any, ...], chosen: tuple[int, int], scripted: Script
+) -> None:
+    session = scripted()
+    session.description = replace(box(), resolutions=offers)
+    assert session.resolution() == chosen
+
+
+def test_data_are_numbered_one_after_the_other() -> None:
+    description = describe(Sine)
+    with running(Sine(), description, once=False) as slave:
+        session = Session(description, "127.0.0.1", slave.port, TCP, HANG_S)
+        session.register(OpMode.NRT)
+        session.configure()
+        session.to(State.RUNNING)
+        for _ in range(3):
+            session.send_inputs()
+        told = [line.split()[2] for line in session.dialogue.transcript if "-> DAT" in line]
+        session.dialogue.close()
+    assert told == ["pdu_seq_id=0", "pdu_seq_id=1", "pdu_seq_id=2"]
+
+
+def test_without_inputs_none_are_sent() -> None:
+    description = describe([v for v in describe(Sine).variables if v.name == "y"])
+    session = Session.__new__(Session)
+    session.description = description
+    session.send_inputs()  # it has no connection to send anything over
+    assert [kind.name for kind, _ in settings_of(session)] == [
+        "CFG_time_res", "CFG_output", "CFG_target_network_information", "CFG_steps", "CFG_scope",
+    ]  # fmt: skip
+
+
+def settings_of(session: Session) -> list[tuple[PduType, dict[str, Any]]]:
+    """With a dialogue over UDP."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        session.dialogue = Dialogue("127.0.0.1", sock.getsockname()[1], UDP, HANG_S)
+        found = session.settings()
+        session.dialogue.close()
+    return found

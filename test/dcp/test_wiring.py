@@ -125,6 +125,12 @@ def test_names_rates_and_parameters() -> None:
     master.add_slave(ENDS, port=1, name="a")
     with pytest.raises(WiringError, match="two slaves are named 'a'"):
         master.add_slave(ENDS, port=1, name="a")
+    for number in range(1, 255):
+        master.add_slave(ENDS, port=1, name=f"more{number}")
+    with pytest.raises(WiringError, match="a master has at most 255 slaves"):
+        master.add_slave(ENDS, port=1, name="b")
+    master = Master()
+    master.add_slave(ENDS, port=1, name="a")
     with pytest.raises(WiringError, match="no slave 'x'; there are a"):
         master.configure({"x": {}})
     with pytest.raises(DescriptionError, match="'in_m' is no parameter"):
