@@ -263,7 +263,7 @@ def test_tunable_structural_parameter_resizes_arrays() -> None:
     ]
 
     def ask(kind: PduType, **fields: Any) -> None:
-        seq = 0 if bench.slave.state is State.ALIVE else bench.slave.expected_seq
+        seq = bench.slave.expected_seq
         state = {"state_id": bench.slave.state} if kind < 0x20 else {}
         answers = bench.ask(make(kind, pdu_seq_id=seq, receiver=1, **state, **fields))
         assert answers[0].kind is PduType.RSP_ack, str(answers[0])

@@ -25,17 +25,16 @@ class Registration:
     """Which master a slave belongs to, and the count of its requests.
 
     :param heartbeat: longest time between two INF_state [s], None for any
-    :ivar slave_id: id that the last master gave to the slave
+    :ivar slave_id: id that the last master gave to the slave, known from the first one on
     :ivar master: origin of the accepted STC_register; None in ALIVE and after its loss
-    :ivar expected: sequence id that the next request must carry; as ``slave_id``, known from the
-        first registration on
+    :ivar expected: sequence id that the next request must carry
     :ivar heartbeat_until: monotonic time by which the next INF_state must come, None for never
     """
 
     def __init__(self, transport: SlaveTransport, heartbeat: Fraction | None) -> None:
         self.slave_id: int
         self.master: Any = None
-        self.expected: int
+        self.expected = 0
         self.heartbeat_until: float | None = None
         self._transport = transport
         self._interval = None if heartbeat is None else float(heartbeat)

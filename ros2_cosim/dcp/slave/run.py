@@ -169,5 +169,4 @@ class SlaveRun:
 
     def _stop_if_wanted(self) -> None:
         if self._model.stop_requested and self._machine.state in RUN:
-            self._model.stop_requested = False
             self.stop()

@@ -131,7 +131,7 @@ class Slave:
 
     @property
     def expected_seq(self) -> int:
-        """Sequence id that the next request must carry; known once it has been registered."""
+        """Sequence id that the next request must carry."""
         return self._registration.expected
 
     def counters(self) -> dict[int, DataCounters]:
