@@ -64,7 +64,7 @@ class SlaveServer:
         if host is None:
             host = next((t.host for t in offers if t.host), None) or "127.0.0.1"
         if port is None:
-            port = next((t.port for t in offers if t.port), 0) or 0
+            port = next((t.port for t in offers if t.port), None) or 0
         self.description = description
         self.options = options or SlaveOptions()
         self._once = once
@@ -72,7 +72,7 @@ class SlaveServer:
         self._moment = moment
         self._lock = threading.Lock()
         self._busy = False
-        self._busy_since = 0.0
+        self._busy_since = time.monotonic()
         self._lost: str | None = None
         #: The number of the signal that has ended it; 0: none has.
         self.ended_by = 0
@@ -153,7 +153,8 @@ class SlaveServer:
             self._give_up_at = None
         elif self._give_up_at is None:
             interval = self.description.heartbeat
-            self._give_up_at = time.monotonic() + float(interval or 0)
+            assert interval is not None  # else none could have been missed
+            self._give_up_at = time.monotonic() + float(interval)
         elif time.monotonic() >= self._give_up_at:
             self._lost_master(slave.error_text)
 

@@ -137,7 +137,6 @@ class Dialogue:
         except DcpPeerLostError as error:
             if link is self._link:
                 raise
-            self._incoming.remove(link)
             self._reactor.forget(link)
             link.close()
             self.transcript.append(f"<- end of a data connection: {error}")

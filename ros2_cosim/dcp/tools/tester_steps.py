@@ -63,7 +63,7 @@ def procedure(
     """Register a procedure; its docstring is what reports say about it."""
 
     def register(function: Callable[[TesterSession], None]) -> Callable[[TesterSession], None]:
-        about = (function.__doc__ or "").strip().rstrip(".")
+        about = str(function.__doc__).strip().rstrip(".")
         PROCEDURES.append(Procedure(name, function, about, needs, hostile))
         return function
 
