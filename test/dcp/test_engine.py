@@ -175,6 +175,8 @@ def test_heartbeat() -> None:
     assert session.ok(P.STC_reset) == [S.CONFIGURATION]
     assert bench.slave.error_code == E.NONE
     assert bench.slave.deadline() == bench.time + 0.5
+    assert session.ok(P.STC_deregister) == [S.ALIVE]
+    assert bench.slave.deadline() is None
 
 
 class Stubborn(Box):
@@ -294,3 +296,35 @@ def test_a_callback_that_fails_after_a_stop_ends_in_the_error_state() -> None:
     session.ask(P.STC_do_step, steps=1)
     assert session.state is S.ERRORRESOLVED
     assert "do_step in STOPPING: RuntimeError: broken" in session.bench.slave.error_text
+
+
+def test_what_was_not_configured_is_not_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    """Also if it was so in an earlier run, that ended by a stop or by an error."""
+    ended: list[str] = []
+
+    class Watched(Box):
+        def stop(self) -> None:
+            ended.append("stop")
+
+        def error(self, code: int, message: str) -> None:
+            ended.append("error")
+
+    caplog.set_level("ERROR", logger="ros2_cosim.dcp.slave")
+    session = Session(model=Watched())
+    slave = session.bench.slave
+    session.to(S.CONFIGURED)
+    slave.fail(E.PROTOCOL_ERROR_GENERIC, "broken")
+    assert ended == ["error"]
+    assert caplog.messages == ["slave Box: PROTOCOL_ERROR_GENERIC (0x1001): broken"]
+    for _ in range(2):
+        session.ok(P.STC_reset)
+        session.to(S.PREPARED)
+        session.ok(P.STC_stop)
+    assert ended == ["error"]
+    session.ok(P.STC_reset)
+    session.to(S.CONFIGURED)
+    session.ok(P.STC_stop)
+    session.ok(P.STC_reset)
+    session.to(S.PREPARED)
+    slave.fail(E.PROTOCOL_ERROR_GENERIC, "broken")
+    assert ended == ["error", "stop"]

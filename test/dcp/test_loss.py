@@ -27,10 +27,11 @@ from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.data_path import DataCounters, Missing, SequenceWatch
+from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import encode_address, make
+from ros2_cosim.dcp.wire.values import PayloadCodec
 
 UDP = TransportProtocol.UDP_IPv4
 
@@ -320,7 +321,7 @@ def test_a_master_ends_the_run_once_more_than_the_acceptable_share_is_lost(
         running(Offset(), description) as slave,
         Master(timeout_s=HANG_S, data_wait_s=0.1, acceptable_loss=acceptable) as master,
     ):
-        master.add_slave(description, port=slave.port, transport=UDP)
+        remote = master.add_slave(description, port=slave.port, transport=UDP)
         master.configure()
         master.run()
         send, sent = slave.server.sockets.send_data, count(1)
@@ -332,6 +333,8 @@ def test_a_master_ends_the_run_once_more_than_the_acceptable_share_is_lost(
         slave.server.sockets.send_data = lossy  # type: ignore[method-assign]
         for _ in range(steps):
             master.do_step()
+        (counters,) = remote.counters().values()
+        assert (counters.first_missing, counters.held) == (2, 2 if steps > 3 else 1)
         if steps < 6:
             share = {2: "0.333", 4: "0.400"}[steps]
             text = f"'Offset': {share} of the PDUs of data_id 2 were lost, {acceptable} are"
@@ -416,6 +419,7 @@ def test_lost_are_those_that_did_not_come_of_those_that_were_sent() -> None:
     found = DataCounters(received=8, duplicated=1, lost=2)
     assert found.of_sent(10).lost == 3 and found.of_sent(8).lost == 2
     assert found.loss_rate == pytest.approx(2 / 9)
+    assert not any(vars(DataCounters()).values())
     assert DataCounters().loss_rate == 0.0
     counters = DataCounters()
     counters.miss(4, extrapolated=True)
@@ -482,3 +486,26 @@ def test_what_a_transition_refuses_is_asked_for_twenty_times() -> None:
             thread.join(HANG_S)
             requests.sockets.close()
     assert asked == [PduType.STC_prepare, PduType.INF_state] * 19 + [PduType.STC_prepare]
+
+
+def test_arrays_are_continued_element_by_element_and_only_floats() -> None:
+    fields = [(DataType.float64, 2), (DataType.int32, None), (DataType.float64, None)]
+    pdu = InputPdu(1, PayloadCodec(fields), [0, 1, 2], [None] * 3)
+    target: list[Any] = [None] * 3
+    for values in (((1.0, 2.0), 4, 0.5), ((2.0, 5.0), 6, 0.25)):
+        pdu.pending = values
+        pdu.apply(target)
+        assert target == list(values)
+    assert pdu.extrapolated() == [(3.0, 8.0), 6, 0.0]
+    assert pdu.extrapolated() == [(4.0, 11.0), 6, -0.25]
+    pdu.pending = ((1.0, 2.0, 3.0), 6, 0.0)  # the array has got another size
+    pdu.apply(target)
+    assert pdu.extrapolated() == [(1.0, 2.0, 3.0), 6, 0.25]
+
+
+def test_of_slower_sources_only_what_came_is_told() -> None:
+    slave = RemoteSlave("a", describe(Offset), 1, "127.0.0.1", 9, UDP)
+    found = DataCounters(received=9, lost=2, held=5, extrapolated=4, first_missing=3)
+    assert slave._wired(7, found) == found
+    slave.slower_sources = frozenset({7})
+    assert slave._wired(7, found) == DataCounters(received=9, lost=2)

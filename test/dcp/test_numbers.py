@@ -47,11 +47,13 @@ from ros2_cosim.dcp.wire.pdu import (
     STATE_CHANGE_HEAD,
 )
 from ros2_cosim.dcp.wire.transport import (
+    _RECEIVE_BUFFER,
     MAX_DATAGRAM,
     MAX_DATAGRAMS,
     MAX_FRAME,
     MAX_SEGMENT,
     MAX_SEGMENTS,
+    READ_SIZE,
     SEND_TIMEOUT_S,
 )
 
@@ -196,6 +198,7 @@ def test_sizes_have_these_limits() -> None:
     assert (MAX_FILE_BYTES, MAX_FRAME, MAX_WAITING_BYTES) == (16_777_216,) * 3
     assert (MAX_SOURCE, MAX_ELEMENTS, MAX_STEPS) == (16_000_000, 1000, 1_000_000)
     assert (MAX_DATAGRAM, MAX_DATAGRAMS, MAX_SEGMENTS, MAX_SEGMENT) == (65535, 64, 16, 1200)
+    assert (READ_SIZE, _RECEIVE_BUFFER) == (65536, 1_048_576)
     assert (MAX_CONNECTIONS, MAX_LOG_ENTRIES, MAX_STORED) == (64, 10_000, 10_000)
     assert (MAX_ERROR_TEXT, ERROR_LOG_ID, DATA_CATEGORY.id) == (1000, 255, 254)
 

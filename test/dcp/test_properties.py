@@ -285,6 +285,13 @@ def test_a_co_simulation_names_the_violation(tmp_path: Path) -> None:
             "check": ["limits"],
         }
     )
+    with (
+        pytest.raises(DcpError, match=r"u: found 2\.0; allowed is -inf to 1\.0$"),
+        prepared(settings, apart=True) as master,
+    ):
+        master.configure()  # an error before the run has no time
+        master.slaves["small"].set_inputs({"u": 2.0})
+        master.initialise()
     with prepared(settings) as master:
         master.configure()
         master.run()

@@ -242,6 +242,9 @@ class Leaving(SlaveModel):
     def do_step(self, step: StepInfo) -> None:
         self.stop_requested = step.ticks == 2
 
+    def stop(self) -> None:
+        time.sleep(0.1)
+
 
 def test_a_slave_may_leave_the_run_by_itself() -> None:
     description = describe(Leaving, op_modes=ALL_MODES, resolutions=(Fraction(1, 50),))
@@ -252,6 +255,8 @@ def test_a_slave_may_leave_the_run_by_itself() -> None:
             master.run()
             with pytest.raises(DcpError, match="'Leaving' left the run by itself"):
                 master.do_step(20)
+            if mode is OpMode.NRT:
+                assert remote.state is State.STOPPED
             master._requests.await_state([remote], State.STOPPED)
 
 

@@ -107,6 +107,9 @@ def test_addresses_are_readable() -> None:
     out = io.StringIO()
     Printer(out).show(Captured(0.0, ("a", 1), ("b", 2), "UDP", data))
     assert "address=10.1.2.3:8080" in out.getvalue()
+    elsewhere = data[:6] + b"\2"  # of CAN, which has none
+    Printer(out).show(Captured(0.0, ("a", 1), ("b", 2), "UDP", elsewhere))
+    assert out.getvalue().endswith("transport_protocol=2 address=\n")
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,8 @@ def test_connections_that_say_nothing_are_looked_at_together(
         listener = links.listen("127.0.0.1", 0)
         connected(stack, listener.port, 3)
         assert reactor.run_until(lambda: len(links) == 3)
+        kept = list(links)
         links.close()
+        assert [link.fileno() for link in kept] == [-1] * 3
         listener.close()
     assert later == [10_000_000_000]
