@@ -18,9 +18,10 @@ import pytest
 from support.dcp_models import Sine, running
 from support.dcp_session import box
 from support.patience import HANG_S
+from support.ports import free_port
 
 from ros2_cosim.dcp.description.slave_description import Capabilities, Resolution, ResolutionRange
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import Input, SlaveModel
 from ros2_cosim.dcp.tools.tester import FAILED, PASSED, SKIPPED, Outcome, verify_slave
 from ros2_cosim.dcp.tools.tester import TesterReport as Report
@@ -597,3 +598,126 @@ def settings_of(session: Session) -> list[tuple[PduType, dict[str, Any]]]:
         found = session.settings()
         session.dialogue.close()
     return found
+
+
+REGISTER = "STC_register 0 ALIVE op_mode=2 major_version=1 minor_version=0"
+#: Requests with their numbers, without receiver and uuid.
+WRONG: dict[str, list[str]] = {
+    "registration.refusals": [
+        "STC_register 0 CONFIGURATION op_mode=2 major_version=1 minor_version=0",
+        "STC_register 1 ALIVE op_mode=2 major_version=1 minor_version=0",
+        "STC_register 2 ALIVE op_mode=77 major_version=1 minor_version=0",
+        "STC_register 3 ALIVE op_mode=2 major_version=2 minor_version=0",
+        "STC_register 4 ALIVE op_mode=2 major_version=1 minor_version=1",
+        "STC_register 5 ALIVE op_mode=0 major_version=1 minor_version=0",
+        "STC_register 6 ALIVE op_mode=1 major_version=1 minor_version=0",
+    ],
+    "sequence": [
+        REGISTER,
+        "INF_state 2",
+        "INF_state 0",
+        "INF_state 1001",
+        "INF_state 1",
+        "STC_configure 2 CONFIGURATION",
+        "INF_state 3",
+        "STC_deregister 4 CONFIGURATION",
+    ],
+    "length": [
+        REGISTER,
+        "bytes 2001000101000000e803000000",
+        "bytes 2002000101000000e80300",
+        "STC_deregister 3 CONFIGURATION",
+    ],
+    "configuration.not_allowed": [
+        REGISTER,
+        "STC_configure 1 CONFIGURATION",
+        "STC_initialize 2 CONFIGURATION",
+        "STC_run 3 CONFIGURATION time=0",
+        "STC_send_outputs 4 CONFIGURATION",
+        "STC_stop 5 CONFIGURATION",
+        "INF_error 6",
+        "STC_prepare 7 RUNNING",
+        "INF_state 8",
+        "STC_deregister 9 CONFIGURATION",
+    ],
+    "configuration.refusals": [
+        REGISTER,
+        "CFG_time_res 1 numerator=0 denominator=1000",
+        "CFG_time_res 2 numerator=1 denominator=0",
+        "CFG_time_res 3 numerator=0 denominator=0",
+        "CFG_output 4 data_id=1 pos=0 source_vr=9223372036854788153",
+        "CFG_input 5 data_id=1 pos=0 target_vr=9223372036854788153 source_data_type=9",
+        "CFG_input 6 data_id=1 pos=0 target_vr=1 source_data_type=9",
+        "CFG_output 7 data_id=1 pos=0 source_vr=2",
+        "CFG_input 8 data_id=1 pos=0 target_vr=2 source_data_type=3",
+        "CFG_clear 9",
+        "INF_state 10",
+        "STC_deregister 11 CONFIGURATION",
+        "INF_state 12",
+    ],
+    "parameters": [
+        REGISTER,
+        "CFG_parameter 1 parameter_vr=3 source_data_type=9 payload=000000000000f03f",
+        "CFG_parameter 2 parameter_vr=4 source_data_type=9 payload=0000000000000000",
+        "CFG_parameter 3 parameter_vr=5 source_data_type=9 payload=0000000000000000",
+        "CFG_parameter 4 parameter_vr=9223372036854788153 source_data_type=0 payload=00",
+        "STC_deregister 5 CONFIGURATION",
+    ],
+    "logging": [
+        REGISTER,
+        "CFG_logging 1 log_category=255 log_level=1 log_mode=1",
+        "INF_log 2 log_category=255 log_max_num=5",
+        "INF_log 3 log_category=1 log_max_num=1",
+        "STC_deregister 4 CONFIGURATION",
+    ],
+    "hostile.unknown": [
+        REGISTER,
+        f"bytes {b'U is no type of a PDU'.hex()}",
+        "RSP_ack resp_seq_id=0 sender=1",
+        "NTF_state_changed sender=1 CONFIGURATION",
+        "bytes 80",
+        "bytes f001",
+        "INF_state 1",
+        "STC_deregister 2 CONFIGURATION",
+    ],
+    "hostile.fields": [
+        REGISTER,
+        "CFG_scope 1 data_id=1 scope=3",
+        "INF_state 2",
+        "STC_deregister 3 CONFIGURATION",
+        "INF_state 4",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_wrong_in_one_thing(name: str) -> None:
+    """What a slave refuses for another reason would pass, too."""
+    description = describe(Sine)
+    (procedure,) = (p for p in PROCEDURES if p.name == name)
+    with running(Sine(), description, once=False) as slave:
+        session = Session(description, "127.0.0.1", slave.port, TCP, HANG_S)
+        procedure.run(session)
+        lines = [line[3:] for line in session.dialogue.transcript if line.startswith("->")]
+        session.dialogue.close()
+    plain = [re.sub(r" receiver=1|slave_uuid=\w+ |pdu_seq_id=", "", line) for line in lines]
+    assert plain == WRONG[name]
+    if name == "registration.refusals":
+        right = [description.uuid_bytes.hex() in line for line in lines]
+        assert right == [True, False, True, True, True, True, True]
+
+
+def test_data_go_to_the_port_that_the_slave_offers_for_them() -> None:
+    free = free_port()
+    description = describe(Sine, address=SlaveAddress(data_ports=((free, free + 1),)))
+    with running(Sine(), description, once=False) as slave:
+        session = Session(description, "127.0.0.1", slave.port, TCP, HANG_S)
+        assert session.data_port() == free
+        session.register(OpMode.NRT)
+        session.configure()
+        session.to(State.CONFIGURED)
+        link = session.dialogue._data_link
+        assert link is not None and link.sock.getpeername()[1] == free
+        session.stop()
+        session.deregister()
+        session.dialogue.close()
