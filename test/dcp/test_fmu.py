@@ -549,3 +549,63 @@ def test_descriptions_that_make_no_slave_are_refused(
     path = described(tmp_path, TYPED.replace(*change).replace("{step}", "0.25"))
     with pytest.raises(DescriptionError, match=re.escape(said)):
         describe_fmu(path)
+
+
+@pytest.mark.parametrize("name", ["lag2", "lag3"])
+def test_an_fmu_goes_on_from_a_state_that_was_saved(name: str, tmp_path: Path) -> None:
+    """In the initialization, and in the run."""
+    slave, description = load_fmu(build_fmu(name, tmp_path))
+    slave.bind(description)
+    slave.configure({})
+    slave.inputs[:] = [3.0, 0.5]
+    slave.initialise()
+    states, outputs = [], []
+    for step in range(4):
+        states.append(slave.save_state())
+        slave.advance(0.1 * step, 0.1)
+        outputs.append(list(slave.outputs))
+    assert len({tuple(values) for values in outputs}) == 4
+    for first in (0, 2, 3, 1):
+        slave.error(1, "these FMUs cannot be reset")
+        slave.configure({})
+        slave.restore_state(states[first])
+        for step in range(first, 4):
+            slave.advance(0.1 * step, 0.1)
+            assert list(slave.outputs) == outputs[step]
+        slave.stop()
+    slave.close()
+
+
+def test_an_instance_is_terminated_once_and_freed(trig2: Path) -> None:
+    slave, description = load_fmu(trig2)
+    slave.bind(description)
+    called: list[str] = []
+
+    def noted(name: str) -> None:
+        method = getattr(slave._fmu, name)
+        setattr(slave._fmu, name, lambda *given: (called.append(name), method(*given)))
+
+    for name in ("terminate", "freeInstance", "reset", "instantiate", "exitInitializationMode"):
+        noted(name)
+    slave.stop()  # there is nothing yet
+    slave.configure({})
+    slave.stop()
+    assert called == ["instantiate"]
+    slave.initialise()
+    slave.initialise()
+    slave.stop()
+    slave.stop()
+    assert called[1:] == ["exitInitializationMode", "terminate"]
+    slave.configure({})
+    slave.advance(0.0, 0.1)
+    slave.advance(0.1, 0.1)
+    slave.stop()
+    assert called[3:] == ["reset", "exitInitializationMode", "terminate"]
+    slave.error(1, "broken")
+    assert called[6:] == ["freeInstance"]
+    slave.configure({})  # the library is loaded again
+    slave.advance(0.0, 0.1)
+    directory = Path(slave._directory)
+    assert directory.is_dir()
+    slave.close()
+    assert not directory.exists()
