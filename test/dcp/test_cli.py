@@ -375,6 +375,15 @@ def test_an_fmu_that_crashes_or_hangs_or_ends_the_simulation_leaves_the_rows_bef
         (("amplitude: 2.0", "loudness: 2.0"), "no variable 'loudness'"),
         (("sine.offset: 0.5", "sine.phase: 0.5"), "'phase' is not tunable"),
         (("[sine.y, offset.y]", "[sine.z]"), "no output 'z'"),
+        (("[sine.y, offset.y]", "[siney]"), "outputs: found 'siney'; allowed is slave.variable"),
+        (
+            ("sine.offset: 0.5", "cosine.offset: 0.5"),
+            "tune.11: found 'cosine.offset'; allowed is sl",
+        ),
+        (("tune:", "inputs: {sine.b: 1.0}\ntune:"), "no variable 'b'"),
+        (("tune:", "inputs: {sine.offset: 1.0}\ntune:"), "does not feed an input 'offset'"),
+        (("sine.y -> offset.u", "{from: sine.y, to: offset.u, delayed: 1}"), "delayed: found 1"),
+        (("{amplitude: 2.0}", "{amplitude: 2.0}, fmu: a.fmu"), "allowed is either model or fmu"),
         (("dcp_models.py:Sine", "dcp_models.py:Cosine"), "has no 'Cosine'"),
         (
             ('{model: "dcp_models.py:Sine"', '{port: 0, model: "dcp_models.py:Sine"'),
