@@ -370,7 +370,7 @@ def test_answers_data_and_log_entries_are_told_apart(
     dialogue.silence(0.05, "this")
     send(ack(b"\0\6\0"))
     with pytest.raises(Deviation, match="^this must not be answered; got RSP_ack resp_seq_id=6"):
-        dialogue.silence(0.05, "this")
+        dialogue.silence(0.2, "this")
     assert dialogue.collect_data(1, "these")
     send(b"\x99\1")
     with pytest.raises(Deviation, match="^the slave sent 9901, which is no PDU: "):
@@ -465,7 +465,7 @@ def test_a_procedure_tells_what_deviates(
 
     monkeypatch.setattr(Dialogue, "send", changed(Dialogue.send))
     monkeypatch.setattr(Dialogue, "_take", changed(Dialogue._take))
-    description = describe(Sine, heartbeat=Fraction(1, 5) if name == "heartbeat" else None)
+    description = describe(Sine, heartbeat=Fraction(1) if name == "heartbeat" else None)
     (procedure,) = (p for p in PROCEDURES if p.name == name)
     with running(Sine(), description, once=False) as slave:
         session = Session(description, "127.0.0.1", slave.port, TCP, HANG_S)
