@@ -397,10 +397,10 @@ def _serve(requests: IO[str], answers: IO[str], libraries: Iterable[str]) -> Non
             continue
     for line in requests:
         request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _run_forked(request)
         try:
+            child = os.fork()
+            if child == 0:
+                _run_forked(request)
             code = _end_of(child, request["limit"])
         finally:
             _end_children()

@@ -22,7 +22,7 @@ from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
@@ -509,3 +509,28 @@ def test_of_slower_sources_only_what_came_is_told() -> None:
     assert slave._wired(7, found) == found
     slave.slower_sources = frozenset({7})
     assert slave._wired(7, found) == DataCounters(received=9, lost=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "said"),
+    [
+        (PduType.STC_stop, 0x1003, "^the error of a$"),
+        (PduType.STC_stop, 0x200D, "^the error of a$"),
+        (PduType.STC_stop, 0x2001, "refused STC_stop in ERRORRESOLVED: INVALID_LENGTH"),
+        (PduType.CFG_clear, 0x1003, "refused CFG_clear .* in ERRORRESOLVED"),
+    ],
+)
+def test_a_change_of_state_is_refused_for_the_error_that_has_come_before(
+    kind: PduType, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol = TransportProtocol.TCP_IPv4
+    slave = RemoteSlave("a", describe(Offset), 1, "127.0.0.1", 9, protocol)
+    slave.state = State.ERRORRESOLVED
+    requests = Requests({"a": slave}, timeout_s=5.0, retry_s=1.0)
+    monkeypatch.setattr(requests, "error_of", lambda who: DcpError(f"the error of {who.name}"))
+    try:
+        with pytest.raises(DcpError, match=said):
+            request = PendingRequest(kind, slave.numbered(kind)[1], 0.0)
+            requests._refused(slave, Refusal(request, code, 0))
+    finally:
+        requests.sockets.close()
