@@ -328,3 +328,7 @@ def test_what_was_not_configured_is_not_stopped(caplog: pytest.LogCaptureFixture
     session.to(S.PREPARED)
     slave.fail(E.PROTOCOL_ERROR_GENERIC, "broken")
     assert ended == ["error", "stop"]
+    session.ok(P.STC_deregister)
+    fields = {"op_mode": 2, "major_version": 1, "minor_version": 0}
+    session.ok(P.STC_register, slave_uuid=session.description.uuid_bytes, **fields)
+    assert (slave.error_code, slave.error_text) == (E.NONE, "")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import count
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -463,15 +464,19 @@ def test_a_procedure_tells_what_deviates(
 
         return passed
 
+    slept: list[float] = []
+    fake = SimpleNamespace(sleep=slept.append)
+    monkeypatch.setattr("ros2_cosim.dcp.tools.tester_steps.time", fake)
     monkeypatch.setattr(Dialogue, "send", changed(Dialogue.send))
     monkeypatch.setattr(Dialogue, "_take", changed(Dialogue._take))
-    description = describe(Sine, heartbeat=Fraction(1) if name == "heartbeat" else None)
+    description = describe(Sine, heartbeat=Fraction(3, 2) if name == "heartbeat" else None)
     (procedure,) = (p for p in PROCEDURES if p.name == name)
     with running(Sine(), description, once=False) as slave:
         session = Session(description, "127.0.0.1", slave.port, TCP, HANG_S)
         with pytest.raises(CosimError, match=re.escape(said)):
             procedure.run(session)
         session.dialogue.close()
+    assert name != "heartbeat" or 0.75 in slept  # half of the interval
 
 
 class Deaf(SlaveModel):
