@@ -31,9 +31,11 @@ from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 import pytest
+
+from ros2_cosim.interfaces.processes import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Which module has to run as Python: its name, and its file.
@@ -282,6 +284,7 @@ def _take_notes(
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *OPTIONS, *tests],
         cwd=copy, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        preexec_fn=end_with_parent,
     )  # fmt: skip
     output = done.stdout + done.stderr
     (directory / "output.txt").write_text(output, encoding="utf-8")
@@ -350,6 +353,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            preexec_fn=end_with_parent,
         )
 
     def run(self, limits: dict[str, float], variables: dict[str, str]) -> tuple[int, str, str]:
@@ -385,6 +389,7 @@ class Server:
 
 def _serve(requests: IO[str], answers: IO[str], libraries: Iterable[str]) -> None:
     _adopt_orphans()
+    signal.signal(signal.SIGTERM, _leave)
     for name in libraries:
         try:
             import_module(name)
@@ -392,10 +397,13 @@ def _serve(requests: IO[str], answers: IO[str], libraries: Iterable[str]) -> Non
             continue
     for line in requests:
         request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _run_forked(request)
-        code = _end_of(child, request["limit"])
+        try:
+            child = os.fork()
+            if child == 0:
+                _run_forked(request)
+            code = _end_of(child, request["limit"])
+        finally:
+            _end_children()
         answers.write(f"{code}\n")
         answers.flush()
 
@@ -404,6 +412,7 @@ def _run_forked(request: dict[str, Any]) -> None:
     code = 3
     try:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         out = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for target, source in ((0, nothing), (1, out), (2, out)):
@@ -418,7 +427,7 @@ def _run_forked(request: dict[str, Any]) -> None:
 
 
 def _end_of(child: int, limit: float) -> int:
-    """Exit code of a forked run; whatever it leaves is ended."""
+    """Exit code of a forked run."""
     end = time.monotonic() + limit
     code = HANGS
     while time.monotonic() < end:
@@ -428,11 +437,20 @@ def _end_of(child: int, limit: float) -> int:
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 3
             break
         time.sleep(0.01)
+    return code
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    """SIGTERM ends this process, and on the way the run that it waits for."""
+    raise SystemExit(128 + number)
+
+
+def _end_children() -> None:
+    """End whatever a run has left."""
     while left := _children():
         for process in left:
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
-    return code
 
 
 def _children() -> list[int]:

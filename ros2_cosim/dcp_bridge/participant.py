@@ -162,10 +162,14 @@ class MasterParameters(Section):
         default=(), description="properties that slaves made here watch"
     )
     missing: Missing = Field(
-        default=Missing.HOLD, description="what is done about data lost over UDP"
+        default=Missing.HOLD,
+        description="what the master does about outputs of slaves lost over UDP",
     )
     acceptable_loss: float | None = Field(
-        default=None, ge=0, le=1, description="share of data that may be lost over UDP [1]"
+        default=None,
+        ge=0,
+        le=1,
+        description="share of the outputs of a slave that may be lost over UDP [1]",
     )
 
     @property

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import until
 
 from bench.mutant_runs import Survey, _reach_of
 from bench.mutants import (
@@ -180,3 +181,37 @@ def test_the_table_counts_by_room_and_in_all() -> None:
         "| vds | 3 | 2 | 1 | 66.7% |",
         "| all | 4 | 3 | 1 | 75.0% |",
     ]
+
+
+WAITING = """
+import os, time
+from pathlib import Path
+
+def test_waits():
+    Path("pid.part").write_text(str(os.getpid()))
+    os.rename("pid.part", "pid")
+    time.sleep(600)
+"""
+STARTER = """
+import sys
+from pathlib import Path
+from bench.mutant_runs import Server
+Server(Path(sys.argv[1]), []).run({"test_waits.py::test_waits": 600.0}, {})
+"""
+
+
+def test_a_run_ends_with_what_started_it(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    (copy / "bench").mkdir(parents=True)
+    (copy / "bench" / "mutant_runs.py").write_bytes((ROOT / "bench/mutant_runs.py").read_bytes())
+    (copy / "ros2_cosim").symlink_to(ROOT / "ros2_cosim")
+    (copy / "test_waits.py").write_text(WAITING)
+    (copy / "pytest.ini").write_text("[pytest]\n")
+    starter = subprocess.Popen([sys.executable, "-c", STARTER, str(copy)], cwd=ROOT)
+    try:
+        until(lambda: (copy / "pid").exists())
+    finally:
+        starter.kill()
+        starter.wait()
+    run = Path("/proc") / (copy / "pid").read_text()
+    until(lambda: not run.exists())

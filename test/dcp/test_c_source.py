@@ -150,3 +150,87 @@ def test_a_compiler_that_is_missing_is_told(
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(DescriptionError, match=r"compiler: found none; .* needs gcc .* CC names"):
         load_fmu(source(tmp_path))
+
+
+NOTED = """\
+double a = 1.5; // [m] wide
+int n = -2;
+double b = 3; /* [] none */ // second
+// [s] of nothing
+/* Returns [m] first */
+/* It returns the speed [ m/s ] of it. */
+double f(double u, // [1/s] u of
+         double v  /* v alone */,
+         int w) // [kg] w
+{ return u; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("int f(int i) { return i; }", "input int i, output int f"),
+        ("bool f(void) { return 1; }", "output bool f"),
+        ("void f() { }", ""),
+        (
+            "void f(double dt, double x[2], const double y[2], int *z, bool on) { }",
+            "output float x[0], output float x[1], input float y[0], input float y[1], "
+            "output int z, input bool on",
+        ),
+        (
+            NOTED,
+            "input float u [1/s] u of, input float v [None] v alone, input int w [kg] w, "
+            "output float f [m/s], parameter float a [m] wide = 1.5, parameter int n = -2, "
+            "parameter float b [None] none = 3.0",
+        ),
+        (
+            "/* Returns [N] */\nstatic double g(double x) { return x; }\n"
+            "/* None. */\ndouble f(double x) { return g(x); }",
+            "input float x, output float f",
+        ),
+    ],
+)
+def test_each_part_of_a_file_has_its_meaning(tmp_path: Path, text: str, variables: str) -> None:
+    found = []
+    for v in read_c_function(source(tmp_path, text)).variables:
+        words = f"{v.causality} {v.kind.__name__} {v.name}"
+        if v.unit or v.description:
+            words += f" [{v.unit}] {v.description}"
+        found.append(words.strip() + ("" if v.start is None else f" = {v.start}"))
+    assert ", ".join(found) == variables
+
+
+def test_arrays_have_at_most_a_thousand_elements(tmp_path: Path) -> None:
+    function = read_c_function(source(tmp_path, "void f(const double x[1000]) { }"))
+    assert len(function.variables) == 1000
+    with pytest.raises(DescriptionError, match="allowed are arrays of 1 to 1000 and bool as"):
+        read_c_function(source(tmp_path, "void f(const double x[1001]) { }"))
+
+
+KINDS = """\
+#include <stdbool.h>
+int steps = 5;
+int next(int i, bool on, const int pair[2], double *seconds, double dt)
+{ *seconds = dt; return (on ? i : -i) + pair[0] * pair[1] + steps; }
+"""
+
+
+def test_whole_numbers_and_truth_values_are_passed_as_they_are(tmp_path: Path) -> None:
+    slave, description = load_fmu(source(tmp_path, KINDS), step=Fraction(1, 4))
+    slave.bind(description, {}, {v.value_reference: 9 for v in description.of(Causality.PARAMETER)})
+    slave.configure({})
+    for on, result in ((1, 13), (0, 11)):
+        for name, value in (("i", 1), ("on", on), ("pair[0]", 1), ("pair[1]", 3)):
+            slave.set(name, value)
+        slave.do_step(StepInfo(0, 1, Fraction(1, 4)))
+        assert (slave.get("next"), slave.get("seconds")) == (result, 0.25)
+    slave.close()
+    assert describe_fmu(source(tmp_path, KINDS)).fixed_resolution() == Fraction(1, 100)
+    slave, description = load_fmu(source(tmp_path, "_Bool is_up(double x) { return x > 0.5; }"))
+    slave.bind(description)
+    slave.configure({})
+    for x, result in ((0.25, 0), (0.75, 1)):
+        slave.set("x", x)
+        slave.do_step(StepInfo(0, 1, Fraction(1, 100)))
+        assert slave.get("is_up") == result
+    slave.close()

@@ -37,6 +37,7 @@ def test_register_checks_in_order() -> None:
         assert (answer.kind, answer.error_code, answer.sender) == (P.RSP_nack, code, 7)
         assert answer.exp_seq_id == 10
         wrong.pop(name)
+    assert bench.slave.expected_seq == 0
     answers = bench.ask(make(P.STC_register, pdu_seq_id=65535, receiver=7, **good))
     assert [a.kind for a in answers] == [P.RSP_ack, P.NTF_state_changed]
     (answer,) = bench.ask(make(P.INF_state, pdu_seq_id=0, receiver=7))

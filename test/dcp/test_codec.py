@@ -266,6 +266,12 @@ def test_an_array_that_does_not_fit_is_named(value: object, said: str) -> None:
         codec.pack([value])
 
 
+def test_arrays_that_only_together_have_their_length_do_not_fit() -> None:
+    codec = PayloadCodec([(DataType.float64, 2), (DataType.float64, 2)], ["a", "b"])
+    with pytest.raises(PduError, match="^variable 'a': array of 1 elements where 2 belong"):
+        codec.pack([(1.0,), (1.0, 2.0, 3.0)])
+
+
 def test_conversions_are_exactly_those_without_loss() -> None:
     def lossless(source: DataType, target: DataType) -> bool:
         if source is target:

@@ -93,6 +93,16 @@ def test_wrong_network_information_is_refused() -> None:
             address=bytes(length),
         )
     session.refused(E.INVALID_LENGTH, target, data_id=1, transport_protocol=0, address=b"")
+    for kind, name, lengths in (
+        (target, "data_id", {1: 9, 2: 0, 3: 17}),
+        (P.CFG_source_network_information, "data_id", {1: 9, 2: 0, 3: 1}),
+        (P.CFG_param_network_information, "param_id", {1: 6, 2: 0, 3: 1}),
+    ):
+        for protocol, length in lengths.items():
+            fields = {name: 1, "transport_protocol": protocol}
+            wrong, right = bytes(length + 1), bytes(length)
+            session.refused(E.INVALID_LENGTH, kind, address=wrong, **fields)
+            session.refused(E.INVALID_TRANSPORT_PROTOCOL, kind, address=right, **fields)
     session.ok(target, data_id=1, transport_protocol=0, address=encode_address("10.1.2.3", 80))
 
 

@@ -21,12 +21,14 @@ from ros2_cosim.dcp.description.slave_description import (
     DataPipe,
     Dependency,
     DisplayUnit,
+    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
     Resolution,
     ResolutionRange,
     SimpleType,
+    SlaveDescription,
     TypeAttributes,
     Unit,
     Usb2,
@@ -260,3 +262,42 @@ def test_the_interval_of_a_heartbeat_is_a_fraction() -> None:
         assert found.heartbeat == interval
     with pytest.raises(DescriptionError, match="the denominator of the interval is 0"):
         parse_description(data.replace(pair, b'numerator="3" denominator="0"'))
+
+
+MINIMAL = b"""<dcpSlaveDescription dcpMajorVersion="1" dcpMinorVersion="0" dcpSlaveName="s"
+ uuid="b5279485-720d-4542-9f29-bee4d9a75ef9">
+<OpMode><NonRealTime/></OpMode>
+<UnitDefinitions>
+<Unit name="a"><BaseUnit/><DisplayUnit name="b"/></Unit><Unit name="c"/>
+</UnitDefinitions>
+<TimeRes><Resolution/></TimeRes>
+<TransportProtocols><UDP_IPv4/><USB2/>
+<Bluetooth><Address bd_addr="00:11:22:33:44:55" port="3"/></Bluetooth><TCP_IPv4/>
+</TransportProtocols>
+<CapabilityFlags/>
+<Variables>
+<Variable name="y" valueReference="1"><Output><Float64/></Output></Variable>
+<Variable name="u" valueReference="2"><Input><Int8 start="1"/></Input></Variable>
+</Variables>
+</dcpSlaveDescription>"""
+
+
+def test_what_a_file_does_not_say_has_the_values_of_the_standard() -> None:
+    assert parse_description(MINIMAL) == SlaveDescription(
+        "s",
+        "b5279485-720d-4542-9f29-bee4d9a75ef9",
+        (
+            Variable("y", 1, Causality.OUTPUT, DataType.float64),
+            Variable("u", 2, Causality.INPUT, DataType.int8, 1),
+        ),
+        (Resolution(1, 1000, True),),
+        NonRealTime(1, True),
+        udp=IPv4Transport(65507, has_control=False),
+        tcp=IPv4Transport(4294967267, has_control=False),
+        usb2=Usb2((), None, 1024),
+        bluetooth=Bluetooth("00:11:22:33:44:55", 3, None, 1011),
+        units=(
+            Unit("a", {}, 1.0, 0.0, True, (DisplayUnit("b", 1.0, 0.0),)),
+            Unit("c", has_base=False),
+        ),
+    )

@@ -37,6 +37,7 @@ from ros2_cosim.dcp.description.slave_description import (
     element_count,
     start_value,
 )
+from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.data_path import DataCounters, Missing
@@ -312,6 +313,8 @@ def test_what_is_not_said_has_these_values() -> None:
     assert IPv4Transport(9).has_control is True
     assert (UDP_MAX_PDU_SIZE, TCP_MAX_PDU_SIZE) == (65507, 4294967267)
     assert (Bluetooth("a", 1).max_pdu_size, Usb2().max_pdu_size) == (1011, 1024)
+    flags = vars(describe([INPUT]).capabilities)
+    assert [name for name, there in flags.items() if not there] == ["can_monitor_heartbeat"]
     options = SlaveOptions()
     assert (options.data_synchronisation, options.newest_only) == (False, False)
     assert (options.input_wait_s, options.acceptable_loss) == (0.0, None)

@@ -23,6 +23,9 @@ def test_start_time() -> None:
     session.refused(E.INVALID_START_TIME, P.STC_run, time=999)
     session.refused(E.INVALID_START_TIME, P.STC_run, time=-1)
     assert session.ok(P.STC_run, time=1001) == [S.SYNCHRONIZING]
+    now = Session(mode=1)
+    now.to(S.CONFIGURED)
+    assert now.ok(P.STC_run, time=1000) == [S.SYNCHRONIZING, S.SYNCHRONIZED]
     nrt = Session()
     nrt.to(S.CONFIGURED)
     assert nrt.ok(P.STC_run, time=5) == [S.SYNCHRONIZING, S.SYNCHRONIZED]
@@ -172,6 +175,8 @@ def test_heartbeat() -> None:
     assert session.ok(P.STC_reset) == [S.CONFIGURATION]
     assert bench.slave.error_code == E.NONE
     assert bench.slave.deadline() == bench.time + 0.5
+    assert session.ok(P.STC_deregister) == [S.ALIVE]
+    assert bench.slave.deadline() is None
 
 
 class Stubborn(Box):
@@ -276,3 +281,54 @@ def test_data_make_a_slave_step_only_while_it_runs() -> None:
         session.bench.ask(make(P.DAT_input_output, pdu_seq_id=number, data_id=1, payload=payload))
         sent.append((len(stepped), len(session.bench.data)))
     assert sent == [(0, 0), (0, 0), (1, 1)]
+
+
+def test_a_callback_that_fails_after_a_stop_ends_in_the_error_state() -> None:
+    class Failing(Box):
+        def do_step(self, step: StepInfo) -> None:
+            session.seq = session.bench.slave.expected_seq
+            session.ask(P.STC_stop)
+            assert session.state is S.STOPPING
+            raise RuntimeError("broken")
+
+    session = Session(model=Failing())
+    session.to(S.RUNNING)
+    session.ask(P.STC_do_step, steps=1)
+    assert session.state is S.ERRORRESOLVED
+    assert "do_step in STOPPING: RuntimeError: broken" in session.bench.slave.error_text
+
+
+def test_what_was_not_configured_is_not_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    """Also if it was so in an earlier run, that ended by a stop or by an error."""
+    ended: list[str] = []
+
+    class Watched(Box):
+        def stop(self) -> None:
+            ended.append("stop")
+
+        def error(self, code: int, message: str) -> None:
+            ended.append("error")
+
+    caplog.set_level("ERROR", logger="ros2_cosim.dcp.slave")
+    session = Session(model=Watched())
+    slave = session.bench.slave
+    session.to(S.CONFIGURED)
+    slave.fail(E.PROTOCOL_ERROR_GENERIC, "broken")
+    assert ended == ["error"]
+    assert caplog.messages == ["slave Box: PROTOCOL_ERROR_GENERIC (0x1001): broken"]
+    for _ in range(2):
+        session.ok(P.STC_reset)
+        session.to(S.PREPARED)
+        session.ok(P.STC_stop)
+    assert ended == ["error"]
+    session.ok(P.STC_reset)
+    session.to(S.CONFIGURED)
+    session.ok(P.STC_stop)
+    session.ok(P.STC_reset)
+    session.to(S.PREPARED)
+    slave.fail(E.PROTOCOL_ERROR_GENERIC, "broken")
+    assert ended == ["error", "stop"]
+    session.ok(P.STC_deregister)
+    fields = {"op_mode": 2, "major_version": 1, "minor_version": 0}
+    session.ok(P.STC_register, slave_uuid=session.description.uuid_bytes, **fields)
+    assert (slave.error_code, slave.error_text) == (E.NONE, "")

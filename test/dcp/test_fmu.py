@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import zipfile
 from fractions import Fraction
@@ -25,7 +26,13 @@ from support.fmu_builder import TRIG2, build_fmu
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.slave_description import Causality, Unit
+from ros2_cosim.dcp.description.slave_description import (
+    Causality,
+    Dimension,
+    DisplayUnit,
+    NonRealTime,
+    Unit,
+)
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
@@ -417,3 +424,188 @@ def test_what_is_calculated_once_is_constant_after_the_initialization(tmp_path: 
         archive.writestr("modelDescription.xml", text)
     found = {v.variable.name: v.variable.initialization for v in fmu_variables(read_fmu(path))}
     assert found == {"once": True, "more": False, "y": False}
+
+
+TYPED = """<fmiModelDescription fmiVersion="3.0" modelName="m" instantiationToken="g"
+ description="d" author="a" version="v" copyright="c" license="l">
+<CoSimulation modelIdentifier="m" fixedInternalStepSize="{step}"
+ canHandleVariableCommunicationStepSize="true"/>
+<UnitDefinitions><Unit name="m"><BaseUnit m="1"/>
+<DisplayUnit name="km" factor="0.001" offset="2"/></Unit></UnitDefinitions>
+<TypeDefinitions>
+<Float64Type name="Length" quantity="length" unit="m" displayUnit="km" min="-2" max="9"
+ nominal="3"/>
+<Int32Type name="Gear" quantity="gear" min="1" max="6"/>
+<EnumerationType name="Mode"><Item name="on" value="1"/></EnumerationType>
+</TypeDefinitions>
+<ModelVariables>
+<UInt8 name="n" valueReference="0" causality="structuralParameter" variability="tunable"
+ start="0"/>
+<UInt8 name="k" valueReference="1" causality="structuralParameter" variability="fixed" start="4"/>
+<UInt8 name="lone" valueReference="2" causality="structuralParameter" variability="tunable"
+ start="5"/>
+<Float64 name="p" valueReference="3" causality="parameter" variability="tunable" start="1.5"/>
+<Float64 name="q" valueReference="4" causality="parameter" variability="fixed" start="2"/>
+<Float64 name="length" valueReference="5" causality="input" declaredType="Length" start="1"/>
+<Float64 name="own" valueReference="6" causality="input" declaredType="Length" min="-1" max="8"
+ start="1" variability="discrete"/>
+<Int32 name="gear" valueReference="7" causality="input" declaredType="Gear" start="2"/>
+<Enumeration name="mode" valueReference="8" causality="input" declaredType="Mode" start="1"/>
+<Boolean name="yes" valueReference="9" causality="input" start="true"/>
+<Boolean name="no" valueReference="10" causality="input" start="false"/>
+<Float32 name="row" valueReference="11" causality="input" start="1 2 3 4 5 6 7 8">
+<Dimension valueReference="1"/><Dimension start="2"/></Float32>
+<Int16 name="column" valueReference="12" causality="output"><Dimension valueReference="0"/></Int16>
+<String name="text" valueReference="13" causality="output"/>
+<Clock name="tick" valueReference="14" causality="input" intervalVariability="triggered"/>
+<Float64 name="hidden" valueReference="15" causality="local"/>
+<Float64 name="time" valueReference="16" causality="independent" variability="continuous"/>
+</ModelVariables>
+<ModelStructure><Output valueReference="12"/><Output valueReference="13"/></ModelStructure>
+</fmiModelDescription>"""
+LENGTH = {"quantity": "length", "unit": "m", "display_unit": "km", "nominal": 3.0}
+#: Causality, type, variability, start value, dimensions and attributes of each variable.
+MAPPED: dict[str, tuple[Any, ...]] = {
+    "n": (Causality.STRUCTURAL, DataType.uint8, "tunable", 1, (), {}),
+    "k": (Causality.STRUCTURAL, DataType.uint8, "fixed", 4, (), {}),
+    "lone": (Causality.PARAMETER, DataType.uint8, "fixed", 5, (), {}),
+    "p": (Causality.PARAMETER, DataType.float64, "tunable", 1.5, (), {}),
+    "q": (Causality.PARAMETER, DataType.float64, "fixed", 2.0, (), {}),
+    "length": (
+        Causality.INPUT, DataType.float64, "continuous", 1.0, (), LENGTH | {"min": -2, "max": 9},
+    ),
+    "own": (
+        Causality.INPUT, DataType.float64, "discrete", 1.0, (), LENGTH | {"min": -1, "max": 8},
+    ),
+    "gear": (Causality.INPUT, DataType.int32, "discrete", 2, (), {"min": 1, "max": 6}),
+    "mode": (Causality.INPUT, DataType.int64, "discrete", 1, (), {}),
+    "yes": (Causality.INPUT, DataType.uint8, "discrete", 1, (), {}),
+    "no": (Causality.INPUT, DataType.uint8, "discrete", 0, (), {}),
+    "row": (
+        Causality.INPUT, DataType.float32, "continuous", tuple(map(float, range(1, 9))),
+        (Dimension(linked_vr=2), Dimension(constant=2)), {},
+    ),
+    "column": (
+        Causality.OUTPUT, DataType.int16, "discrete", None, (Dimension(linked_vr=1),), {},
+    ),
+    "text": (Causality.OUTPUT, DataType.string, "discrete", None, (), {}),
+}  # fmt: skip
+
+
+def described(directory: Path, text: str) -> Path:
+    """An FMU that is a description alone."""
+    path = directory / "m.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    return path
+
+
+def test_variables_become_those_of_the_slave(tmp_path: Path) -> None:
+    path = described(tmp_path, TYPED.format(step="0.25"))
+    found = fmu_variables(read_fmu(path))
+    assert [v.variable.value_reference for v in found] == list(range(1, len(MAPPED) + 1))
+    assert {
+        v.variable.name: (
+            v.variable.causality,
+            v.variable.data_type,
+            v.variable.variability,
+            v.variable.start,
+            v.variable.dimensions,
+            {key: value for key, value in vars(v.variable.attributes).items() if value is not None},
+        )
+        for v in found
+    } == MAPPED
+    assert [v.variable.name for v in found if v.structural] == ["n", "k", "lone"]
+    description = describe_fmu(path)
+    told = (description.description, description.author, description.version)
+    assert (*told, description.copyright, description.license) == ("d", "a", "v", "c", "l")
+    assert description.fixed_resolution() == Fraction(1, 4)
+    assert description.non_real_time == NonRealTime(1, False, 1, 1_000_000)
+    assert description.units == (
+        Unit("m", {"m": 1}, display_units=(DisplayUnit("km", 0.001, 2.0),)),
+    )
+
+
+FMI_1 = '<fmiModelDescription fmiVersion="1.0" modelName="m" modelIdentifier="m" guid="g" '
+FMI_1 += 'numberOfContinuousStates="0" numberOfEventIndicators="0"><ModelVariables/>'
+FMI_1 += "</fmiModelDescription>"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((TYPED, FMI_1), "found FMI 1.0; FMI 2.0 and 3.0 are supported"),
+        (("{step}", "0"), "step size 0 s cannot be a DCP resolution"),
+        (
+            ('causality="output"/>', 'causality="output"><Dimension start="2"/></String>'),
+            "variable 'text': DCP has no arrays of String",
+        ),
+    ],
+)
+def test_descriptions_that_make_no_slave_are_refused(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    assert change[0] in TYPED
+    path = described(tmp_path, TYPED.replace(*change).replace("{step}", "0.25"))
+    with pytest.raises(DescriptionError, match=re.escape(said)):
+        describe_fmu(path)
+
+
+@pytest.mark.parametrize("name", ["lag2", "lag3"])
+def test_an_fmu_goes_on_from_a_state_that_was_saved(name: str, tmp_path: Path) -> None:
+    """In the initialization, and in the run."""
+    slave, description = load_fmu(build_fmu(name, tmp_path))
+    slave.bind(description)
+    slave.configure({})
+    slave.inputs[:] = [3.0, 0.5]
+    slave.initialise()
+    states, outputs = [], []
+    for step in range(4):
+        states.append(slave.save_state())
+        slave.advance(0.1 * step, 0.1)
+        outputs.append(list(slave.outputs))
+    assert len({tuple(values) for values in outputs}) == 4
+    for first in (0, 2, 3, 1):
+        slave.error(1, "these FMUs cannot be reset")
+        slave.configure({})
+        slave.restore_state(states[first])
+        for step in range(first, 4):
+            slave.advance(0.1 * step, 0.1)
+            assert list(slave.outputs) == outputs[step]
+        slave.stop()
+    slave.close()
+
+
+def test_an_instance_is_terminated_once_and_freed(trig2: Path) -> None:
+    slave, description = load_fmu(trig2)
+    slave.bind(description)
+    called: list[str] = []
+
+    def noted(name: str) -> None:
+        method = getattr(slave._fmu, name)
+        setattr(slave._fmu, name, lambda *given: (called.append(name), method(*given)))
+
+    for name in ("terminate", "freeInstance", "reset", "instantiate", "exitInitializationMode"):
+        noted(name)
+    slave.stop()  # there is nothing yet
+    slave.configure({})
+    slave.stop()
+    assert called == ["instantiate"]
+    slave.initialise()
+    slave.initialise()
+    slave.stop()
+    slave.stop()
+    assert called[1:] == ["exitInitializationMode", "terminate"]
+    slave.configure({})
+    slave.advance(0.0, 0.1)
+    slave.advance(0.1, 0.1)
+    slave.stop()
+    assert called[3:] == ["reset", "exitInitializationMode", "terminate"]
+    slave.error(1, "broken")
+    assert called[6:] == ["freeInstance"]
+    slave.configure({})  # the library is loaded again
+    slave.advance(0.0, 0.1)
+    directory = Path(slave._directory)
+    assert directory.is_dir()
+    slave.close()
+    assert not directory.exists()

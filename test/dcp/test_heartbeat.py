@@ -15,8 +15,8 @@ from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.registration import Registration
-from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpTimeoutError
+from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError, DcpTimeoutError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 INTERVAL_S = 1000.0
@@ -90,3 +90,63 @@ def test_an_answer_to_a_heartbeat_is_waited_for_as_long_as_any() -> None:
             requests._heartbeat(slave, 105.1)
     finally:
         requests.sockets.close()
+
+
+def test_a_wait_lasts_until_the_first_beat_is_due_and_no_longer() -> None:
+    """Four seconds after the last one: a third of the interval."""
+    slaves = {
+        name: RemoteSlave(name, describe(Offset, heartbeat=interval), 1, "127.0.0.1", 9, TCP)
+        for name, interval in (("a", None), ("b", Fraction(12)), ("c", Fraction(12)))
+    }
+    requests = Requests(slaves, timeout_s=5.0, retry_s=1.0)
+    try:
+        for now, slave in enumerate(slaves.values(), start=10):
+            slave.beat_sent(float(now))
+        assert requests.idle(10.5) == 3600.0  # none is registered
+        for slave in slaves.values():
+            slave.state = State.RUNNING
+        assert requests.idle(11.5) == 3.5
+        slaves["b"].state = State.ALIVE
+        assert requests.idle(11.5) == 4.5
+        slaves["a"].protocol = UDP
+        assert requests.idle(11.5) == 1.0  # when a lost request would be repeated
+    finally:
+        requests.sockets.close()
+
+
+def test_of_several_slaves_the_one_that_keeps_the_others_waiting_is_named() -> None:
+    slaves = {name: RemoteSlave(name, describe(Offset), 1, "127.0.0.1", 9, TCP) for name in "abc"}
+    requests = Requests(slaves, timeout_s=5.0, retry_s=1.0)
+    a, b, c = slaves.values()
+    b.state, c.state = State.PREPARED, State.CONFIGURATION
+
+    def named() -> str:
+        return str(requests._timeout([a, b, c], "PREPARED"))
+
+    try:
+        said = "PREPARED did not come within 5 s"
+        assert named() == f"slave 'c' is in CONFIGURATION; {said}"
+        c.state = State.PREPARED
+        assert named() == f"slave 'a' is in no state yet; {said}"
+        b.pending[3] = PendingRequest(PduType.STC_prepare, b"", first=0.0)
+        assert named() == f"slave 'b' is in PREPARED; {said}; unanswered: STC_prepare"
+    finally:
+        requests.sockets.close()
+
+
+def test_a_refused_connection_is_tried_again_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = HandClock()
+    fake = SimpleNamespace(monotonic=lambda: clock.now, sleep=clock.pass_time)
+    monkeypatch.setattr("ros2_cosim.dcp.master.sockets.time", fake)
+    tried: list[float] = []
+
+    def refuse(host: str, port: int, timeout_s: float) -> None:
+        tried.append(clock.now)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr("ros2_cosim.dcp.master.sockets.tcp_connect", refuse)
+    with Master(connect_wait_s=0.25) as master:
+        slave = master.add_slave(describe(Offset), port=9)
+        with pytest.raises(DcpPeerLostError, match="no connection to 127.0.0.1:9: Connection ref"):
+            master._requests.sockets.open(slave)
+    assert tried == pytest.approx([1.0, 1.1, 1.2, 1.3])

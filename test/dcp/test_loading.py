@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from support.dcp_session import box
 
+from ros2_cosim.dcp.description.slave_description import Causality, DataPorts
+from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.routes import ReceivePorts
-from ros2_cosim.dcp.slave.declare import SlaveAddress
-from ros2_cosim.dcp.slave.loading import load_model
-from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
+from ros2_cosim.dcp.slave.loading import load_model, load_slave, parse_step
+from ros2_cosim.dcp.wire.enums import DataType, OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
 
 UDP, TCP = TransportProtocol.UDP_IPv4, TransportProtocol.TCP_IPv4
@@ -106,3 +109,49 @@ def test_over_tcp_another_port_than_that_of_control_is_preferred() -> None:
     assert ports.of(remote("one", 9000, TCP), TCP) == 9001
     # With none left, the control port does where it is offered.
     assert ports.of(remote("two", 9000, TCP), TCP) == 9000
+
+
+def test_a_slave_is_a_model_or_an_fmu_and_may_have_another_description(toys: Path) -> None:
+    neither = "either a Python model or an FMU; give one of them"
+    for model, fmu in ((None, None), ("toy_slaves:Toy", "a.fmu")):
+        with pytest.raises(DescriptionError, match=neither):
+            load_slave(model, fmu, directory=toys)
+    own = load_slave("toy_slaves:Toy", None, directory=toys, step=Fraction(1, 7))[1]
+    assert own.fixed_resolution() == Fraction(1, 7)
+    assert own.op_modes == {OpMode.NRT, OpMode.SRT}
+    (y,) = own.variables
+    write_description(replace(own, name="other"), toys / "other.dcpx")
+    model, given = load_slave("toy_slaves:Toy", None, "other.dcpx", directory=toys)
+    assert (type(model).__name__, given.name) == ("Toy", "other")
+    for change, said in (
+        ({"name": "z"}, r"variable 'z' \(Output float64\) is not in the model"),
+        ({"data_type": DataType.float32}, r"variable 'y' \(Output float32\) is not in the"),
+        ({"causality": Causality.INPUT, "start": 0.0}, r"variable 'y' \(Input float64\) is not"),
+    ):
+        write_description(replace(own, variables=(replace(y, **change),)), toys / "wrong.dcpx")
+        with pytest.raises(DescriptionError, match=said):
+            load_slave("toy_slaves:Toy", None, "wrong.dcpx", directory=toys)
+
+
+@pytest.mark.parametrize("text", ["0", "-1/100", "soon", "1/0", ""])
+def test_a_step_is_a_time_above_zero(text: str) -> None:
+    with pytest.raises(DescriptionError, match=f"^--step: found '{text}'; allowed is a time such"):
+        parse_step(text, "--step")
+    assert (parse_step("1/100"), parse_step(0.25), parse_step(2)) == (
+        Fraction(1, 100), Fraction(1, 4), 2,
+    )  # fmt: skip
+
+
+def test_a_description_tells_where_its_slave_is() -> None:
+    plain = box()
+    placed = at_address(plain, SlaveAddress("10.0.0.1", 7, ((5, 6),)))
+    ports = DataPorts("10.0.0.1", ((5, 6),))
+    for transport in (placed.udp, placed.tcp):
+        assert transport is not None
+        found = (transport.host, transport.port, transport.data, transport.parameter)
+        assert found == ("10.0.0.1", 7, ports, ports)
+    assert placed.uuid == plain.uuid
+    assert at_address(placed, SlaveAddress()) == placed  # what is not known stays
+    alone = at_address(replace(plain, tcp=None), SlaveAddress(port=9))
+    assert alone.tcp is None and alone.udp is not None
+    assert (alone.udp.host, alone.udp.port) == (None, 9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from support.dcp_models import running
+from support.dcp_session import P, Session
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
@@ -114,3 +115,13 @@ def test_the_oldest_entries_are_taken_first_as_far_as_there_is_room() -> None:
     log.clear()
     log.write(1)
     assert notified == [two] and log.take(0, 9, 900) == b""
+
+
+def test_a_cleared_configuration_has_no_log_entries_and_logs_nothing() -> None:
+    session = Session()
+    session.ok(P.CFG_logging, log_category=3, log_level=2, log_mode=LogMode.ON_REQUEST)
+    session.bench.slave.model.log(1)
+    session.ok(P.CFG_clear)
+    session.bench.slave.model.log(1)
+    (answer,) = session.ask(P.INF_log, log_category=3, log_max_num=9)
+    assert (answer.kind, answer.entries) == (P.RSP_log_ack, b"")

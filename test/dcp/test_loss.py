@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from itertools import count
 from typing import Any
 
@@ -21,14 +22,16 @@ from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import SlaveUse
+from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.data_path import DataCounters, Missing, SequenceWatch
+from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import encode_address, make
+from ros2_cosim.dcp.wire.values import PayloadCodec
 
 UDP = TransportProtocol.UDP_IPv4
 
@@ -251,10 +254,10 @@ def test_hold_extrapolate_stop() -> None:
 
 def test_max_consec_missed_pdus() -> None:
     bench, _ = in_running(missed=2)
-    put(bench, 10, 1.0)
-    put(bench, 13, 2.0)
+    put(bench, 255, 1.0)
+    put(bench, 258, 2.0)
     assert bench.slave.state is State.RUNNING
-    put(bench, 17, 3.0)
+    put(bench, 262, 3.0)
     assert bench.slave.state is State.ERRORRESOLVED
     assert bench.slave.error_code == ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED
 
@@ -288,9 +291,10 @@ def test_repeated_data_are_used_unless_told_otherwise() -> None:
 def test_data_of_wrong_length_are_dropped_and_counted() -> None:
     bench, _ = in_running()
     put(bench, 0, 2.0)
-    bench.ask(make(PduType.DAT_input_output, pdu_seq_id=1, data_id=1, payload=b"abc"))
+    for payload in (b"", b"abc"):
+        bench.ask(make(PduType.DAT_input_output, pdu_seq_id=1, data_id=1, payload=payload))
     assert step(bench) == 2.0
-    assert bench.slave.counters()[1].refused == 1
+    assert bench.slave.counters()[1].refused == 2
 
 
 def test_outputs_that_never_come_name_the_slave() -> None:
@@ -317,7 +321,7 @@ def test_a_master_ends_the_run_once_more_than_the_acceptable_share_is_lost(
         running(Offset(), description) as slave,
         Master(timeout_s=HANG_S, data_wait_s=0.1, acceptable_loss=acceptable) as master,
     ):
-        master.add_slave(description, port=slave.port, transport=UDP)
+        remote = master.add_slave(description, port=slave.port, transport=UDP)
         master.configure()
         master.run()
         send, sent = slave.server.sockets.send_data, count(1)
@@ -329,6 +333,8 @@ def test_a_master_ends_the_run_once_more_than_the_acceptable_share_is_lost(
         slave.server.sockets.send_data = lossy  # type: ignore[method-assign]
         for _ in range(steps):
             master.do_step()
+        (counters,) = remote.counters().values()
+        assert (counters.first_missing, counters.held) == (2, 2 if steps > 3 else 1)
         if steps < 6:
             share = {2: "0.333", 4: "0.400"}[steps]
             text = f"'Offset': {share} of the PDUs of data_id 2 were lost, {acceptable} are"
@@ -413,9 +419,118 @@ def test_lost_are_those_that_did_not_come_of_those_that_were_sent() -> None:
     found = DataCounters(received=8, duplicated=1, lost=2)
     assert found.of_sent(10).lost == 3 and found.of_sent(8).lost == 2
     assert found.loss_rate == pytest.approx(2 / 9)
+    assert not any(vars(DataCounters()).values())
     assert DataCounters().loss_rate == 0.0
     counters = DataCounters()
     counters.miss(4, extrapolated=True)
     counters.miss(5, extrapolated=False)
     counters.miss(6, extrapolated=False)
     assert counters == DataCounters(held=2, extrapolated=1, first_missing=4)
+
+
+@pytest.mark.parametrize(("retry_s", "interval"), [(0.5, 0.5), (4.0, 1.0)])
+def test_what_is_unanswered_is_repeated_after_a_time(retry_s: float, interval: float) -> None:
+    """At the latest after a twelfth of the interval of the heartbeat, which is 12 s here."""
+    slave = RemoteSlave("a", describe(Offset, heartbeat=Fraction(12)), 1, "127.0.0.1", 9, UDP)
+    requests = Requests({"a": slave}, timeout_s=5.0, retry_s=retry_s)
+    sent: list[bytes] = []
+    requests.sockets.send_datagram = lambda to, data: sent.append(data)  # type: ignore[method-assign]
+    try:
+        slave.pending[0] = PendingRequest(PduType.STC_run, b"run", first=10.0)
+        for passed, count_sent in ((0.9, 0), (1.0, 1), (1.9, 1), (2.0, 2)):
+            assert requests._repeat(slave, 10.0 + passed * interval) == interval
+            assert sent == [b"run"] * count_sent
+        slave.pending.clear()
+        assert requests._repeat(slave, 90.0) == interval
+        slave.asking, slave.asked = True, 20.0
+        requests._repeat(slave, 20.0 + 0.9 * interval)
+        assert len(sent) == 2
+        requests._repeat(slave, 20.0 + interval)
+        assert [request.kind for request in slave.pending.values()] == [PduType.INF_state]
+        assert len(sent) == 3 and slave.asked == 20.0 + interval
+    finally:
+        requests.sockets.close()
+
+
+def test_what_a_transition_refuses_is_asked_for_twenty_times() -> None:
+    """Over UDP a late notification may have set a wrong state; in the end it is an error."""
+    asked: list[int] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        remote = RemoteSlave("a", describe(Offset), 1, *sock.getsockname(), UDP)
+        requests = Requests({"a": remote}, timeout_s=HANG_S, retry_s=HANG_S)
+
+        def refuse() -> None:
+            while True:
+                request, address = sock.recvfrom(2048)
+                if not request:
+                    return
+                asked.append(request[0])
+                seq = {"resp_seq_id": request[1] | request[2] << 8, "sender": 1}
+                if request[0] == PduType.INF_state:
+                    sock.sendto(make(PduType.RSP_state_ack, **seq, state_id=1), address)
+                else:
+                    code = ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE
+                    nack = make(PduType.RSP_nack, **seq, exp_seq_id=0, error_code=code)
+                    sock.sendto(nack, address)
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        try:
+            requests.sockets.open(remote)
+            requests.stc(remote, PduType.STC_prepare)
+            with pytest.raises(DcpError, match="'a' refused STC_prepare in CONFIGURATION: "):
+                requests.await_state([remote], State.PREPARED)
+        finally:
+            sock.sendto(b"", sock.getsockname())
+            thread.join(HANG_S)
+            requests.sockets.close()
+    assert asked == [PduType.STC_prepare, PduType.INF_state] * 19 + [PduType.STC_prepare]
+
+
+def test_arrays_are_continued_element_by_element_and_only_floats() -> None:
+    fields = [(DataType.float64, 2), (DataType.int32, None), (DataType.float64, None)]
+    pdu = InputPdu(1, PayloadCodec(fields), [0, 1, 2], [None] * 3)
+    target: list[Any] = [None] * 3
+    for values in (((1.0, 2.0), 4, 0.5), ((2.0, 5.0), 6, 0.25)):
+        pdu.pending = values
+        pdu.apply(target)
+        assert target == list(values)
+    assert pdu.extrapolated() == [(3.0, 8.0), 6, 0.0]
+    assert pdu.extrapolated() == [(4.0, 11.0), 6, -0.25]
+    pdu.pending = ((1.0, 2.0, 3.0), 6, 0.0)  # the array has got another size
+    pdu.apply(target)
+    assert pdu.extrapolated() == [(1.0, 2.0, 3.0), 6, 0.25]
+
+
+def test_of_slower_sources_only_what_came_is_told() -> None:
+    slave = RemoteSlave("a", describe(Offset), 1, "127.0.0.1", 9, UDP)
+    found = DataCounters(received=9, lost=2, held=5, extrapolated=4, first_missing=3)
+    assert slave._wired(7, found) == found
+    slave.slower_sources = frozenset({7})
+    assert slave._wired(7, found) == DataCounters(received=9, lost=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "said"),
+    [
+        (PduType.STC_stop, 0x1003, "^the error of a$"),
+        (PduType.STC_stop, 0x200D, "^the error of a$"),
+        (PduType.STC_stop, 0x2001, "refused STC_stop in ERRORRESOLVED: INVALID_LENGTH"),
+        (PduType.CFG_clear, 0x1003, "refused CFG_clear .* in ERRORRESOLVED"),
+    ],
+)
+def test_a_change_of_state_is_refused_for_the_error_that_has_come_before(
+    kind: PduType, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol = TransportProtocol.TCP_IPv4
+    slave = RemoteSlave("a", describe(Offset), 1, "127.0.0.1", 9, protocol)
+    slave.state = State.ERRORRESOLVED
+    requests = Requests({"a": slave}, timeout_s=5.0, retry_s=1.0)
+    monkeypatch.setattr(requests, "error_of", lambda who: DcpError(f"the error of {who.name}"))
+    try:
+        with pytest.raises(DcpError, match=said):
+            request = PendingRequest(kind, slave.numbered(kind)[1], 0.0)
+            requests._refused(slave, Refusal(request, code, 0))
+    finally:
+        requests.sockets.close()

@@ -3,12 +3,30 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import IntEnum
+from fractions import Fraction
+from typing import Any
 
 import pytest
 
+from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.description.package import MAX_FILE_BYTES
 from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, USUAL_PDU_BYTES
 from ros2_cosim.dcp.description.slave_description import ZEROS
+from ros2_cosim.dcp.master.cosimulation import CoSimulation
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import MAX_LOG_ENTRIES
+from ros2_cosim.dcp.slave.c_source import MAX_ELEMENTS, MAX_SOURCE, SUGGESTED_STEP
+from ros2_cosim.dcp.slave.declare import ERROR_LOG_ID
+from ros2_cosim.dcp.slave.fmu_description import FMU_STEP, MAX_STEPS
+from ros2_cosim.dcp.slave.loading import MODEL_STEP
+from ros2_cosim.dcp.slave.log import MAX_STORED
+from ros2_cosim.dcp.slave.sockets import CONNECT_TIMEOUT_S
+from ros2_cosim.dcp.slave.state_machine import MAX_ERROR_TEXT
+from ros2_cosim.dcp.tools.tester import verify_slave
+from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES, SILENT_LIMIT_NS
 from ros2_cosim.dcp.wire.enums import (
     DataType,
     ErrorCode,
@@ -27,6 +45,16 @@ from ros2_cosim.dcp.wire.pdu import (
     LAYOUTS,
     REQUEST_HEAD,
     STATE_CHANGE_HEAD,
+)
+from ros2_cosim.dcp.wire.transport import (
+    _RECEIVE_BUFFER,
+    MAX_DATAGRAM,
+    MAX_DATAGRAMS,
+    MAX_FRAME,
+    MAX_SEGMENT,
+    MAX_SEGMENTS,
+    READ_SIZE,
+    SEND_TIMEOUT_S,
 )
 
 #: Groups of members that are numbered one after the other: the first number, and their names.
@@ -167,6 +195,29 @@ def test_values_begin_at_nothing() -> None:
 
 def test_sizes_have_these_limits() -> None:
     assert (MAX_PDU_BYTES, USUAL_PDU_BYTES) == (16_777_216, 65_536)
+    assert (MAX_FILE_BYTES, MAX_FRAME, MAX_WAITING_BYTES) == (16_777_216,) * 3
+    assert (MAX_SOURCE, MAX_ELEMENTS, MAX_STEPS) == (16_000_000, 1000, 1_000_000)
+    assert (MAX_DATAGRAM, MAX_DATAGRAMS, MAX_SEGMENTS, MAX_SEGMENT) == (65535, 64, 16, 1200)
+    assert (READ_SIZE, _RECEIVE_BUFFER) == (65536, 1_048_576)
+    assert (MAX_CONNECTIONS, MAX_LOG_ENTRIES, MAX_STORED) == (64, 10_000, 10_000)
+    assert (MAX_ERROR_TEXT, ERROR_LOG_ID, DATA_CATEGORY.id) == (1000, 255, 254)
+
+
+def test_times_are_so_long_unless_others_are_given() -> None:
+    """In seconds."""
+
+    def defaults(function: Callable[..., Any], *names: str) -> list[Any]:
+        return [inspect.signature(function).parameters[name].default for name in names]
+
+    assert defaults(Master, "timeout_s", "retry_s", "connect_wait_s", "data_wait_s") == [
+        30.0, 0.1, 0.0, 0.2,
+    ]  # fmt: skip
+    assert defaults(verify_slave, "timeout_s") == [5.0]
+    assert (SEND_TIMEOUT_S, CONNECT_TIMEOUT_S, SILENT_LIMIT_NS) == (10.0, 5.0, 10_000_000_000)
+    assert (SUGGESTED_STEP, FMU_STEP, MODEL_STEP) == (0.01, Fraction(1, 100), Fraction(1, 1000))
+    settings = CoSimulation.model_validate({"slaves": {"a": {"model": "m:M"}}, "steps": 0})
+    assert (settings.timeout_s, settings.initialise, settings.mode) == (30.0, 1, "nrt")
+    assert not settings.data_synchronisation and not settings.slaves["a"].process
 
 
 def test_an_error_code_has_its_name_and_its_number() -> None:

@@ -16,7 +16,7 @@ from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.order import Stepping, step_order
+from ros2_cosim.dcp.master.order import Stepping, delayed_in, step_order
 from ros2_cosim.dcp.master.wiring import Wire
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
@@ -46,6 +46,13 @@ def test_each_slave_steps_after_its_sources(edges: list[tuple[int, int]], order:
     for name, at in rank.items():  # none waits without a reason
         before = [rank[source] for source, target in pairs if target == name]
         assert at == (max(before) + 1 if before else 0)
+
+
+def test_only_a_delayed_wire_to_a_slave_that_steps_later_has_to_be_held_back() -> None:
+    late = wires([("a", "b"), ("b", "c")], delayed=True)
+    assert delayed_in([("a", "b"), ("c",)], late) == late[1:]
+    assert delayed_in([("c",), ("a", "b")], late) == []
+    assert delayed_in([("a",), ("b", "c")], wires([("a", "b")])) == []
 
 
 def test_a_loop_is_refused_with_the_ways_out() -> None:

@@ -15,7 +15,7 @@ from support.dcp_models import running
 from support.dcp_session import HOME, E, P, S, Session
 from support.patience import HANG_S
 
-from ros2_cosim.dcp.description.properties import Check
+from ros2_cosim.dcp.description.properties import Check, PropertyChecks
 from ros2_cosim.dcp.description.slave_description import SimpleType, TypeAttributes
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
@@ -69,7 +69,8 @@ def session(checks: frozenset[Check], mode: int = 2) -> Session:
     return made
 
 
-def to_running(made: Session) -> Session:
+def to_running(made: Session, u: float | None = None) -> Session:
+    """Wired and running, initialised before if there is an input."""
     made.ok(P.CFG_input, data_id=1, pos=0, target_vr=1, source_data_type=9)
     made.ok(P.CFG_input, data_id=1, pos=1, target_vr=2, source_data_type=5)
     made.ok(P.CFG_output, data_id=2, pos=0, source_vr=3)
@@ -83,6 +84,10 @@ def to_running(made: Session) -> Session:
     made.ok(P.CFG_param_network_information, param_id=1, **address)
     made.ok(P.STC_prepare)
     made.ok(P.STC_configure)
+    if u is not None:
+        put(made, u)
+        made.ok(P.STC_initialize)
+        made.ok(P.STC_send_outputs)
     made.ok(P.STC_run, time=0)
     if made.bench.slave.mode is OpMode.SRT:
         made.bench.slave.on_time()
@@ -174,9 +179,19 @@ def test_gradients_count_simulated_time() -> None:
     put(made, 0.2)  # two steps after the last value
     step(made)
     assert made.state is S.RUNNING
-    put(made, 0.5)
+    put(made, 0.3)
     step(made)
-    assert failed(made, "u: went from 0.2 to 0.5 in 0.01 s; allowed is a gradient of 10.0")
+    assert made.state is S.RUNNING
+    put(made, 0.6)
+    step(made)
+    assert failed(made, "u: went from 0.3 to 0.6 in 0.01 s; allowed is a gradient of 10.0")
+
+
+def test_between_the_initialization_and_the_first_step_no_time_passes() -> None:
+    made = to_running(session(frozenset({Check.GRADIENT})), u=0.9)
+    put(made, 0.0)
+    step(made)
+    assert made.state is S.RUNNING
 
 
 def test_gradients_of_outputs_and_parameters() -> None:
@@ -205,13 +220,18 @@ def test_gradients_of_outputs_and_parameters() -> None:
     ],
 )
 def test_arrival_is_measured_from_the_nearest_tick(at: float, text: str | None) -> None:
-    made = to_running(session(frozenset({Check.EDGES}), mode=1))
-    made.bench.time += at
-    put(made, 0.0)
-    if text is None:
-        assert made.state is S.RUNNING
-    else:
-        assert failed(made, text)
+    for checks in (Check.EDGES, Check.LIMITS):
+        made = to_running(session(frozenset({checks}), mode=1))
+        made.bench.time += at
+        put(made, 0.0)
+        if text is None or checks is Check.LIMITS:
+            assert made.state is S.RUNNING
+        else:
+            assert failed(made, text)
+    description = describe(Limited)
+    watch = PropertyChecks(description, ())
+    for exact in (0.001, -0.002):
+        assert watch.arrival(description.variables, exact) is None
 
 
 def test_arrival_means_nothing_without_a_clock() -> None:
@@ -265,6 +285,13 @@ def test_a_co_simulation_names_the_violation(tmp_path: Path) -> None:
             "check": ["limits"],
         }
     )
+    with (
+        pytest.raises(DcpError, match=r"u: found 2\.0; allowed is -inf to 1\.0$"),
+        prepared(settings, apart=True) as master,
+    ):
+        master.configure()  # an error before the run has no time
+        master.slaves["small"].set_inputs({"u": 2.0})
+        master.initialise()
     with prepared(settings) as master:
         master.configure()
         master.run()

@@ -17,7 +17,7 @@ from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
 from ros2_cosim.dcp.wire.ticks import TickPlan
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -242,6 +242,9 @@ class Leaving(SlaveModel):
     def do_step(self, step: StepInfo) -> None:
         self.stop_requested = step.ticks == 2
 
+    def stop(self) -> None:
+        time.sleep(0.1)
+
 
 def test_a_slave_may_leave_the_run_by_itself() -> None:
     description = describe(Leaving, op_modes=ALL_MODES, resolutions=(Fraction(1, 50),))
@@ -252,6 +255,8 @@ def test_a_slave_may_leave_the_run_by_itself() -> None:
             master.run()
             with pytest.raises(DcpError, match="'Leaving' left the run by itself"):
                 master.do_step(20)
+            if mode is OpMode.NRT:
+                assert remote.state is State.STOPPED
             master._requests.await_state([remote], State.STOPPED)
 
 
@@ -274,3 +279,43 @@ def test_ticks_do_not_drift() -> None:
     assert plan.due == 100.0 + 1000.0
     assert plan.advance(1200.0)
     assert plan.overruns == 1
+
+
+class Never(Sine):
+    def synchronized(self) -> bool:
+        return False
+
+
+def test_a_slave_that_never_synchronises_is_not_waited_for_beyond_the_timeout() -> None:
+    description = sine_description()
+    with running(Never(), description) as slave, Master(op_mode=OpMode.SRT) as master:
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master._requests.timeout_s = 0.3
+        with pytest.raises(DcpTimeoutError, match=r"SYNCHRONIZED did not come within 0\.3 s"):
+            master.run()
+        master._requests.timeout_s = HANG_S
+
+
+def test_a_start_time_is_of_no_concern_without_a_clock() -> None:
+    description = sine_description()
+    with running(Sine(), description) as slave, Master(timeout_s=HANG_S) as master:
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run(2**40)
+        master.do_step()
+        master.stop()
+
+
+def test_how_far_a_moment_is_from_the_nearest_tick() -> None:
+    plan = TickPlan()
+    assert plan.deviation(10.0) is None
+    plan.start(10.0, Fraction(1, 4))
+    for now, deviation in ((9.0, -1.0), (10.0, 0.0), (10.0625, 0.0625), (10.4375, -0.0625)):
+        assert plan.deviation(now) == deviation
+    assert not plan.advance(10.25)  # when the next one is due, it is not late
+    assert (plan.overruns, plan.worst_s) == (0, 0.0)
+    assert plan.advance(11.0) and plan.advance(11.0)
+    assert (plan.due, plan.overruns, plan.worst_s) == (10.75, 2, 0.5)
+    plan.clear()
+    assert (plan.due, plan.overruns, plan.worst_s) == (None, 0, 0.0)

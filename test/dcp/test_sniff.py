@@ -9,6 +9,8 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,8 @@ from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface
 from ros2_cosim.dcp.tools.tester import verify_slave
 from ros2_cosim.dcp.wire.enums import DataType, PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.dcp.wire.pdu import encode_address, make
+from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.wire.pdu import decode, decode_address, encode_address, make
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 ACK = make(PduType.RSP_ack, resp_seq_id=5, sender=1)
@@ -105,6 +107,9 @@ def test_addresses_are_readable() -> None:
     out = io.StringIO()
     Printer(out).show(Captured(0.0, ("a", 1), ("b", 2), "UDP", data))
     assert "address=10.1.2.3:8080" in out.getvalue()
+    elsewhere = data[:6] + b"\2"  # of CAN, which has none
+    Printer(out).show(Captured(0.0, ("a", 1), ("b", 2), "UDP", elsewhere))
+    assert out.getvalue().endswith("transport_protocol=2 address=\n")
 
 
 @pytest.mark.parametrize(
@@ -202,6 +207,12 @@ def test_an_interface_is_listened_to() -> None:
     assert out.getvalue().count("RSP_ack resp_seq_id=5 sender=1") == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_an_interface_that_is_not_there_is_named() -> None:
+    with pytest.raises(WiringError, match="^interface nowhere0: No such device$"):
+        sniff_interface("nowhere0", Printer(io.StringIO()))
+
+
 def test_what_is_seen_is_there_at_once_with_times_from_the_first() -> None:
     """Also where lines are collected, as in a file or a pipe."""
     raw = io.BytesIO()
@@ -242,3 +253,149 @@ def test_packets_of_a_virtual_network_are_read() -> None:
     packet = udp(ACK)
     tagged = packet[:12] + b"\x81\x00\x00\x05" + packet[12:]
     assert [found.data for found in PacketDecoder().feed(0.0, tagged)] == [ACK]
+
+
+def taught(pos: int, kind: int, data_id: int = 7) -> bytes:
+    """CFG_input: names the type of one value."""
+    return make(
+        PduType.CFG_input, pdu_seq_id=4, receiver=1, data_id=data_id, pos=pos, target_vr=1,
+        source_data_type=kind,
+    )  # fmt: skip
+
+
+TUNABLE = make(
+    PduType.CFG_tunable_parameter, pdu_seq_id=4, receiver=1, param_id=7, pos=0, parameter_vr=1,
+    source_data_type=DataType.uint8,
+)  # fmt: skip
+REGISTER = make(
+    PduType.STC_register, pdu_seq_id=0, receiver=1, state_id=0, slave_uuid=bytes(16), op_mode=2,
+    major_version=1, minor_version=0,
+)  # fmt: skip
+INPUT_OUTPUT, PARAMETER = PduType.DAT_input_output, PduType.DAT_parameter
+
+
+@pytest.mark.parametrize(
+    ("before", "kind", "payload", "shown"),
+    [
+        ([taught(0, 9)], INPUT_OUTPUT, struct.pack("<d", 2.5), "values=(2.5)"),
+        ([taught(1, 9), taught(0, 0)], INPUT_OUTPUT, struct.pack("<Bd", 7, 2.5), "values=(7, 2.5)"),
+        ([], INPUT_OUTPUT, b"\1\2", "payload=0102"),
+        ([taught(1, 0)], INPUT_OUTPUT, b"\1", "payload=01"),
+        ([taught(0, 0)], INPUT_OUTPUT, b"\1\2", "payload=0102"),
+        ([taught(0, 9)], INPUT_OUTPUT, b"\1", "payload=01"),
+        ([taught(0, 99)], INPUT_OUTPUT, b"\1", "payload=01"),
+        ([taught(0, 0, 8)], INPUT_OUTPUT, b"\1", "payload=01"),
+        ([taught(0, 0), REGISTER], INPUT_OUTPUT, b"\1", "payload=01"),
+        ([TUNABLE], INPUT_OUTPUT, b"\1", "payload=01"),
+        ([TUNABLE], PARAMETER, b"\1", "values=(1)"),
+        ([taught(0, 0)], PARAMETER, b"\1", "payload=01"),
+    ],
+)
+def test_values_are_shown_if_all_their_types_are_known(
+    before: list[bytes], kind: PduType, payload: bytes, shown: str
+) -> None:
+    printer = Printer(io.StringIO())
+    for pdu in before:
+        printer.text(decode(pdu))
+    name = "data_id" if kind is INPUT_OUTPUT else "param_id"
+    data = make(kind, pdu_seq_id=3, payload=payload, **{name: 7})
+    assert printer.text(decode(data)) == f"{kind.name} pdu_seq_id=3 {name}=7 {shown}"
+
+
+@contextmanager
+def proxy_to(port: int) -> Iterator[tuple[Proxy, list[Captured]]]:
+    """A proxy that runs, and what it has seen."""
+    seen: list[Captured] = []
+    with Proxy("127.0.0.1", 0, "127.0.0.1", port, seen.append) as proxy:
+        thread = threading.Thread(target=proxy.run)
+        thread.start()
+        try:
+            yield proxy, seen
+        finally:
+            proxy.stop()
+            thread.join(10)
+
+
+def test_over_udp_data_go_through_a_proxy_to_where_the_master_has_said() -> None:
+    with ExitStack() as stack:
+        slave, master, other = (
+            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3)
+        )
+        for sock in (slave, master, other):
+            sock.bind(("127.0.0.1", 0))
+            sock.settimeout(HANG_S)
+        proxy, seen = stack.enter_context(proxy_to(slave.getsockname()[1]))
+
+        def told(kind: PduType, address: tuple[str, int], protocol: int = UDP) -> tuple[str, int]:
+            """The address that the slave is told, and in :data:`upstream` where it answers to."""
+            nonlocal upstream
+            name = "param_id" if "param" in kind.name else "data_id"
+            fields = {name: 258, "transport_protocol": protocol}
+            request = make(
+                kind, pdu_seq_id=1, receiver=1, address=encode_address(*address), **fields
+            )
+            master.sendto(request, ("127.0.0.1", proxy.port))
+            data, upstream = slave.recvfrom(2048)
+            return decode_address(decode(data).address)
+
+        upstream = ("", 0)
+        here = ("127.0.0.1", proxy.port)
+        for kind in (
+            PduType.CFG_source_network_information, PduType.CFG_param_network_information,
+        ):  # fmt: skip
+            assert told(kind, here) == slave.getsockname()
+            assert told(kind, other.getsockname()) == other.getsockname()
+            assert upstream[1] > 1023  # a free one
+            assert told(kind, here, TCP) == here
+        target = PduType.CFG_target_network_information
+        assert told(target, other.getsockname(), TCP) == other.getsockname()
+        assert told(target, other.getsockname()) == upstream != other.getsockname()
+        entries = make(PduType.RSP_log_ack, resp_seq_id=0, sender=2, entries=b"\1")
+        assert entries[3:5] == b"\2\1"  # where data have their data_id: it would be 258
+        for data, receiver in (
+            (make(INPUT_OUTPUT, pdu_seq_id=0, data_id=258, payload=b"x"), other),
+            (make(INPUT_OUTPUT, pdu_seq_id=0, data_id=259, payload=b"x"), master),
+            (make(INPUT_OUTPUT, pdu_seq_id=0, data_id=258, payload=b""), other),
+            (entries, master),
+            (ACK, master),
+        ):
+            slave.sendto(data, upstream)
+            assert receiver.recvfrom(2048) == (data, here)
+        ends = (slave.getsockname(), master.getsockname(), "UDP", ACK)
+        assert seen[-1][1:] == ends
+        assert seen[0][1:4] == (master.getsockname(), slave.getsockname(), "UDP")
+
+
+def test_over_tcp_a_proxy_connects_and_ends_both_sides_together() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as slave,
+        socket.create_server(("127.0.0.1", 0)) as home,
+        proxy_to(slave.getsockname()[1]) as (proxy, seen),
+    ):
+        near = socket.create_connection(("127.0.0.1", proxy.port), HANG_S)
+        far, _ = slave.accept()
+        far.settimeout(HANG_S)
+        near.sendall(frame(STOP))
+        assert far.recv(100) == frame(STOP)
+        far.sendall(frame(ACK))
+        assert near.recv(100) == frame(ACK)
+        assert [(found.transport, found.data) for found in seen] == [("TCP", STOP), ("TCP", ACK)]
+        address = encode_address(*home.getsockname())
+        request = make(
+            PduType.CFG_target_network_information, pdu_seq_id=1, receiver=1, data_id=7,
+            transport_protocol=TCP, address=address,
+        )  # fmt: skip
+        near.sendall(frame(request))
+        place = decode_address(decode(far.recv(100)[4:]).address)
+        assert place != home.getsockname()
+        with socket.create_connection(place, HANG_S) as data:
+            link, _ = home.accept()
+            with link:
+                data.sendall(frame(DATA))
+                assert link.recv(100) == frame(DATA)
+        far.close()
+        assert near.recv(1) == b""
+        near.close()
+        slave.close()
+        with socket.create_connection(("127.0.0.1", proxy.port), HANG_S) as refused:
+            assert refused.recv(1) == b""

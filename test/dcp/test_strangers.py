@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import struct
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from support.patience import HANG_S, until
 from ros2_cosim.dcp.description.sizes import USUAL_PDU_BYTES, largest_received
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel
 from ros2_cosim.dcp.wire import accepted
 from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import make
+from ros2_cosim.sockets.reactor import Reactor
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 # -- at a master ---------------------------------------------------------------------------------
@@ -244,3 +247,41 @@ def test_a_slave_obeys_its_master_alone_while_it_lives() -> None:
             master.do_step()
             assert remote.outputs == [2.0]
         master.stop()
+
+
+def test_what_is_read_before_a_computation_makes_no_other_one_wait_for_it() -> None:
+    """A request that is read on the way reads no others: it would overtake the first."""
+    server = SlaveServer(Offset(), describe(Offset), port=0)
+    sockets = server.sockets
+    asked: list[object] = []
+
+    def serve_ready(without: object) -> bool:
+        asked.append(without)
+        sockets._drain(near)
+        return len(asked) % 3 != 0
+
+    with socket.socket() as near, socket.socket() as far:
+        sockets._reactor = SimpleNamespace(serve_ready=serve_ready)  # type: ignore[assignment]
+        sockets._drain(far)
+        assert asked == [far] * 3
+        sockets._drain(far)
+        assert asked == [far] * 6
+    sockets._reactor = server.reactor
+    server.close()
+
+
+def test_connections_that_say_nothing_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    later: list[int] = []
+    with Reactor() as reactor, ExitStack() as stack:
+        monkeypatch.setattr(reactor, "call_later", lambda delay, callback: later.append(delay))
+        links = accepted.AcceptedLinks(reactor, print, print)
+        listener = links.listen("127.0.0.1", 0)
+        connected(stack, listener.port, 3)
+        assert reactor.run_until(lambda: len(links) == 3)
+        kept = list(links)
+        links.close()
+        assert [link.fileno() for link in kept] == [-1] * 3
+        listener.close()
+    assert later == [10_000_000_000]

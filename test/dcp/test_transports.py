@@ -19,7 +19,7 @@ from support.patience import HANG_S
 from ros2_cosim.dcp.description.package import write_package
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.description.write import description_bytes
-from ros2_cosim.dcp.master.cosimulation import load_cosimulation, prepared, run_cosimulation
+from ros2_cosim.dcp.master.cosimulation import _text, load_cosimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.wire.enums import TransportProtocol
@@ -149,3 +149,18 @@ def test_a_run_in_this_process_starts_no_other_programs(tmp_path: Path) -> None:
     other = settings.model_copy(update={"slaves": {"only": slave}})
     with pytest.raises(WiringError, match="slaves.only.command: only 'cosim run' starts other"):
         run_cosimulation(other, io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1, "0.1"),
+        (3, "3"),
+        ("a b", "a b"),
+        (b"\x01\xff", "01ff"),
+        ((0.5, 2.0), "0.5 2.0"),
+        ((1, 2), "1 2"),
+    ],
+)
+def test_values_are_written_so_that_they_can_be_read_again(value: object, text: str) -> None:
+    assert _text(value) == text

@@ -35,7 +35,7 @@ from ros2_cosim.dcp.slave.slave_model import (
     StructuralParameter,
 )
 from ros2_cosim.dcp.wire.enums import DataType, OpMode, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DescriptionError, PduError, WiringError
+from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, PduError, WiringError
 
 METRE = Unit("m", {"m": 1})
 UNITS = (
@@ -122,9 +122,16 @@ def test_names_rates_and_parameters() -> None:
     with pytest.raises(WiringError, match="no slaves"):
         Master().configure()
     master = Master()
+    assert master.step_size == 0  # known after configure
     master.add_slave(ENDS, port=1, name="a")
     with pytest.raises(WiringError, match="two slaves are named 'a'"):
         master.add_slave(ENDS, port=1, name="a")
+    for number in range(1, 255):
+        master.add_slave(ENDS, port=1, name=f"more{number}")
+    with pytest.raises(WiringError, match="a master has at most 255 slaves"):
+        master.add_slave(ENDS, port=1, name="b")
+    master = Master()
+    master.add_slave(ENDS, port=1, name="a")
     with pytest.raises(WiringError, match="no slave 'x'; there are a"):
         master.configure({"x": {}})
     with pytest.raises(DescriptionError, match="'in_m' is no parameter"):
@@ -422,3 +429,38 @@ def test_data_come_to_a_port_that_the_receiver_offers() -> None:
     assert [ports.of(first, tcp), ports.of(second, tcp), ports.of(first, tcp)] == [5000, 5001, 5000]
     with pytest.raises(WiringError, match="slave 'c' offers no free port for data"):
         ports.of(third, tcp)
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_what_leaves_for_a_slave_is_noted(transport: TransportProtocol) -> None:
+    description = describe(Offset)
+    notes: list[str] = []
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
+        master.add_slave(description, port=slave.port, transport=transport, name="a")
+        master.configure()
+        master.run()
+        master.note(lambda: notes.append("sleeps"), lambda: notes.append("woke"), notes.append)
+        master.do_step()
+        assert notes[0] == "a" and {"sleeps", "woke"} <= set(notes) <= {"sleeps", "woke", "a"}
+        notes.clear()
+        master.note(None, None, None)
+        master.do_step()
+        assert notes == []
+        master.stop()
+
+
+def test_no_slave_is_configured_before_all_are_registered() -> None:
+    description = describe(Offset)
+    with (
+        running(Offset(), description) as one,
+        running(Offset(), description) as two,
+        Master(timeout_s=HANG_S) as master,
+    ):
+        first = master.add_slave(description, port=one.port, name="first")
+        other = replace(description, uuid="b5279485-720d-4542-9f29-bee4d9a75ef9")
+        master.add_slave(other, port=two.port, name="second")
+        with pytest.raises(DcpError, match="'second' refused STC_register in ALIVE: INVALID_UUID"):
+            master.configure()
+        first.pending.clear()
+        master._requests.poll_state(first)
+        assert one.server.slave.configuration.scopes == {}

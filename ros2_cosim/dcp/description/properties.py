@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.description.slave_description import SlaveDescription, Variable
-from ros2_cosim.dcp.wire.values import SIZED, Value
+from ros2_cosim.dcp.wire.values import Value
 
 
 class Check(Enum):
@@ -43,9 +43,7 @@ class PropertyChecks:
         for variable in description.variables:
             attributes = description.attributes(variable)
             reference = variable.value_reference
-            if variable.data_type in SIZED:
-                continue
-            if Check.LIMITS in chosen and (attributes.min, attributes.max) != (None, None):
+            if Check.LIMITS in chosen:
                 self._limits[reference] = (attributes.min, attributes.max)
             if Check.GRADIENT in chosen and attributes.gradient is not None:
                 self._rates[reference] = attributes.gradient
@@ -67,8 +65,6 @@ class PropertyChecks:
 
     def all_limits(self, variables: Sequence[Variable], values: Sequence[Value]) -> str | None:
         """The first violation of limits among the values of a data PDU."""
-        if not self._limits:
-            return None
         found = (self.limits(v, value) for v, value in zip(variables, values, strict=True))
         return next((text for text in found if text is not None), None)
 
@@ -80,7 +76,7 @@ class PropertyChecks:
         seconds: Fraction,
     ) -> str | None:
         """The first violation of a gradient between two sets of values, ``seconds`` apart."""
-        if not self._rates or seconds <= 0:
+        if not seconds:
             return None
         for variable, before, now in zip(variables, former, values, strict=True):
             rate = self._rates.get(variable.value_reference)

@@ -10,7 +10,7 @@ several.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ros2_cosim.dcp.description.slave_description import Causality, Variable, element_count, resized
@@ -36,7 +36,7 @@ class DataGroup:
     one of the two is None where the master is that side.
     """
 
-    data_id: int
+    data_id: int = field(init=False)
     source: RemoteSlave | None
     target: RemoteSlave | None
     pairs: list[tuple[Variable | None, Variable | None]]
@@ -157,8 +157,7 @@ def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> lis
         if common_protocol(source, target) is None:
             continue  # these wires are relayed
         groups += [
-            DataGroup(0, source, target, part, scope, steps)
-            for part in _parts(pairs, source, target)
+            DataGroup(source, target, part, scope, steps) for part in _parts(pairs, source, target)
         ]
     for slave in slaves.values():
         groups += _with_master(slave, {name for target, name in fed if target == slave.name})
@@ -178,13 +177,13 @@ def _with_master(slave: RemoteSlave, wired: set[str]) -> Iterable[DataGroup]:
     )
     slave.reset_values()
     for part in _parts([(None, v) for v in slave.input_variables], None, slave):
-        yield DataGroup(0, None, slave, part)
+        yield DataGroup(None, slave, part)
     bundles: dict[tuple[Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
     for output in slave.output_variables:
         bundles.setdefault((_scope(output), output.default_steps), []).append((output, None))
     for (scope, steps), pairs in bundles.items():
         for part in _parts(pairs, slave, None):
-            yield DataGroup(0, slave, None, part, scope, steps)
+            yield DataGroup(slave, None, part, scope, steps)
 
 
 _Pairs = list[tuple[Variable | None, Variable | None]]
@@ -194,13 +193,13 @@ def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None
     """Cut pairs into data PDUs that fit; a variable that fits into none gets its own."""
     limit = _size_limit(source, target)
     parts: list[_Pairs] = []
-    size = limit + 1
+    size = HEADER.size
     for output, given in pairs:
         owner, variable = (source, output) if output is not None else (target, given)
         assert owner is not None
         assert variable is not None
         needed = payload_size(owner, variable)
-        if size + needed > limit:
+        if not parts or size + needed > limit:
             parts.append([])
             size = HEADER.size
         parts[-1].append((output, given))
@@ -210,7 +209,7 @@ def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None
 
 def _size_limit(source: RemoteSlave | None, target: RemoteSlave | None) -> int:
     """Bytes of the largest data PDU that both sides take over their way."""
-    protocol = DataGroup(0, source, target, []).protocol
+    protocol = DataGroup(source, target, []).protocol
     return min(slave.pdu_limit(protocol) for slave in (source, target) if slave is not None)
 
 

@@ -162,9 +162,9 @@ class RemoteSlave:
         self.init_pdus: list[InputPdu] = []
         interval = description.heartbeat
         self.heartbeat_s = None if interval is None else float(interval)
-        self.next_beat = 0.0
+        self.next_beat = float("-inf")
         self.asking = False
-        self.asked = 0.0
+        self.asked: float
         self.logging: list[dict[str, int]] = []
         self.on_log: Callable[[LogEntry], None] | None = None
         self.output_variables = description.of(Causality.OUTPUT)

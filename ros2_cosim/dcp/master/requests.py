@@ -282,7 +282,6 @@ class Requests:
         for request in slave.pending.values():
             if now - request.sent >= retry_s:
                 request.sent = now
-                request.tries += 1
                 self.sockets.send_datagram(slave, request.data)
         if not slave.pending and slave.asking and now - slave.asked >= retry_s:
             slave.asked = now

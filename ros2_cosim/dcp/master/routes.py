@@ -52,9 +52,10 @@ class ReceivePorts:
         if slave.data_port is not None:
             return slave.data_port
         transport = slave.description.transport(protocol)
-        ports = transport.data if transport else None
+        assert transport is not None  # a way over it was chosen, so that it is offered
+        ports = transport.data
         control = slave.port
-        if protocol is not slave.protocol and transport is not None and transport.port:
+        if protocol is not slave.protocol and transport.port:
             control = transport.port
         own = ports is None or ports.allows(control)
         if protocol is _UDP and own:

@@ -26,6 +26,7 @@ from ros2_cosim.dcp.wire.transport import (
     udp_socket,
 )
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.endpoints import Listener, address_towards
 from ros2_cosim.sockets.peers import Senders
@@ -35,7 +36,6 @@ _CONNECT_RETRY_S = 0.1
 _FIRST_DATA = int(PduType.DAT_input_output)
 _NTF_STATE = int(PduType.NTF_state_changed)
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
-_NS = 1_000_000_000
 
 
 class MasterSockets:
@@ -245,7 +245,7 @@ class MasterSockets:
 
         :raises DcpPeerLostError: a slave is gone; and whatever the receivers raise
         """
-        deadline = time.monotonic_ns() + int(timeout_s * _NS) if timeout_s > 0 else 0
+        deadline = time.monotonic_ns() + int(timeout_s * SECOND) if timeout_s > 0 else 0
         self._reactor.turn(deadline)
 
     def _lost(self, slave: RemoteSlave, reason: str) -> None:

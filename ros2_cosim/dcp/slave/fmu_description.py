@@ -242,7 +242,7 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
         start = "" if kind is DataType.string else b"" if kind is DataType.binary else 0
         start = (start,) if dimensions else start
     if causality is Causality.STRUCTURAL:
-        start = max(1, int(start or 1))
+        start = max(1, int(start))
     return FmuVariable(
         Variable(
             name=v.name,
@@ -283,8 +283,6 @@ def _number(text: str, fmi_type: str, kind: DataType) -> Any:
 
 def _attributes(v: Any, kind: DataType) -> TypeAttributes:
     """Limits and units, completed from the declared type."""
-    if kind in SIZED or v.type == "Boolean":
-        return TypeAttributes()
 
     def found(name: str) -> Any:
         value = getattr(v, name)

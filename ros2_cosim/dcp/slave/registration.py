@@ -25,21 +25,21 @@ class Registration:
     """Which master a slave belongs to, and the count of its requests.
 
     :param heartbeat: longest time between two INF_state [s], None for any
-    :ivar slave_id: id that the master gave to the slave, 0 without a master
+    :ivar slave_id: id that the last master gave to the slave, known from the first one on
     :ivar master: origin of the accepted STC_register; None in ALIVE and after its loss
     :ivar expected: sequence id that the next request must carry
     :ivar heartbeat_until: monotonic time by which the next INF_state must come, None for never
     """
 
     def __init__(self, transport: SlaveTransport, heartbeat: Fraction | None) -> None:
-        self.slave_id = 0
+        self.slave_id: int
         self.master: Any = None
         self.expected = 0
         self.heartbeat_until: float | None = None
         self._transport = transport
         self._interval = None if heartbeat is None else float(heartbeat)
-        self._first = 0
-        self._alternate: int | None = None
+        self._first: int
+        self._alternate: int | None
 
     def begin(self, master: Any, slave_id: int, seq: int) -> None:
         """An STC_register with sequence id ``seq`` has been accepted."""
@@ -48,11 +48,11 @@ class Registration:
 
     def end(self) -> None:
         """The slave is deregistered."""
-        self.slave_id, self.master, self.heartbeat_until = 0, None, None
+        self.master, self.heartbeat_until = None, None
 
     def is_of(self, origin: Any) -> bool:
         """Whether a request may come from ``origin``: from the master, or once that is lost."""
-        return self.master is origin or self.master is None or self.master == origin
+        return self.master is None or self.master == origin
 
     def take(self, seq: int, origin: Any) -> bool:
         """Whether ``seq`` is in order; then it counts, and ``origin`` replaces a lost master."""
@@ -66,8 +66,7 @@ class Registration:
 
     def rewind(self) -> None:
         """After CFG_clear and STC_reset some masters count on from their STC_register."""
-        alternate = (self._first + 1) & 0xFFFF
-        self._alternate = alternate if alternate != self.expected else None
+        self._alternate = (self._first + 1) & 0xFFFF
 
     def beat(self, now: float) -> None:
         """The master has sent INF_state."""

@@ -48,9 +48,8 @@ class SlaveRun:
         self._plan.clear()
 
     def leave(self) -> None:
-        """Leave the configured states: no data PDUs and no ticks."""
+        """Leave the configured states: no data PDUs."""
         self._transport.close_data()
-        self._plan.stop()
         self._data.clear()
 
     # -- starting ----------------------------------------------------------------------------
@@ -158,7 +157,6 @@ class SlaveRun:
     def stop(self) -> None:
         """STOPPING, then STOPPED as soon as no callback is running."""
         self._machine.enter(State.STOPPING)
-        self._plan.stop()
         self._machine.when_idle(self._finish)
 
     def _finish(self) -> None:
@@ -171,5 +169,4 @@ class SlaveRun:
 
     def _stop_if_wanted(self) -> None:
         if self._model.stop_requested and self._machine.state in RUN:
-            self._model.stop_requested = False
             self.stop()

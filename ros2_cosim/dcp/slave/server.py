@@ -23,6 +23,7 @@ from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.sockets import SlaveSockets
 from ros2_cosim.dcp.wire.enums import ErrorCode, State
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
 from ros2_cosim.sockets.reactor import Reactor
 
@@ -30,7 +31,6 @@ logger = logging.getLogger("ros2_cosim.dcp.slave")
 
 RELIEF_S = 0.02
 """A callback that runs longer than this leaves the sockets to the second thread."""
-_NS = 1_000_000_000
 
 
 class SlaveServer:
@@ -64,7 +64,7 @@ class SlaveServer:
         if host is None:
             host = next((t.host for t in offers if t.host), None) or "127.0.0.1"
         if port is None:
-            port = next((t.port for t in offers if t.port), 0) or 0
+            port = next((t.port for t in offers if t.port), None) or 0
         self.description = description
         self.options = options or SlaveOptions()
         self._once = once
@@ -72,7 +72,7 @@ class SlaveServer:
         self._moment = moment
         self._lock = threading.Lock()
         self._busy = False
-        self._busy_since = 0.0
+        self._busy_since = time.monotonic()
         self._lost: str | None = None
         #: The number of the signal that has ended it; 0: none has.
         self.ended_by = 0
@@ -134,7 +134,7 @@ class SlaveServer:
         deadline = self.slave.deadline()
         if self._give_up_at is not None:
             deadline = min(deadline or self._give_up_at, self._give_up_at)
-        self.reactor.turn(None if deadline is None else int(deadline * _NS))
+        self.reactor.turn(None if deadline is None else int(deadline * SECOND))
         self._on_time()
         self.sockets.flush()
         self._watch_for_master()
@@ -153,7 +153,8 @@ class SlaveServer:
             self._give_up_at = None
         elif self._give_up_at is None:
             interval = self.description.heartbeat
-            self._give_up_at = time.monotonic() + float(interval or 0)
+            assert interval is not None  # else none could have been missed
+            self._give_up_at = time.monotonic() + float(interval)
         elif time.monotonic() >= self._give_up_at:
             self._lost_master(slave.error_text)
 
@@ -207,7 +208,7 @@ class SlaveServer:
             self.sockets.flush()
             return fresh() or self.slave.state is not State.COMPUTING
 
-        wait_ns = int(self.options.input_wait_s * _NS)
+        wait_ns = int(self.options.input_wait_s * SECOND)
         self.reactor.run_until(done, time.monotonic_ns() + wait_ns)
 
     def deregistered(self) -> None:

@@ -429,8 +429,8 @@ class Slave:
         if not self._log.knows(data[4]):
             return ErrorCode.INVALID_LOG_CATEGORY
         transport = self.description.udp or self.description.tcp
-        room = (transport.max_pdu_size if transport else 1000) - ACK_BYTES
-        entries = self._log.take(data[4], data[5], room)
+        assert transport is not None  # over one of them the request has come
+        entries = self._log.take(data[4], data[5], transport.max_pdu_size - ACK_BYTES)
         head = _LOG_ACK.pack(_P.RSP_log_ack, seq, self._registration.slave_id)
         self._registration.answer(self._origin, head + entries)
         return _OK

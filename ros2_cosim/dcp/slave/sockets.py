@@ -26,7 +26,7 @@ from ros2_cosim.dcp.wire.transport import (
     udp_socket,
 )
 from ros2_cosim.documents.files import cause_of
-from ros2_cosim.sockets.endpoints import Listener, address_towards
+from ros2_cosim.sockets.endpoints import Listener
 from ros2_cosim.sockets.peers import Senders
 from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
@@ -180,9 +180,7 @@ class SlaveSockets:
             self._draining = False
 
     def _lost(self, link: TcpLink, reason: str) -> None:
-        self._dirty.discard(link)
         if self._receiver.connection_lost(link, reason):
-            self._dirty.discard(link)
             self._master_lost(reason)
 
     def _read_udp(self, sock: socket.socket) -> None:
@@ -309,11 +307,8 @@ class SlaveSockets:
         if endpoint.protocol == _TCP:
             target = tcp_connect(endpoint.host, endpoint.port, CONNECT_TIMEOUT_S)
         else:
-            sock = self._udp
-            if sock is None:
-                sock = udp_socket(address_towards(endpoint.host, endpoint.port), 0)
-                self._data_sockets.append(sock)
-            target = _UdpPeer(sock, (endpoint.host, endpoint.port))
+            assert self._udp is not None  # a protocol that is not offered was refused
+            target = _UdpPeer(self._udp, (endpoint.host, endpoint.port))
         self._outgoing[endpoint] = target
         return target
 

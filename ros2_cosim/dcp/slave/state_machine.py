@@ -59,7 +59,6 @@ class StateMachine:
         try:
             self._host.call(function, *arguments)
         except Exception as error:
-            self.busy = False
             self._callback_failed(function, error)
         finally:
             self.busy = False

@@ -107,7 +107,8 @@ class _Stream:
             self.later[seq] = payload
             if len(self.later) <= MAX_GAP_SEGMENTS:
                 return []
-            seq = min(self.later, key=lambda s: (s - (self.expected or 0)) & 0xFFFFFFFF)
+            wanted = self.expected
+            seq = min(self.later, key=lambda s: (s - wanted) & 0xFFFFFFFF)
             payload = self.later.pop(seq)
             self.rest.clear()
         frames = self._take(seq, payload)

@@ -90,9 +90,7 @@ class Proxy:
     def close(self) -> None:
         """Close every socket."""
         for sock in self._open:
-            self._reactor.forget(sock)
             sock.close()
-        self._open.clear()
         self._reactor.close()
 
     def __enter__(self) -> Proxy:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, is_pdu, read_pcap
+from ros2_cosim.dcp.tools.capture import MAX_PACKET, Captured, PacketDecoder, is_pdu, read_pcap
 from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.wire.enums import DataType, PduType
 from ros2_cosim.dcp.wire.errors import PduError, WiringError
@@ -137,7 +137,7 @@ def sniff_interface(name: str, printer: Printer) -> None:
             raise WiringError(f"interface {name}: {cause_of(error)}") from None
         try:
             while True:
-                packet, address = sock.recvfrom(262_144)
+                packet, address = sock.recvfrom(MAX_PACKET)
                 if address[2] == socket.PACKET_OUTGOING and name == "lo":
                     continue  # the loopback shows every packet twice
                 for found in decoder.feed(time.time(), packet):

@@ -13,13 +13,13 @@ from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.sockets.peers import ADMISSION, Senders
 from ros2_cosim.sockets.reactor import Reactor
 
 _P = PduType
 _UDP = TransportProtocol.UDP_IPv4
-_NS = 1_000_000_000
 
 
 class Deviation(DcpError):
@@ -69,7 +69,6 @@ class Dialogue:
         self.close_data()
         for sock in (self._link, self._listener, self._udp, *self._incoming):
             if sock is not None:
-                self._reactor.forget(sock)
                 sock.close()
         self._reactor.close()
 
@@ -138,7 +137,6 @@ class Dialogue:
         except DcpPeerLostError as error:
             if link is self._link:
                 raise
-            self._incoming.remove(link)
             self._reactor.forget(link)
             link.close()
             self.transcript.append(f"<- end of a data connection: {error}")
@@ -195,4 +193,4 @@ class Dialogue:
 
 
 def _deadline_ns(seconds: float) -> int:
-    return time.monotonic_ns() + int(seconds * _NS)
+    return time.monotonic_ns() + int(seconds * SECOND)

@@ -126,15 +126,10 @@ class TesterSession:
         if pdu.exp_seq_id != self.seq:
             raise Deviation(f"{pdu}: exp_seq_id must be {self.seq}")
 
-    def not_allowed(self, kinds: Iterable[PduType], **fields: Any) -> None:
-        """Requests that the present state does not allow."""
+    def not_allowed(self, kinds: Iterable[PduType]) -> None:
+        """Requests that the present state does not allow, and every slave knows."""
         for kind in kinds:
-            extra = {"time": 0} if kind is _P.STC_run else {}
-            extra |= {"steps": 1} if kind is _P.STC_do_step else {}
-            codes: tuple[ErrorCode, ...] = _NOT_NOW
-            if kind is _P.STC_do_step or kind is _P.STC_reset:
-                codes = (*_NOT_NOW, ErrorCode.NOT_SUPPORTED_PDU)
-            self.refused(kind, *codes, **extra, **fields)
+            self.refused(kind, *_NOT_NOW, **({"time": 0} if kind is _P.STC_run else {}))
 
     def ask_state(self, state: State) -> None:
         """INF_state must report ``state``."""
@@ -254,7 +249,7 @@ class TesterSession:
 
     def _structural(self) -> dict[int, int]:
         parameters = self.description.of(Causality.STRUCTURAL)
-        return {v.value_reference: int(v.start or 1) for v in parameters}
+        return {v.value_reference: int(v.start) for v in parameters}
 
     def stop(self) -> None:
         """A stoppable state to STOPPED."""
@@ -282,7 +277,6 @@ class TesterSession:
                 self.dialogue.send(self.make(_P.STC_stop))
             with suppress(CosimError):
                 self.dialogue.silence(0.05, "")
-            self.dialogue.forget_control()
         self.state = State.ALIVE
         self.dialogue.forget_control()
         self.dialogue.forget_data()

@@ -97,9 +97,6 @@ class SequenceWatch:
             self.last = seq
             return 0
         ahead = (seq - self.last) & 0xFFFF
-        if ahead == 1:
-            self.last = seq
-            return 0
         if ahead == 0:
             counters.duplicated += 1
             return -1

@@ -16,6 +16,10 @@ class TickPlan:
     :ivar worst_s: greatest such lateness in seconds
     """
 
+    _origin: float
+    _resolution: Fraction
+    _count: int
+
     def __init__(self) -> None:
         self.clear()
 
@@ -24,9 +28,6 @@ class TickPlan:
         self.due: float | None = None
         self.overruns = 0
         self.worst_s = 0.0
-        self._origin = 0.0
-        self._resolution = Fraction(1)
-        self._count = 0
 
     def start(self, origin: float, resolution: Fraction) -> None:
         """First tick at ``origin``; a later call moves the ticks to a new origin."""
