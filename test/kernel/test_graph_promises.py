@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given, settings
 from support.activations import MultipleOf
@@ -59,6 +61,19 @@ def test_separation_follows_counting_and_nothing_else(
     assert lookahead.needs_promises(graph, "middle", "out") == (separation is None)
     assert lookahead.first_stamp(graph, "source", "out") == 5
     assert lookahead.first_stamp(graph, "middle", "out") == first
+
+
+def test_the_first_activation_is_found_whatever_order_the_participants_are_listed_in() -> None:
+    out = (OutputPort("out", Latency(2)),)
+    source = ParticipantSpec("source", 10, 3, outputs=out)
+    middle, last = (
+        ParticipantSpec(name, None, 0, Count("a"), (InputPort("a"),), out)
+        for name in ("middle", "last")
+    )
+    edges = [Connection("source", "out", "middle", "a"), Connection("middle", "out", "last", "a")]
+    for listed in permutations([source, middle, last]):
+        graph = Graph(list(listed), edges)
+        assert [lookahead.first_stamp(graph, each.name, "out") for each in (middle, last)] == [7, 9]
 
 
 def test_silence_and_random_latency_leave_no_separation() -> None:

@@ -216,6 +216,10 @@ def test_the_state_of_code_that_declares_nothing_is_all_that_is_plain():
     assert other.own() == 5.0
 
 
+class Lengths(numpy.ndarray):
+    """An array of a class of one's own may have more than its numbers."""
+
+
 def closure(value):
     return lambda: value
 
@@ -226,6 +230,7 @@ def closure(value):
         (closure(3), r"Law\.gain: found a builtins:function, which cannot be saved; allowed are"),
         (Law().twice, r"Law\.gain: found a builtins:method, which cannot be saved"),
         (numpy.array([None]), r"Law\.gain: found a numpy:ndarray, which cannot be saved"),
+        (numpy.zeros(2).view(Lengths), r"Law\.gain: found a \S+:Lengths, which cannot be saved"),
         (type("Call", (), {"__call__": len_of})(), "Call, which cannot be saved"),
         (type("Hidden", (), {})(), "Hidden, which cannot be found by that name"),
         (open, None),
