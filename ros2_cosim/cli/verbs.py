@@ -67,6 +67,12 @@ def load(verb: str) -> typer.Typer:
 class Verbs(TyperGroup):
     """A group whose commands are the verbs."""
 
+    def load_all(self) -> None:
+        """Have all in :attr:`commands`, as programs that look at a command line expect it."""
+        context: Any = None
+        for verb in VERBS:
+            self.get_command(context, verb)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all."""
         return list(VERBS)
@@ -80,6 +86,5 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that words name; what is misspelt is compared with all that are loaded."""
         if args[0] not in VERBS:
-            for verb in VERBS:
-                self.get_command(ctx, verb)
+            self.load_all()
         return super().resolve_command(ctx, args)

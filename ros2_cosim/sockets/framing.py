@@ -102,7 +102,7 @@ class FrameLink:
             pass
 
     def _drop(self) -> None:
-        """Nobody takes what waits."""
+        """Drop what waits: there is no reader any more."""
         self._out.clear()
         self._rest = memoryview(b"")
         self.waiting = 0

@@ -48,6 +48,8 @@ def all_commands() -> Iterator[tuple[str, Any]]:
 
 
 COMMANDS = dict(all_commands())
+PROGRAM: Any = typer.main.get_command(app)
+PROGRAM.load_all()
 OPTIONS = [
     (command, name)
     for command, function in COMMANDS.items()
@@ -70,7 +72,7 @@ def parameters(command: Any) -> int:
 
 def test_all_options_are_seen() -> None:
     """The command line makes two itself, for completion."""
-    assert parameters(typer.main.get_command(app)) - len(OPTIONS) == 2
+    assert parameters(PROGRAM) - len(OPTIONS) == 2
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -143,7 +145,7 @@ def test_what_a_choice_leaves_no_use_for_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kind = get_type_hints(COMMANDS[command], include_extras=True)[name]
-    info: Any = typer.main.get_command(app)
+    info = PROGRAM
     for word in command.split():
         info = info.commands[word]
     option = next(p for p in info.params if p.name == name)

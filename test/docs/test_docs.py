@@ -20,7 +20,6 @@ import yaml
 
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
-from ros2_cosim.cli.verbs import VERBS, load
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces import ros_bridge_ports as bridge
 from ros2_cosim.interfaces.scene import SceneSettings, SceneVehicleSettings
@@ -53,8 +52,9 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
 
-APP = typer.main.get_command(cli.app)
-COMMANDS: dict[str, Any] = {verb: typer.main.get_command(load(verb)) for verb in VERBS}
+APP: Any = typer.main.get_command(cli.app)
+APP.load_all()
+COMMANDS = APP.commands
 
 
 def text_of(name: str) -> str:
