@@ -26,6 +26,7 @@ from ros2_cosim.kernel.errors import (
     OutdatedWarning,
     WithoutEffectWarning,
 )
+from ros2_cosim.run.process_limits import check_space
 
 if TYPE_CHECKING:
     from ros2_cosim.run.control import Visit
@@ -40,14 +41,18 @@ EXIT_SIGNAL = 128
 AGAIN_S = 0.01
 
 
+#: Below so much address space [bytes] some libraries end the process, or fail without an error.
+LEAST_SPACE = 256 << 20
 #: What the system says of a library that cannot be loaded for want of address space, and Python of
-#: a thread, and of a library of its own that reads its sources.
+#: a thread, of a library of its own that reads its sources, and of what found no room inside of it.
 _LACKS_SPACE = (
     "can't load unicodedata",
     "failed to map segment",
     "annot allocate memory",
     "can't start new thread",
     "cannot create thread",
+    "without setting an exception",
+    "error return without exception set",
 )
 
 
@@ -72,11 +77,15 @@ def _told(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def small_spaces() -> Iterator[None]:
-    """A library, or a thread, that finds no room in a small address space is one line, too."""
+    """What finds no room in a small address space is one line; in one too small nothing begins.
+
+    There some libraries end the process by themselves.
+    """
     try:
+        check_space("cosim", LEAST_SPACE)
         yield
-    except (ImportError, SyntaxError, RuntimeError, MemoryError) as error:
-        if not lacks_space(error):
+    except Exception as error:
+        if not (isinstance(error, ConfigurationError) or lacks_space(error)):
             raise
         print(f"cosim: {_told(error)}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
