@@ -11,12 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import forkserver, resource_tracker
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Protocol
 
 from ros2_cosim.documents.files import in_words
 from ros2_cosim.documents.one_line import one_line
-from ros2_cosim.kernel.errors import ConnectionFailedError, CosimError, StorageError
+from ros2_cosim.kernel.errors import (
+    ConfigurationError,
+    ConnectionFailedError,
+    CosimError,
+    StorageError,
+)
 from ros2_cosim.sweep.task import RunOutcome, SweepJob, perform
 
 #: Wall time [s] in which a cluster has to answer.
@@ -32,6 +37,8 @@ OWN_WORKERS = "ros2_cosim.sweep.own_workers"
 PRELOADED = ("__main__", "distributed.nanny", OWN_WORKERS, "ros2_cosim.sweep.workers")
 #: As Dask has it for its workers: numerical libraries start no threads of their own.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+#: A socket's path has 107 bytes; the fork server has one of 32 bytes in that directory.
+LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
 
 
 class Workers(Protocol):
@@ -148,7 +155,15 @@ def start_fork_server() -> None:
     It imports what they need while this process goes on: a worker is there at once, also one that
     comes for another that was killed. Workers may use the processors that this process may use at
     its first sweep. An interrupt from the keyboard, which all processes get, is for this one alone.
+
+    :raises ConfigurationError: the directory of temporary files has too long a name for sockets
     """
+    temporary = gettempdir()
+    if len(os.fsencode(temporary)) > LONGEST_TEMPORARY:
+        raise ConfigurationError(
+            f"directory of temporary files (TMPDIR): found {temporary}; the sockets of workers "
+            f"allow {LONGEST_TEMPORARY} bytes"
+        )
     forkserver.set_forkserver_preload(list(PRELOADED))
     added = {name: value for name, value in ONE_THREAD.items() if name not in os.environ}
     resource_tracker.ensure_running()  # it would let interrupts in again

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
@@ -319,9 +320,11 @@ def many_runs(directory: Path) -> dict[str, tuple[list[str], set[str]]]:
 def test_a_command_of_many_runs(name: str, tmp_path: Path) -> None:
     """What a study opens is that of its runs; what a sweep opens serves its own user."""
     words, expected = many_runs(tmp_path)[name]
-    with user_environment(tmp_path / "log") as environment, program() as stranger:
-        for_files = tmp_path / "temporary"
-        for_files.mkdir()
+    with (
+        user_environment(tmp_path / "log") as environment,
+        program() as stranger,
+        TemporaryDirectory() as for_files,  # the paths of its sockets are short
+    ):
         process = subprocess.Popen(
             [sys.executable, "-m", "ros2_cosim.cli.main", name, *words, "--out", tmp_path / "out"],
             env={**environment, "TMPDIR": str(for_files)},

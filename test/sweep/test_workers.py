@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
@@ -163,3 +164,26 @@ def test_an_address_where_nothing_answers_is_one_error(tmp_path, monkeypatch):
     sweep = load_sweep(sweep_file(tmp_path))
     with pytest.raises(ConnectionFailedError, match="tcp://127.0.0.1:1: no scheduler answers"):
         sweeping.run_sweep(sweep, tmp_path / "out", cluster="tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("length", [75, 76])
+def test_a_directory_of_temporary_files_may_have_a_name_of_75_bytes(tmp_path, length):
+    """The sockets of the workers are below it."""
+    with TemporaryDirectory() as place:
+        directory = Path(place) / ("a" * (length - len(place) - 1))
+        directory.mkdir()
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "sweep", sweep_file(tmp_path)]
+        ended = subprocess.run(
+            [*command, "--workers", "1", "--out", tmp_path / "out"],
+            env={**os.environ, "TMPDIR": str(directory)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    allowed = f"found {directory}; the sockets of workers allow 75 bytes"
+    said = [line for line in ended.stderr.splitlines() if not line.endswith(" runs done")]
+    if length == 75:
+        assert ended.returncode == 0, ended.stderr
+    else:
+        assert said == [f"cosim: directory of temporary files (TMPDIR): {allowed}"]
+        assert ended.returncode == 1
