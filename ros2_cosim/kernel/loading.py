@@ -97,8 +97,9 @@ def _run_file(path: Path) -> ModuleType:
         raise ConfigurationError(f"there is no file {path}")
     name = f"ros2_cosim_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise ConfigurationError(f"{path} is no Python file")
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up there
     try:

@@ -131,10 +131,9 @@ def _first_trigger(
     latency = graph.output(connection.source, connection.source_port).latency
     stamp = saturating_add(writer_starts, latency.minimum_ns)
     distance = separation(graph, connection.source, connection.source_port)
-    if stamp < spec.enter_ns:
-        # Samples stamped before the entry do not count.
-        missing = spec.enter_ns - stamp
-        stamp = spec.enter_ns if distance is None else stamp - (-missing // distance) * distance
+    # Samples stamped before the entry do not count.
+    missing = max(spec.enter_ns - stamp, 0)
+    stamp += missing if distance is None else -(-missing // distance) * distance
     return saturating_add(stamp, _lead_in(graph, spec, connection, distance or 0))
 
 

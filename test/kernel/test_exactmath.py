@@ -154,6 +154,8 @@ def test_special_values_of_exp_log_and_atan() -> None:
         exactmath.exp(710.0)
     assert exactmath.log(math.inf) == exactmath.log1p(math.inf) == math.inf
     assert exactmath.log(1.0) == 0.0
+    # Where the range of the mantissa begins: the next smaller one is doubled.
+    assert exactmath.log(float.fromhex("0x1.6a09e667f3bcdp31")).hex() == "0x1.5d589f2fe5107p+4"
     assert exactmath.atan(math.inf) == math.pi / 2.0
 
 

@@ -126,6 +126,15 @@ def test_nothing_of_an_absent_participant_comes_before_the_horizon() -> None:
     assert received == [0, 1]
 
 
+@pytest.mark.parametrize(("horizon", "come"), [(69, False), (70, False), (71, True)])
+def test_a_participant_has_come_when_the_horizon_is_beyond_its_entry(
+    horizon: int, come: bool
+) -> None:
+    """It stands at the entry of one that is missing."""
+    membership, _, _ = hearing(enter_ns=70)
+    assert membership.have_come(["w"], horizon) is come
+
+
 def test_a_lost_participant_is_silent_for_ever() -> None:
     membership, channel, sequence = hearing(required=False)
     received: list[int] = []
@@ -164,6 +173,16 @@ def test_what_cannot_be_repeated_is_said_in_the_order_of_time() -> None:
         "'c' entered when it was ready (with enter: 50ns it repeats); "
         "'b' entered when it was ready (with enter: 90ns it repeats)",
     ]
+
+
+@pytest.mark.parametrize(("stop", "leaves"), [(19, None), (20, None), (21, 70)])
+def test_a_leave_at_the_very_end_is_none(stop: int, leaves: int | None) -> None:
+    """A stop ends the run 50 ns later."""
+    membership, coordinator = system(spec("b", leave_ns=70))
+    coordinator.stop_requested("a", stop, "enough")
+    for name in ("a", "b"):
+        coordinator.completed(name, FOREVER)
+    assert membership.record()["presence"]["b"] == [0, leaves]
 
 
 @pytest.mark.parametrize(("stop", "presence"), [(19, None), (20, None), (21, 70)])

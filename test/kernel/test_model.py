@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -24,7 +25,7 @@ from ros2_cosim.kernel.model import (
     Traits,
     Wrapper,
 )
-from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.kernel.participant import Host, ModelContext, Step
 
 #: Asked of a class before a model is made: nothing that a wrapper stands in front of.
 DESCRIPTIVE = {
@@ -158,6 +159,31 @@ def test_an_object_that_offers_nothing_is_a_model_as_well() -> None:
     model.on_communication_ready_async(lambda: done.append(1))
     assert done == [1]
     assert as_model(model, "there") is model
+    step = Step(3, {}, {})
+    with pytest.raises(ConfigurationError, match="service 'look'; it offers none"):
+        model.answer_service("look", None, step)
+    with pytest.raises(ConfigurationError, match="port 'in'; the model has no method handle_me"):
+        model.handle_message("in", step)
+    # The method of the class does the same as that of the object, which stands before it.
+    assert isinstance(model, DuckTyped) and DuckTyped.activate(model, step) == {"out": 3}
+
+
+def test_an_object_that_handles_messages_and_answers_services_does() -> None:
+    class Busy(Duck):
+        def handle_message(self, port: str, step: Step) -> dict[str, Any]:
+            return {port: step.time}
+
+        def answer_service(self, name: str, request: Any, step: Step) -> Any:
+            return name, request, step.time
+
+    model = as_model(Busy(), "here")
+    assert model.handle_message("in", Step(4, {}, {})) == {"in": 4}
+    assert model.answer_service("look", "there", Step(5, {}, {})) == ("look", "there", 5)
+
+
+def test_a_participant_enters_at_its_time_unless_the_scenario_says_otherwise() -> None:
+    context = ModelContext("p", {}, {}, 0, Path())
+    assert (context.enters_freely, context.dynamic_step, context.watchdog_s) == (False, False, 30.0)
 
 
 def test_a_model_has_defaults_for_everything_else() -> None:

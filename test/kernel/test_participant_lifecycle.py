@@ -15,6 +15,7 @@ from ros2_cosim.kernel.errors import (
     ConfigurationError,
     LifecycleError,
     ParticipantError,
+    RunError,
 )
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -234,6 +235,18 @@ class TestTogether:
             "b ready", "a ready", "b starting", "a starting", "b stop", "b finish", "a stop",
             "a finish", "b shutdown", "a shutdown", "b close", "a close",
         ]  # fmt: skip
+
+    @pytest.mark.parametrize(("error", "failed"), [(ParticipantError, ["a"]), (RunError, [])])
+    def test_the_participant_of_the_activation_has_failed_if_that_failed(self, error, failed):
+        changes: list[Change] = []
+        witnesses = {n: Witness(n, []) for n in ("b", "a")}
+        lives = LifecycleGroup(witnesses, on_change=changes.append)
+        with (
+            pytest.raises(error, match="broke"),
+            lives.during(partial(time.sleep, 0.01), lambda: "a"),
+        ):
+            raise error("broke")
+        assert [change.participant for change in changes if change.state is State.ERROR] == failed
 
     def test_one_that_fails_to_close_keeps_no_other_open(self):
         log: list[str] = []
