@@ -793,3 +793,8 @@ def test_another_publisher_of_a_private_topic_is_named(opened: ExitStack, topic:
         node.create_publisher(kind, place, data_qos())
     topics.wait_until(lambda: bool(topics.strangers()))
     assert topics.strangers() == place
+
+
+def test_a_node_that_cannot_be_started_is_an_error(adapt: Adapt) -> None:
+    with pytest.raises(ConfigurationError, match="cannot start no-such-program"):
+        adapt(attach=False, command=["no-such-program"])
