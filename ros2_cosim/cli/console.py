@@ -41,10 +41,10 @@ EXIT_SIGNAL = 128
 AGAIN_S = 0.01
 
 
-#: Below so much address space [bytes] some libraries end the process, or fail without an error.
+#: With less address space [bytes] some libraries end the process or fail without an error.
 LEAST_SPACE = 256 << 20
-#: What the system says of a library that cannot be loaded for want of address space, and Python of
-#: a thread, of a library of its own that reads its sources, and of what found no room inside of it.
+#: Texts of errors that a lack of address space causes: a library or a source file cannot be loaded,
+#: a thread cannot start, the interpreter cannot allocate an object.
 _LACKS_SPACE = (
     "can't load unicodedata",
     "failed to map segment",
@@ -69,7 +69,7 @@ def lacks_space(error: BaseException) -> bool:
 
 
 def _told(error: BaseException) -> str:
-    """What is told of an error, in one line."""
+    """The line that an error prints."""
     if lacks_space(error):
         return "out of memory (limit of memory, ulimit -v)"
     return in_words(error)

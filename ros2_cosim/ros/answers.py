@@ -27,7 +27,7 @@ def answer_of(client: Any, request: Any, wait: Callable[[Callable[[], bool], flo
 
     It may not be known yet, or the first answers get lost.
 
-    :param wait: handles what arrives until a condition holds, for so many seconds at most
+    :param wait: handles messages until a condition holds or so many seconds have passed
     """
     while True:
         future = client.call_async(request)

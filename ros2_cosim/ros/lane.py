@@ -346,7 +346,7 @@ class SocketLane:
             self._poll.modify(peer.link.fileno(), mask)
 
     def _take_in(self, seconds: float) -> None:
-        """Wait for readers, for so long at most, and take in, unhandled, what arrives."""
+        """Wait at most so many seconds for readers; store what arrives without handling it."""
         for descriptor, _ in self._poll.poll(seconds):
             peer = self._peers.get(descriptor)
             if peer is not None:  # else a wake, or a connection: the next wait sees to it
