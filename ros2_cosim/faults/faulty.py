@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model whose ports have faults."""
+"""Faults at the ports of a model."""
 
 from __future__ import annotations
 
@@ -8,26 +8,22 @@ from typing import Any
 
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
-from ros2_cosim.kernel.model import Model, Report, Wrapper
-from ros2_cosim.kernel.participant import Host, Past, Step
+from ros2_cosim.kernel.layers import Layer
+from ros2_cosim.kernel.model import Report
+from ros2_cosim.kernel.participant import Past, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
 
 
-class Faulty(Wrapper):
-    """Stands between a model and the messages of its ports.
+class Faults(Layer):
+    """Changes what arrives and what is sent.
 
-    :param inner: the model
     :param inputs: input port -> its faults
     :param outputs: output port -> its faults
     """
 
     def __init__(
-        self,
-        inner: Model,
-        inputs: Mapping[str, FaultyPort],
-        outputs: Mapping[str, FaultyPort],
+        self, inputs: Mapping[str, FaultyPort], outputs: Mapping[str, FaultyPort]
     ) -> None:
-        super().__init__(inner)
         self._inputs = dict(inputs)
         self._outputs = dict(outputs)
         self._moment = Moment(0, {})
@@ -53,50 +49,20 @@ class Faulty(Wrapper):
             fault.note(past.sent.get(port))
         ports[port].add(fault)
 
-    def passed_at_once(self, port: str, record: Any) -> Any:
+    def at_once(self, port: str, record: Any) -> Any:
         """What becomes of a message that the model sends within an activation; None: it is lost."""
-        return self._sent({port: record}).get(port)
-
-    def attach(self, host: Host) -> None:
-        """What the model sends at once passes the faults, too."""
-        send = host.send
-
-        def send_faulty(port: str, record: Any) -> None:
-            assert send is not None
-            passed = self.passed_at_once(port, record)
-            if passed is not None:
-                send(port, passed)
-
-        self._inner.attach(host if send is None else host._replace(send=send_faulty))
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Activate the model with inputs as they arrive; send what passes of its outputs."""
-        return self._sent(self._inner.activate(self._read(step)))
-
-    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """The same for a single message; one that is lost is not handled."""
-        seen = self._read(step)
-        if port in self._inputs and not seen.samples[port]:
-            return {}
-        return self._sent(self._inner.handle_message(port, seen))
-
-    def answer_service(self, name: str, request: Any, step: Step) -> Any:
-        """Answer a request; its other inputs are as they arrive."""
-        return self._inner.answer_service(name, request, self._read(step))
+        return self.sent(self._moment.time, {port: record}).get(port)
 
     def save_state(self) -> Any:
-        """The state of the model, and those of the faults."""
-        return [_STATE.save(self), self._inner.save_state()]
+        """The states of the faults."""
+        return _STATE.save(self)
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
-        own, inner = state
-        _STATE.restore(self, own)
-        self._inner.restore_state(inner)
+        _STATE.restore(self, state)
 
-    def report(self) -> Report:
-        """That of the model, with the number of messages on which each fault has acted."""
-        report = self._inner.report()
+    def report(self, report: Report) -> Report:
+        """How many messages each fault has acted on."""
         counts = {
             f"fault.{fault.name}": fault.count
             for ports in (self._inputs, self._outputs)
@@ -105,7 +71,8 @@ class Faulty(Wrapper):
         }
         return report._replace(figures={**(report.figures or {}), **counts})
 
-    def _read(self, step: Step) -> Step:
+    def read(self, step: Step) -> Step:
+        """The inputs as they arrive."""
         self._moment = moment = Moment(step.time, step.latest)
         samples, latest = dict(step.samples), dict(step.latest)
         for name, port in self._inputs.items():
@@ -116,7 +83,8 @@ class Faulty(Wrapper):
                 latest[name] = port.newest(latest[name], moment)
         return Step(step.time, samples, latest)
 
-    def _sent(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def sent(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What passes of the outputs."""
         passed = dict(values)
         for name, port in self._outputs.items():
             value = passed.get(name)
@@ -130,4 +98,4 @@ class Faulty(Wrapper):
 
 
 #: The moment is that of the activation that is going on.
-_STATE = SavedAttributes(parts=(Fault, FaultyPort), constants=(Model, Moment, Section))
+_STATE = SavedAttributes(parts=(Fault, FaultyPort), constants=(Moment, Section))

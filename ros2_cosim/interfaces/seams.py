@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from ros2_cosim.documents.settings import Section
-from ros2_cosim.kernel.model import Model, Wrapper
+from ros2_cosim.kernel.layers import Layer
 from ros2_cosim.kernel.participant import Sample, Step
 
 
@@ -110,41 +109,22 @@ class MadeOutput(NamedTuple):
     of: tuple[str, ...]
 
 
-class WithSeams(Wrapper):
-    """A model with seams on its ports.
+class Seams(Layer):
+    """The seams on the ports of a model.
 
     :param inputs: input port -> seam
     :param outputs: the ports that the model does not know
     """
 
-    def __init__(
-        self, inner: Model, inputs: Mapping[str, InputSeam], outputs: Sequence[MadeOutput]
-    ) -> None:
-        super().__init__(inner)
+    def __init__(self, inputs: Mapping[str, InputSeam], outputs: Sequence[MadeOutput]) -> None:
         self._inputs = dict(inputs)
         self._outputs = tuple(outputs)
         self._sent: dict[str, Any] = {}
         if any(seam.looks_at_outputs for seam in inputs.values()):
-            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
+            self.unsaved = ""
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Let the model see records, and send in its place what seams make."""
-        return self._complete(step.time, self.inner.activate(self._seen(step)))
-
-    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """The same, for one message."""
-        return self._complete(step.time, self.inner.handle_message(port, self._seen(step)))
-
-    def answer_service(self, name: str, request: Any, step: Step) -> Any:
-        """Let the model see records."""
-        return self.inner.answer_service(name, request, self._seen(step))
-
-    def reset(self) -> None:
-        """Forget what was sent."""
-        super().reset()
-        self._sent.clear()
-
-    def _seen(self, step: Step) -> Step:
+    def read(self, step: Step) -> Step:
+        """Records of what the writers send."""
         if not self._inputs:
             return step
         samples, latest = dict(step.samples), dict(step.latest)
@@ -157,11 +137,8 @@ class WithSeams(Wrapper):
                 latest[port] = self._made(seam, newest)
         return Step(step.time, samples, latest)
 
-    def _made(self, seam: InputSeam, sample: Sample) -> Sample | None:
-        value = seam.received(sample.value, self._sent, sample.stamp)
-        return None if value is None else Sample(sample.stamp, sample.seq, value)
-
-    def _complete(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def sent(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the model sends, and what the seams make of it."""
         self._sent.update(values)
         if not self._outputs:
             return values
@@ -171,3 +148,7 @@ class WithSeams(Wrapper):
             if None not in records:
                 complete[port] = seam.convert(time, *records)
         return complete
+
+    def _made(self, seam: InputSeam, sample: Sample) -> Sample | None:
+        value = seam.received(sample.value, self._sent, sample.stamp)
+        return None if value is None else Sample(sample.stamp, sample.seq, value)

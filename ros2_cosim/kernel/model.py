@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -397,120 +397,6 @@ HANDLERS = (
 )
 #: The names that the interface of a model declares.
 DECLARED = frozenset(name for name in vars(Model) if not name.startswith("_"))
-
-
-class Wrapper(Model):
-    """A model around another one: what it does not do itself, the inner one does.
-
-    :param inner: the model
-    """
-
-    def __init__(self, inner: Model) -> None:
-        self._inner = inner
-        self.traits = inner.traits  # type: ignore[misc]
-        self.sets_stop_reason = inner.sets_stop_reason
-        self.sets_next_time = inner.sets_next_time
-
-    @property
-    def inner(self) -> Model:
-        """The model inside."""
-        return self._inner
-
-    @property
-    def stop_reason(self) -> str | None:  # type: ignore[override]
-        """Why the inner model wants the run to end."""
-        return self._inner.stop_reason
-
-    @property
-    def next_time(self) -> int | None:  # type: ignore[override]
-        """When the inner model wants to be activated next."""
-        return self._inner.next_time
-
-    def attach(self, host: Host) -> None:
-        """Pass on."""
-        self._inner.attach(host)
-
-    def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
-        """Pass on, whichever of the two handlers the inner model has."""
-        self._inner.on_communication_ready_async(complete)
-
-    def on_starting(self) -> None:
-        """Pass on."""
-        self._inner.on_starting()
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Pass on."""
-        return self._inner.activate(step)
-
-    def on_stop(self) -> None:
-        """Pass on."""
-        self._inner.on_stop()
-
-    def finish(self) -> None:
-        """Pass on."""
-        self._inner.finish()
-
-    def report(self) -> Report:
-        """What the inner model says."""
-        return self._inner.report()
-
-    def on_shutdown(self) -> None:
-        """Pass on."""
-        self._inner.on_shutdown()
-
-    def on_abort(self, before: Any) -> None:
-        """Pass on."""
-        self._inner.on_abort(before)
-
-    def close(self) -> None:
-        """Pass on."""
-        self._inner.close()
-
-    def reset(self) -> None:
-        """Pass on."""
-        self._inner.reset()
-
-    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """Pass on."""
-        return self._inner.handle_message(port, step)
-
-    def answer_service(self, name: str, request: Any, step: Step) -> Any:
-        """Pass on."""
-        return self._inner.answer_service(name, request, step)
-
-    def save_state(self) -> Any:
-        """What the inner model saves."""
-        return self._inner.save_state()
-
-    def restore_state(self, state: Any) -> None:
-        """Pass on."""
-        self._inner.restore_state(state)
-
-    def change_parameters(self, parameters: Any) -> None:
-        """Pass on."""
-        self._inner.change_parameters(parameters)
-
-    def release(self) -> Model:
-        """Give up what stands around the model; it stays as it is, for a run that begins anew."""
-        return self._inner
-
-    @property
-    def begins_anew(self) -> BeginsAnew:
-        """What stands around a model is made anew each time: the model decides."""
-        return self._inner.begins_anew
-
-    @property
-    def ready_handlers(self) -> int:
-        """Those of the inner model."""
-        return self._inner.ready_handlers
-
-
-def layers(model: Model) -> Iterator[Model]:
-    """A model, and all that it stands around, from the outside to the inside."""
-    yield model
-    while isinstance(model, Wrapper):
-        model = model.inner
-        yield model
 
 
 class Onlooker(Model):

@@ -118,8 +118,6 @@ class ParticipantRuntime:
         self._timer = timer
         self._period_ns = spec.period_ns
         self._activate = model.activate
-        #: What becomes of a message that is sent at once; None: it goes on as it is.
-        self._passing: Callable[[str, Any], Any] | None = None
         #: Time of the last activation [ns], or of the one that is going on.
         self.last_time = NEVER
         #: What its inputs held at the last activation.
@@ -250,10 +248,6 @@ class ParticipantRuntime:
             raise ParticipantError(
                 f"participant '{self.name}' sent on port '{port}' outside of an activation"
             )
-        if self._passing is not None:
-            value = self._passing(port, value)
-            if value is None:
-                return
         outputs = self._emit(self._now, {port: value})
         self._ports_now.add(port)
         if self.leave is None:
@@ -273,17 +267,6 @@ class ParticipantRuntime:
             call()
         else:
             self._afterwards.append(call)
-
-    def surround(self, model: Model, passing: Callable[[str, Any], Any] | None) -> None:
-        """Put something around the model, between two activations.
-
-        :param model: the present one, with what stands around it now
-        :param passing: what becomes of a message that is sent at once: output port, record ->
-            record, None if it is lost; None: it goes on as it is
-        """
-        self.model = model
-        self._activate = model.activate
-        self._passing = passing
 
     @staticmethod
     def _trigger_receiver(queue: TimeAdvance, index: int, port: str) -> Callable[[Sample], None]:

@@ -6,11 +6,10 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.coupling import Sent
@@ -47,26 +46,38 @@ class Computation(Protocol):
         """Nothing more is taken."""
 
 
-class MacroStep:
-    """Runs one macro step of a model.
+class Computing(Protocol):
+    """A slow part."""
 
-    :param model: the slow part
+    @property
+    def stop_reason(self) -> str | None:
+        """Why it wants the run to end."""
+
+    @property
+    def activate(self) -> Callable[[Step], Mapping[str, Any]]:
+        """Computes one own step."""
+
+
+class MacroStep:
+    """Runs one macro step.
+
+    :param part: the slow part
     :param continuous: ports that carry a value at every step; the others carry events
     """
 
-    def __init__(self, model: Model, continuous: Sequence[str]) -> None:
-        self._model = model
+    def __init__(self, part: Computing, continuous: Sequence[str]) -> None:
+        self._part = part
         self._continuous = frozenset(continuous)
 
     def run(self, steps: tuple[Step, ...]) -> Result:
-        """Activate the model for each step."""
+        """Activate it for each step."""
         outputs: dict[str, Any] = {}
         events: list[tuple[str, Any]] = []
         for step in steps:
-            outputs = {k: v for k, v in self._model.activate(step).items() if v is not None}
+            outputs = {k: v for k, v in self._part.activate(step).items() if v is not None}
             events += [item for item in outputs.items() if item[0] not in self._continuous]
         values = {name: value for name, value in outputs.items() if name in self._continuous}
-        return Result(values, tuple(events), self._model.stop_reason)
+        return Result(values, tuple(events), self._part.stop_reason)
 
 
 class InCaller:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A participant that may be late: an adapter between its model and its ports.
+"""A participant that may be late: a layer between its model and its ports.
 
 The kernel sees a participant that is always in time. Inside, the model's computations are
 macro steps of a :class:`~ros2_cosim.realtime.coupling.MacroStepCoupling`, and where one is late
@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ros2_cosim.kernel.model import Model, Report, Wrapper
+from ros2_cosim.kernel.layers import Activation, Layer, LayeredModel
+from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Host, Step
 from ros2_cosim.realtime.arrivals import ArrivalLog, Arrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
@@ -29,16 +30,28 @@ class LatePorts(NamedTuple):
     correction: Mapping[str, str]
 
 
-class CoupledParticipant(Wrapper):
-    """A slow part behind the ports of a participant.
+class SlowPart:
+    """What is below a coupling, for its computation."""
+
+    whole: LayeredModel
+    activate: Activation
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why its model wants the run to end."""
+        return self.whole.model.stop_reason
+
+
+class Coupling(Layer):
+    """Lets those below be a slow part behind the ports of a participant.
 
     At activation k the fast part's data are read. Without ``overlap`` they are computed with at
     once, and the result is due in the same activation (within a budget of wall time); so a run
-    in which nothing is late is the same as one without this adapter. With ``overlap`` the slow
+    in which nothing is late is the same as one without this layer. With ``overlap`` the slow
     part computes while the others go on, and the result is due at the next exchange.
 
-    :param inner: the model, for what the summary asks of it
-    :param computation: runs the model's macro steps
+    :param part: the slow part, which this layer tells the computation
+    :param computation: runs its macro steps
     :param arrivals: decides which results are there
     :param coupling: the algorithm
     :param pattern: at which activations data are exchanged
@@ -51,14 +64,11 @@ class CoupledParticipant(Wrapper):
     :param began: called with te when the first result is there
     """
 
-    # Set when the result is there that the model ended the run with.
-    stop_reason: str | None = None
-    # A macro step is as long as the pattern says, not as the model likes.
-    next_time: int | None = None
+    unsaved = ""
 
     def __init__(
         self,
-        inner: Model,
+        part: SlowPart,
         computation: Computation,
         arrivals: Arrivals,
         coupling: MacroStepCoupling,
@@ -72,8 +82,7 @@ class CoupledParticipant(Wrapper):
         record: CouplingRecord,
         began: Callable[[int], None] = lambda te: None,
     ) -> None:
-        super().__init__(inner)
-        self.sets_next_time = False
+        self._part = part
         self._computation = computation
         self._arrivals = ArrivalLog(arrivals)
         self._coupling = coupling
@@ -90,12 +99,31 @@ class CoupledParticipant(Wrapper):
         #: Sparse messages that wait for their turn: a port sends one at a time.
         self._events: dict[str, deque[Any]] = {}
         self._drained = False
+        #: Set when the result is there that the model ended the run with.
+        self._reason: str | None = None
 
-    def attach(self, host: Host) -> None:
-        """Pass on; what a macro step sends is due when the coupling says, not at once."""
-        super().attach(host._replace(send=None))
+    def placed(self, model: LayeredModel) -> None:
+        """Get to know whose part is slow."""
+        self._part.whole = model
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
+    def attach(self, host: Host) -> Host:
+        """What a macro step sends is due when the coupling says, not at once."""
+        return host._replace(send=None)
+
+    def around(self, below: Activation) -> Activation:
+        """Exchange data with what is below; its participant handles no messages."""
+        self._part.activate = below
+        return self._activate
+
+    def stop_reason(self, reason: str | None) -> str | None:
+        """That of the results that have come."""
+        return self._reason
+
+    def next_time(self, time: int | None) -> int | None:
+        """A macro step is as long as the pattern says, not as the model likes."""
+        return None
+
+    def _activate(self, step: Step) -> Mapping[str, Any]:
         """Exchange data, or carry on between two exchanges; never waits beyond its deadline."""
         number = self._activations
         self._activations += 1
@@ -119,31 +147,21 @@ class CoupledParticipant(Wrapper):
             data = self._used(self._coupling.check(te))
         return {**data, **self._next_events()}
 
-    def on_stop(self) -> None:
-        """Let the model compute what it still has to; then it is told that no more follows."""
-        self._drain()
-        self._inner.on_stop()
-
-    def finish(self) -> None:
-        """Let the model compute what it still has to, and finish."""
-        self._drain()
-        self._inner.finish()
+    def over(self) -> None:
+        """Let the slow part compute what it still has to."""
+        if not self._drained:
+            self._drained = True
+            for _ in self._coupling.pending:
+                self._computation.take()
 
     def close(self) -> None:
-        """End the computation, then release what the model holds."""
-        try:
-            self._computation.close()
-        finally:
-            self._inner.close()
-
-    def release(self) -> Model:
-        """End the computation; the model stays as it is, for a run that begins anew."""
+        """End the computation."""
         self._computation.close()
-        return self._inner
 
-    def report(self) -> Report:
-        """That of the model, with what summary and arrival record say of this coupling."""
-        report = self._inner.report()
+    release = close
+
+    def report(self, report: Report) -> Report:
+        """What summary and arrival record say of this coupling."""
         waited = self._computation.waited_ns
         coupling = {
             "coupling": self._record.summary(self._coupling),
@@ -152,7 +170,7 @@ class CoupledParticipant(Wrapper):
             "depends_on_wall_clock": self._arrivals.depends_on_wall_clock,
         }
         return report._replace(
-            realtime=coupling, transport_ns=report.transport_ns if waited is None else waited
+            realtime={**(report.realtime or {}), **coupling}, transport_ns=report.transport_ns if waited is None else waited
         )
 
     def _begin(self, step: Step) -> Data:
@@ -204,19 +222,13 @@ class CoupledParticipant(Wrapper):
         for port, record in result.events:
             self._queue(port, record)
         if result.stop_reason is not None:
-            self.stop_reason = result.stop_reason
+            self._reason = result.stop_reason
 
     def _queue(self, port: str, record: Any) -> None:
         self._events.setdefault(port, deque()).append(record)
 
     def _next_events(self) -> dict[str, Any]:
         return {port: waiting.popleft() for port, waiting in self._events.items() if waiting}
-
-    def _drain(self) -> None:
-        if not self._drained:
-            self._drained = True
-            for _ in self._coupling.pending:
-                self._computation.take()
 
 
 def _state(step: Step) -> dict[str, Any]:

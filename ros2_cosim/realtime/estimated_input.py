@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ros2_cosim.kernel.model import Model, Port, Ports, Report, Wrapper
+from ros2_cosim.kernel.layers import Layer
+from ros2_cosim.kernel.model import Model, Port, Ports, Report
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
@@ -79,27 +80,26 @@ class EstimatedInput:
         return Sample(step.time, ESTIMATED, estimate)
 
 
-class EstimatedInputs(Wrapper):
-    """A model behind estimated inputs: it finds a sample at every activation.
+class EstimatedInputs(Layer):
+    """Estimated inputs: the model finds a sample at every activation.
 
-    :param inner: the model
     :param inputs: the ports
     """
 
-    def __init__(self, inner: Model, inputs: Sequence[EstimatedInput]) -> None:
-        super().__init__(inner)
+    unsaved = ""
+
+    def __init__(self, inputs: Sequence[EstimatedInput]) -> None:
         self.inputs = tuple(inputs)
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Activate the model with samples, calculated or estimated."""
+    def read(self, step: Step) -> Step:
+        """Samples, calculated or estimated."""
         latest = dict(step.latest)
         for port in self.inputs:
             latest[port.port] = port.read(step)
-        return self._inner.activate(step._replace(latest=latest))
+        return step._replace(latest=latest)
 
-    def report(self) -> Report:
-        """That of the model, with estimates and errors by port."""
-        report = self._inner.report()
+    def report(self, report: Report) -> Report:
+        """Estimates and errors by port."""
         found = {
             port.port: {"estimates": port.estimates, "largest_error": port.largest_error}
             for port in self.inputs

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beginning anew in a process: for another run, or while the run goes on.
 
-What stands around a model is made anew in either case.
+The layers of a model are made anew in either case.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ros2_cosim.kernel.errors import CosimError, ParticipantError
 from ros2_cosim.kernel.loading import line_of
-from ros2_cosim.kernel.model import BeginsAnew, Model, Wrapper, layers
-from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.kernel.layers import Activation, Layer, LayeredModel
+from ros2_cosim.kernel.model import BeginsAnew, Model
+from ros2_cosim.kernel.participant import Host
 
 #: A handler that completes asynchronously is looked at so often [s of wall time].
 _LOOK_S = 0.02
@@ -27,19 +28,19 @@ def cannot_begin_anew(model: Model) -> str:
 
 
 def renewed(model: Model, name: str, make: Callable[[], Model]) -> Model:
-    """The model of a participant for a run that begins anew, with nothing around it.
+    """The model of a participant for a run that begins anew, without layers.
 
     One with a method ``reset`` is kept; one that holds nothing that has to be closed is made
     again.
 
-    :param model: that of the run before, with what stands around it
+    :param model: that of the run before, with its layers
     :param make: makes the model
     :raises ParticipantError: it can be neither, or its reset failed
     """
     obstacle = cannot_begin_anew(model)
     if obstacle:
         raise ParticipantError(f"participant '{name}' cannot begin anew: {obstacle}")
-    while isinstance(model, Wrapper):
+    if isinstance(model, LayeredModel):
         model = model.release()
     if model.begins_anew is BeginsAnew.MADE_AGAIN:
         return make()
@@ -57,50 +58,48 @@ def renewed(model: Model, name: str, make: Callable[[], Model]) -> Model:
     return model
 
 
-class Renewable(Wrapper):
-    """A model that can begin anew between two activations, while its run goes on.
+class Reset(Layer):
+    """Lets the model begin anew between two activations, while its run goes on.
 
-    :param inner: the model, with what belongs to it around it
     :param name: the participant
     :param make: makes the model, as at the start of the run
-    :param around: puts around it what belongs to it
+    :param below: makes the layers that are nearer to the model
     :param once: its output ports that send at the first activation only
     """
 
     def __init__(
         self,
-        inner: Model,
         name: str,
         make: Callable[[], Model],
-        around: Callable[[Model], Model],
+        below: Callable[[], Sequence[Layer]],
         once: Collection[str] = (),
     ) -> None:
-        super().__init__(inner)
         self._name = name
         self._make = make
-        self._around = around
+        self._below = below
         self._once = frozenset(once)
+        self._whole: LayeredModel
         self._host: Host | None = None
         self._activated = False
         #: Whether an earlier beginning has sent on the ports that send once.
         self._has_sent = False
-        self._take(inner)
 
-    def _take(self, inner: Model) -> None:
-        self._inner = inner
-        if not self._once:
-            # No call in between where it is hot.
-            self.activate = inner.activate  # type: ignore[method-assign]
+    def placed(self, model: LayeredModel) -> None:
+        """Get to know whose model it is."""
+        self._whole = model
 
-    def attach(self, host: Host) -> None:
-        """Pass on, to each model that begins."""
+    def attach(self, host: Host) -> Host:
+        """Get to know the process."""
         self._host = host
-        self._inner.attach(host)
+        return host
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Activate the model; what is sent once has been sent by the first one."""
+    def around(self, below: Activation) -> Activation:
+        """No call in between where nothing is sent once."""
+        return super().around(below) if self._once else below
+
+    def sent(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is sent once has been sent by the first model."""
         self._activated = True
-        values = self._inner.activate(step)
         if self._has_sent:
             return {port: value for port, value in values.items() if port not in self._once}
         return values
@@ -112,19 +111,17 @@ class Renewable(Wrapper):
 
         :raises ParticipantError: it cannot begin anew, or its reset failed
         """
-        *_, before = layers(self._inner)
-        self._inner.on_stop()
-        self._inner.finish()
-        model = renewed(self._inner, self._name, self._make)
-        self._take(inner := self._around(model))
+        before = self._whole.model
+        before.on_stop()
+        before.finish()
+        model = renewed(before, self._name, self._make)
+        self._whole.exchange(model, self._below(), above=self)
         self._has_sent = self._has_sent or self._activated
-        if self._host is not None and model is not before:
-            inner.attach(self._host)  # one that is kept knows the process
         ready = threading.Event()
-        inner.on_communication_ready_async(ready.set)
+        model.on_communication_ready_async(ready.set)
         while not ready.is_set():
             if self._host is None:
                 ready.wait(_LOOK_S)
             else:
                 self._host.wait(_LOOK_S)
-        inner.on_starting()
+        model.on_starting()

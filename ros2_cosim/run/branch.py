@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.model import Model, Wrapper
-from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.kernel.layers import Activation, Layer, LayeredModel
+from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.checkpoint import NEXT_TIME, Checkpoint, Entry, Stop, read_checkpoint
@@ -146,18 +146,15 @@ class Playback:
         return self._next is None
 
 
-class Played(Wrapper):
-    """A model that is silent at first, while what its participant had sent is sent again.
+class Played(Layer):
+    """Keeps a model silent at first, while what its participant had sent is sent again.
 
     :param name: the participant
     :param stop: when and why it had asked for the end of the run
     :param sees: whether the model is activated meanwhile
     """
 
-    def __init__(
-        self, inner: Model, name: str, playback: Playback, stop: Stop | None, *, sees: bool
-    ) -> None:
-        super().__init__(inner)
+    def __init__(self, name: str, playback: Playback, stop: Stop | None, *, sees: bool) -> None:
         self._name = name
         self._playback = playback
         self._stop = stop
@@ -166,46 +163,42 @@ class Played(Wrapper):
         self._activations = 0
         self._time = 0
         self._chosen: int | None = None
-        self._send: Any = None
+        self._whole: LayeredModel
 
-    @property
-    def stop_reason(self) -> str | None:  # type: ignore[override]
+    def placed(self, model: LayeredModel) -> None:
+        """Get to know whose messages are sent again."""
+        self._whole = model
+
+    def stop_reason(self, reason: str | None) -> str | None:
         """Why the participant wanted the run to end, or wants now."""
         if not self._playing:
-            return self._inner.stop_reason
+            return reason
         stop = self._stop
         return stop.reason if stop is not None and self._time >= stop.time_ns else None
 
-    @property
-    def next_time(self) -> int | None:  # type: ignore[override]
+    def next_time(self, time: int | None) -> int | None:
         """When the participant wanted to be activated next, or wants now."""
-        return self._chosen if self._playing else self._inner.next_time
+        return self._chosen if self._playing else time
 
-    def attach(self, host: Host) -> None:
+    def at_once(self, port: str, record: Any) -> Any:
         """The model is not heard before its time."""
-        self._send = send = host.send
+        return None if self._playing else record
 
-        def in_turn(port: str, record: Any) -> None:
-            if not self._playing and send is not None:
-                send(port, record)
+    def begin(self, time: int) -> bool:
+        """A model that does not see what is played stays as it is."""
+        return self._sees or not self._playing
 
-        self._inner.attach(host._replace(send=None if send is None else in_turn))
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
+    def around(self, below: Activation) -> Activation:
         """Send what this activation had sent, or let the model compute."""
-        if not self._playing:
-            return self._inner.activate(step)
-        if self._sees:
-            self._inner.activate(step)
-        return self._play(step)
 
-    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """The same for a single message."""
-        if not self._playing:
-            return self._inner.handle_message(port, step)
-        if self._sees:
-            self._inner.handle_message(port, step)
-        return self._play(step)
+        def activate(step: Step) -> Mapping[str, Any]:
+            if not self._playing:
+                return below(step)
+            if self._sees:
+                below(step)
+            return self._play(step)
+
+        return activate
 
     def _play(self, step: Step) -> Mapping[str, Any]:
         self._activations += 1
@@ -214,13 +207,13 @@ class Played(Wrapper):
             if port is None:
                 self._chosen = value
             else:
-                self._send(port, value)
+                self._whole.send_at_once(port, value, above=self)
         return {}
 
     def take_over(self, state: Any) -> None:
         """From now on the model computes; with a state, unless it has seen everything itself."""
         if not self._sees:
-            self._inner.restore_state(state)
+            self._whole.restore_state(state)
         self._playing = False
 
 
@@ -248,14 +241,14 @@ class Branch:
         """When the models take over."""
         return self._checkpoint.header.time_ns
 
-    def around(self, models: Mapping[str, Model]) -> dict[str, Model]:
-        """The models, silent until then."""
+    def silence(self, models: Mapping[str, LayeredModel]) -> None:
+        """Keep the models silent until then."""
         stops = self._checkpoint.header.stops
-        self._played = {
-            name: Played(model, name, self._playback, stops.get(name), sees=name in self._changed)
-            for name, model in models.items()
-        }
-        return dict(self._played)
+        for name, model in models.items():
+            sees = name in self._changed
+            played = Played(name, self._playback, stops.get(name), sees=sees)
+            model.insert(played)
+            self._played[name] = played
 
     @contextmanager
     def played(self) -> Iterator[None]:

@@ -12,8 +12,7 @@ from typing import Any
 import ros2_cosim
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.model import Model, Wrapper
-from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.kernel.layers import Layer, LayeredModel
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import SECOND, format_ns
 from ros2_cosim.record.checkpoint import (
@@ -78,14 +77,11 @@ class CheckpointRecorder:
         self._history = History(output)
         self._numbers = {name: number for number, name in enumerate(scenario.participants)}
 
-    def around(self, models: Mapping[str, Model]) -> dict[str, Model]:
-        """The models, with a look at those that choose when they are activated."""
-        return {
-            name: Noted(model, self._noting(name))
-            if self._graph.participants[name].dynamic_step
-            else model
-            for name, model in models.items()
-        }
+    def observe(self, models: Mapping[str, LayeredModel]) -> None:
+        """Look at those that choose when they are activated."""
+        for name, model in models.items():
+            if self._graph.participants[name].dynamic_step:
+                model.insert(Noted(self._noting(name)))
 
     def _noting(self, name: str) -> Callable[[int, int | None], None]:
         number = self._numbers[name]
@@ -137,45 +133,39 @@ class CheckpointRecorder:
         self._history.close()
 
 
-class Noted(Wrapper):
+class Noted(Layer):
     """Notes when a model wants to be activated next, whenever that changes.
 
     :param note: takes the number of the activation, and the time [ns]
     """
 
-    def __init__(self, inner: Model, note: Callable[[int, int | None], None]) -> None:
-        super().__init__(inner)
+    def __init__(self, note: Callable[[int, int | None], None]) -> None:
         self._note = note
         self._count = 0
         self._last: int | None = None
+        self._whole: LayeredModel
 
-    def attach(self, host: Host) -> None:
-        """Look before each message, too: a branch that sends it again notes both in one order."""
-        send = host.send
+    def placed(self, model: LayeredModel) -> None:
+        """Get to know who chooses."""
+        self._whole = model
 
-        def sent(port: str, record: Any) -> None:
-            self._look()
-            if send is not None:
-                send(port, record)
-
-        self._inner.attach(host._replace(send=None if send is None else sent))
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Pass on, and look."""
-        self._count += 1
-        outputs = self._inner.activate(step)
+    def at_once(self, port: str, record: Any) -> Any:
+        """Look before each message: a branch that sends it again notes both in one order."""
         self._look()
-        return outputs
+        return record
 
-    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """Pass on, and look."""
+    def begin(self, time: int) -> bool:
+        """Count."""
         self._count += 1
-        outputs = self._inner.handle_message(port, step)
+        return True
+
+    def sent(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Look."""
         self._look()
-        return outputs
+        return values
 
     def _look(self) -> None:
-        chosen = self._inner.next_time
+        chosen = self._whole.next_time
         if chosen != self._last:
             self._last = chosen
             self._note(self._count, chosen)

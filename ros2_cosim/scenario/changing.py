@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around a model that is changed, or reset, while its run goes on."""
+"""The layer by which a model is changed, or reset, while its run goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ros2_cosim.faults.faulty import Faulty
+from ros2_cosim.faults.faulty import Faults
 from ros2_cosim.kernel.errors import ConfigurationError, LifecycleError
-from ros2_cosim.kernel.model import Model, Wrapper, layers
-from ros2_cosim.kernel.participant import Past, Step
+from ros2_cosim.kernel.layers import Layer, LayeredModel
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Past
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import NEVER
-from ros2_cosim.realtime.renewal import Renewable, cannot_begin_anew
+from ros2_cosim.realtime.renewal import Reset, cannot_begin_anew
 from ros2_cosim.scenario.changes import (
     MAX_BY_HAND,
     cannot_be_reset,
@@ -28,30 +29,26 @@ from ros2_cosim.scenario.faults import add_fault
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario, with_made
 
 
-def apply(scenario: Scenario, path: str, model: Model) -> None:
-    """Let a participant's model have a value as the scenario says it.
-
-    :param model: with all that stands around it
-    """
+def apply(scenario: Scenario, path: str, model: LayeredModel) -> None:
+    """Let a participant's model have a value as the scenario says it."""
     section, name, *_ = path.split(".")
     if section == "faults":
-        for layer in layers(model):
-            if isinstance(layer, Faulty):
-                layer.switch(name, scenario.faults[name].active)
+        faults = model.find(Faults)
+        assert faults is not None
+        faults.switch(name, scenario.faults[name].active)
         return
     model.change_parameters(declare(scenario, name).parameters)
 
 
-class Changing(Wrapper):
-    """A model that is changed, or reset, at given times.
+class Changes(Layer):
+    """Changes the model and its faults, or resets it, at given times.
 
     :param scenario: as it is at the start, with its changes
     :param name: the participant
     :raises ConfigurationError: something may not be changed, or not to that
     """
 
-    def __init__(self, inner: Model, scenario: Scenario, name: str) -> None:
-        super().__init__(inner)
+    def __init__(self, scenario: Scenario, name: str) -> None:
         self._scenario = scenario
         self._name = name
         self._due = due_changes(scenario, name)
@@ -60,9 +57,11 @@ class Changing(Wrapper):
         #: Times [ns] of resets, and up to which of them all have been made.
         self._resets = self._resets_of(scenario)
         self._reset_until = NEVER
-        self._faulty = next((each for each in layers(inner) if isinstance(each, Faulty)), None)
-        #: What becomes of a message that the model sends at once; None: what is around it knows.
-        self.passing: Callable[[str, Any], Any] | None = None
+        self._whole: LayeredModel
+
+    def placed(self, model: LayeredModel) -> None:
+        """Get to know what is changed."""
+        self._whole = model
 
     def take(self, scenario: Scenario, past: Past) -> None:
         """Take what is changed by hand.
@@ -73,11 +72,11 @@ class Changing(Wrapper):
         """
         for fault, settings in scenario.faults.items():
             if fault not in self._scenario.faults and settings.participant == self._name:
-                if self._faulty is None:
-                    self._inner = self._faulty = Faulty(self._inner, {}, {})
-                    # The model is attached already, to something that knows of no faults.
-                    self.passing = self._faulty.passed_at_once
-                add_fault(scenario, fault, self._faulty, past)
+                faults = self._whole.find(Faults)
+                if faults is None:
+                    faults = Faults({}, {})
+                    self._whole.insert(faults, below=self)
+                add_fault(scenario, fault, faults, past)
         self._scenario = scenario
         self._due = due_changes(scenario, self._name)
         # One that was asked for by hand comes back: at one time there is one.
@@ -92,44 +91,8 @@ class Changing(Wrapper):
         """Let the model be as at its start from a time [ns] on that it has not reached."""
         self._resets.add(time)
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Activate the model, changed as it is to be by then."""
-        self._change(step.time)
-        return self._inner.activate(step)
-
-    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """The same for a single message."""
-        self._change(step.time)
-        return self._inner.handle_message(port, step)
-
-    def answer_service(self, name: str, request: Any, step: Step) -> Any:
-        """The same for a request."""
-        self._change(step.time)
-        return self._inner.answer_service(name, request, step)
-
-    def save_state(self) -> Any:
-        """How many changes and which resets have been made, and the state of the model."""
-        return [self._done, self._reset_until, self._inner.save_state()]
-
-    def restore_state(self, state: Any) -> None:
-        """Go back to a state that ``save_state`` gave."""
-        done, self._reset_until, inner = state
-        self._inner.restore_state(inner)
-        self._undo()
-        while self._done < done:
-            self._make_next()
-
-    def release(self) -> Model:
-        """Give up the model as it was at the start."""
-        self._undo()
-        return super().release()
-
-    def _undo(self) -> None:
-        self._done = 0
-        for path in {due.path: None for due in self._due}:
-            apply(self._scenario, path, self._inner)
-
-    def _change(self, time: int) -> None:
+    def begin(self, time: int) -> bool:
+        """Let the model be as it is to be by then."""
         while self._done < len(self._due) and self._due[self._done].at <= time:
             self._make_next()
         if self._resets:
@@ -137,16 +100,33 @@ class Changing(Wrapper):
             if until > self._reset_until:
                 self._reset_until = until
                 self._reset()
+        return True
+
+    def save_state(self) -> Any:
+        """How many changes and which resets have been made."""
+        return [self._done, self._reset_until]
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        done, self._reset_until = state
+        self.release()
+        while self._done < done:
+            self._make_next()
+
+    def release(self) -> None:
+        """Leave the model as it was at the start."""
+        self._done = 0
+        for path in {due.path: None for due in self._due}:
+            apply(self._scenario, path, self._whole)
 
     def _reset(self) -> None:
         """Let the model be as at its start, with the values that have been changed."""
-        for layer in layers(self._inner):
-            if isinstance(layer, Renewable):
-                layer.begin_again()
-                break
+        layer = self._whole.find(Reset)
+        if layer is not None:
+            layer.begin_again()
         made = self._due[: self._done]
         for path in dict.fromkeys(due.path for due in made if due.path.startswith("participants.")):
-            apply(made[-1].scenario, path, self._inner)
+            apply(made[-1].scenario, path, self._whole)
 
     def _resets_of(self, scenario: Scenario) -> set[int]:
         return {change.at for change in scenario.changes if reset_of(change.set) == self._name}
@@ -154,12 +134,13 @@ class Changing(Wrapper):
     def _make_next(self) -> None:
         due = self._due[self._done]
         self._done += 1
-        apply(due.scenario, due.path, self._inner)
+        apply(due.scenario, due.path, self._whole)
 
 
-def with_changes(scenario: Scenario, name: str, model: Model) -> Model:
-    """Put what changes a participant around its model; the model itself where nothing does.
+def changes_layer(scenario: Scenario, name: str, model: Model) -> Changes | None:
+    """What changes a participant; None: nothing does.
 
+    :param model: its model
     :raises ConfigurationError: something may not be changed, or not to that
     """
     changes = check_changes(scenario)
@@ -168,23 +149,21 @@ def with_changes(scenario: Scenario, name: str, model: Model) -> Model:
         raise ConfigurationError(
             f"changes: participants.{name}.reset: '{name}' cannot be reset: {obstacle}"
         )
-    return Changing(model, scenario, name) if changing else model
+    return Changes(scenario, name) if changing else None
 
 
 class ChangesTaken:
     """Lets one participant take what is changed by hand.
 
-    Nothing stands around its model before the first change that is about it.
+    Its model has no layer for changes before the first one that is about it.
 
     :param scenario: the run's, as it is at the start
     :param name: the participant
-    :param models: participant -> model, with all that stands around it; kept up to date
     """
 
-    def __init__(self, scenario: Scenario, name: str, models: dict[str, Model]) -> None:
+    def __init__(self, scenario: Scenario, name: str) -> None:
         self._scenario = scenario
         self._name = name
-        self._models = models
 
     def take(self, runtime: ParticipantRuntime, changes: Sequence[ChangeSettings]) -> None:
         """Take changes that hold from a time on that the participant has not reached.
@@ -196,7 +175,7 @@ class ChangesTaken:
         if all(target_of(scenario, change.set) != self._name for change in changes):
             return
         # A model that waits in a step may learn of them in the middle of it.
-        runtime.between(partial(self._surround, runtime, before, scenario))
+        runtime.between(partial(self._take, runtime, before, scenario))
 
     def check_reset(self, runtime: ParticipantRuntime) -> None:
         """See whether the model may be reset by hand now.
@@ -205,7 +184,8 @@ class ChangesTaken:
         """
         model = runtime.model
         obstacle = cannot_be_reset(self._scenario, self._name) or cannot_begin_anew(model)
-        if isinstance(model, Changing) and model.reset_count >= MAX_BY_HAND:
+        layer = _layered(model).find(Changes)
+        if layer is not None and layer.reset_count >= MAX_BY_HAND:
             obstacle = f"it has been, {MAX_BY_HAND} times"
         if obstacle:
             raise LifecycleError(f"participant '{self._name}' cannot be reset: {obstacle}")
@@ -221,18 +201,22 @@ class ChangesTaken:
         runtime.between(partial(self._reset, runtime, at))
         return at
 
-    def _surround(self, runtime: ParticipantRuntime, before: Scenario, scenario: Scenario) -> None:
-        changing = self._changing(runtime, before)
-        changing.take(scenario, runtime.past())
-        runtime.surround(changing, changing.passing)
+    def _take(self, runtime: ParticipantRuntime, before: Scenario, scenario: Scenario) -> None:
+        self._layer(runtime, before).take(scenario, runtime.past())
 
     def _reset(self, runtime: ParticipantRuntime, at: int) -> None:
-        self._changing(runtime, self._scenario).reset_at(at)
+        self._layer(runtime, self._scenario).reset_at(at)
 
-    def _changing(self, runtime: ParticipantRuntime, scenario: Scenario) -> Changing:
-        model = runtime.model
-        if isinstance(model, Changing):
-            return model
-        self._models[self._name] = changing = Changing(model, scenario, self._name)
-        runtime.surround(changing, None)
-        return changing
+    def _layer(self, runtime: ParticipantRuntime, scenario: Scenario) -> Changes:
+        model = _layered(runtime.model)
+        layer = model.find(Changes)
+        if layer is None:
+            layer = Changes(scenario, self._name)
+            model.insert(layer)
+        return layer
+
+
+def _layered(model: Model) -> LayeredModel:
+    """That of a run in which changes are made by hand."""
+    assert isinstance(model, LayeredModel), model
+    return model

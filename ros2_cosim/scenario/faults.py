@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ros2_cosim.faults.faulty import Faulty
+from ros2_cosim.faults.faulty import Faults
 from ros2_cosim.faults.fields import type_of_field
 from ros2_cosim.faults.manipulators import Fault, FaultyPort
 from ros2_cosim.faults.settings import KEYS, FaultSettings
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Past
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.scenario.schema import ParticipantSettings, Scenario
 
 
-def with_faults(scenario: Scenario, name: str, model: Model) -> Model:
-    """Put the faults of a participant around its model; the model itself if there are none."""
+def faults_layer(scenario: Scenario, name: str) -> Faults | None:
+    """The faults of a participant; None: it has none."""
     ports: dict[tuple[str, str], list[Fault]] = {}
     for fault, settings in scenario.faults.items():
         if settings.participant == name:
@@ -26,12 +25,12 @@ def with_faults(scenario: Scenario, name: str, model: Model) -> Model:
             found = ports.setdefault((side, settings.port_name), [])
             found.append(_made(scenario, fault))
     if not ports:
-        return model
+        return None
     inputs, outputs = (
         {port: FaultyPort(faults) for (side, port), faults in ports.items() if side == wanted}
         for wanted in ("input", "output")
     )
-    return Faulty(model, inputs, outputs)
+    return Faults(inputs, outputs)
 
 
 def _made(scenario: Scenario, fault: str) -> Fault:
@@ -40,7 +39,7 @@ def _made(scenario: Scenario, fault: str) -> Fault:
     return Fault(fault, settings, stream)
 
 
-def add_fault(scenario: Scenario, fault: str, faulty: Faulty, past: Past) -> None:
+def add_fault(scenario: Scenario, fault: str, layer: Faults, past: Past) -> None:
     """Add a fault of the scenario to its participant, while the run goes on.
 
     :param scenario: with the fault
@@ -48,7 +47,7 @@ def add_fault(scenario: Scenario, fault: str, faulty: Faulty, past: Past) -> Non
     """
     settings = scenario.faults[fault]
     side = side_of(scenario.participants[settings.participant], fault, settings)
-    faulty.add(_made(scenario, fault), settings.port_name, side, past)
+    layer.add(_made(scenario, fault), settings.port_name, side, past)
 
 
 def side_of(participant: ParticipantSettings, fault: str, settings: FaultSettings) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``as: NAME`` on a port: finds the seam, checks what it joins, and puts it around the model."""
+"""``as: NAME`` on a port: finds the seam, checks what it joins, and makes it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from ros2_cosim.interfaces.seams import (
     OutputSeam,
     Seam,
     SeamPlace,
-    WithSeams,
+    Seams,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.loading import is_own_module, refuse_code
-from ros2_cosim.kernel.model import Model
 from ros2_cosim.scenario.schema import Scenario, SeamChoice
 
 SEAM_GROUP = "ros2_cosim.seams"
@@ -61,8 +60,8 @@ def find_seam(name: str, where: str) -> type[Seam]:
     return found
 
 
-def with_seams(scenario: Scenario, name: str, model: Model) -> Model:
-    """Put the seams of a participant around its model.
+def seams_layer(scenario: Scenario, name: str) -> Seams | None:
+    """The seams of a participant; None: it has none.
 
     :raises ConfigurationError: a seam does not fit its port
     """
@@ -73,7 +72,7 @@ def with_seams(scenario: Scenario, name: str, model: Model) -> Model:
             inputs[port] = seam
         elif isinstance(seam, OutputSeam):
             outputs.append(MadeOutput(port, seam, of))
-    return WithSeams(model, inputs, outputs) if inputs or outputs else model
+    return Seams(inputs, outputs) if inputs or outputs else None
 
 
 def check_seams(scenario: Scenario, name: str) -> None:

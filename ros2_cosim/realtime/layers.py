@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the adapters that a scenario asks for around the model of a participant."""
+"""The layers of a participant whose data may be late, as a scenario asks for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.arrivals import Arrivals, DrawnLateness, InTime, RecordedArrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import Computation, InCaller, InThread, MacroStep
-from ros2_cosim.realtime.coupled_participant import CoupledParticipant, LatePorts
+from ros2_cosim.realtime.coupled_participant import Coupling, LatePorts, SlowPart
 from ros2_cosim.realtime.coupling import MacroStepCoupling
 from ros2_cosim.realtime.coupling_record import CouplingRecord
 from ros2_cosim.realtime.estimated_input import EstimatedInput, EstimatedInputs
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator
-from ros2_cosim.realtime.overrun import Watched
+from ros2_cosim.realtime.deadline import Deadline
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.rules import make_rules
 from ros2_cosim.realtime.run_settings import RealtimeRun
@@ -36,7 +34,7 @@ _BUDGET = (4, 5)
 
 
 class Participant(NamedTuple):
-    """What the adapters need to know of a participant.
+    """What these layers need to know of a participant.
 
     ``outputs`` maps a port to its schedule and message type; ``period_ns`` is None where it has
     none, ``is_triggered`` tells whether messages activate it, ``dynamic_step`` whether its model
@@ -94,33 +92,19 @@ def effective_coupling(participant: Participant) -> CouplingSettings | None:
     return coupling
 
 
-def adapt(model: Model, participant: Participant, run: RealtimeRun) -> Model:
-    """Put the adapters around a model: estimated inputs, coupling, deadline.
+def deadline_layer(participant: Participant, run: RealtimeRun) -> Deadline | None:
+    """The deadline of a participant in a paced run; None: it has none.
 
     :raises ConfigurationError: settings that do not fit the participant
     """
-    adapted = _adapted(model, participant, run)
-    if adapted is not model:
-        # What is on its way to a late part, or from it, is not saved.
-        adapted.traits = replace(adapted.traits, saves=False)  # type: ignore[misc]
-    return adapted
-
-
-def _adapted(model: Model, participant: Participant, run: RealtimeRun) -> Model:
-    inputs = {port: rule for port, rule in participant.inputs.items() if rule is not None}
-    if inputs:
-        model = _with_estimated_inputs(model, participant, inputs)
-    coupling = effective_coupling(participant)
-    if coupling is not None:
-        model = _coupled(model, participant, coupling, run)
-    if participant.overrun is None and coupling is None:
-        return model
+    if participant.overrun is None and effective_coupling(participant) is None:
+        return None
     overrun = participant.overrun or OverrunSettings()
     deadline = _deadline(participant, overrun)
     if run.pacer is None:
-        return model
-    return Watched(
-        model, participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
+        return None
+    return Deadline(
+        participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
     )
 
 
@@ -134,9 +118,14 @@ def _deadline(participant: Participant, overrun: OverrunSettings) -> int:
     return deadline
 
 
-def _coupled(
-    model: Model, participant: Participant, settings: CouplingSettings, run: RealtimeRun
-) -> Model:
+def coupling_layer(participant: Participant, run: RealtimeRun) -> Coupling | None:
+    """The coupling of a participant whose results may be late; None: it is waited for.
+
+    :raises ConfigurationError: settings that do not fit the participant
+    """
+    settings = effective_coupling(participant)
+    if settings is None:
+        return None
     period = participant.period_ns
     assert period is not None
     where = f"participants.{participant.name}.coupling"
@@ -155,10 +144,11 @@ def _coupled(
                 f"({settings.check}), so that no fixed time can be added: allowed is used"
             )
         adjustment = pattern.cycle[0] * period
-    macro_step = MacroStep(model, continuous)
+    part = SlowPart()
+    macro_step = MacroStep(part, continuous)
     computation, arrivals, computing = _timing(macro_step, participant, settings, run)
-    return CoupledParticipant(
-        model,
+    return Coupling(
+        part,
         computation,
         arrivals,
         MacroStepCoupling(
@@ -227,11 +217,15 @@ def _timing(
     return thread, thread, lambda: pacer.simulated(thread.computing_ns)
 
 
-def _with_estimated_inputs(
-    model: Model, participant: Participant, inputs: Mapping[str, InputEstimateSettings]
-) -> Model:
+def estimates_layer(participant: Participant) -> EstimatedInputs | None:
+    """The estimated inputs of a participant; None: it has none.
+
+    :raises ConfigurationError: settings that do not fit the participant
+    """
     made = []
-    for port, settings in inputs.items():
+    for port, settings in participant.inputs.items():
+        if settings is None:
+            continue
         where = f"participants.{participant.name}.inputs.{port}.estimate"
         age = settings.max_age or participant.period_ns
         if age is None:
@@ -247,7 +241,7 @@ def _with_estimated_inputs(
             settings.rules, f"{where}.rules", participant.name, participant.base_directory
         )
         made.append(EstimatedInput(port, rules, max_age_ns=age, late_port=settings.late))
-    return EstimatedInputs(model, made)
+    return EstimatedInputs(made) if made else None
 
 
 def _check_ports(participant: Participant, settings: CouplingSettings, where: str) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.model import Model, Report, Wrapper
+from ros2_cosim.kernel.layers import Layer
+from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.histogram import Histogram
@@ -17,8 +18,8 @@ from ros2_cosim.realtime.pacing import Pacer
 LISTED = 1000
 
 
-class Watched(Wrapper):
-    """A participant whose activations have a deadline on the wall clock.
+class Deadline(Layer):
+    """The deadline of the activations of a participant on the wall clock.
 
     The activation at t should begin when t is due and has to be complete ``deadline_ns`` of
     simulated time (divided by the rate: of wall time) later. What is missed is recorded. With
@@ -26,15 +27,12 @@ class Watched(Wrapper):
     does the pacing); ``stop`` ends the run; ``record`` goes on and catches up. (``skip`` and
     ``estimate`` change what is sent: :mod:`ros2_cosim.realtime.coupled_participant`.)
 
-    :param inner: the model
     :param name: the participant
     """
 
-    def __init__(
-        self, inner: Model, name: str, *, policy: str, deadline_ns: int, pacer: Pacer
-    ) -> None:
-        super().__init__(inner)
-        self._activate = inner.activate
+    unsaved = ""
+
+    def __init__(self, name: str, *, policy: str, deadline_ns: int, pacer: Pacer) -> None:
         self._name = name
         self._policy = policy
         self._deadline = deadline_ns
@@ -44,22 +42,24 @@ class Watched(Wrapper):
         self._overruns: list[tuple[int, int]] = []
         self.missed = 0
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Run the activation and look at the clock.
+    def read(self, step: Step) -> Step:
+        """Note when the activation begins."""
+        self._jitter.add(self._pacer.began(step.time))
+        return step
+
+    def sent(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Look at the clock.
 
         :raises ParticipantError: the deadline is missed, and the policy is ``stop``
         """
         pacer = self._pacer
-        self._jitter.add(pacer.began(step.time))
-        outputs = self._activate(step)
-        late = pacer.clock.now() - pacer.due(step.time) - pacer.wall(self._deadline)
+        late = pacer.clock.now() - pacer.due(time) - pacer.wall(self._deadline)
         if late > 0:
-            self._missed(step.time, late)
-        return outputs
+            self._missed(time, late)
+        return values
 
-    def report(self) -> Report:
-        """That of the model, with deadline, jitter and overruns."""
-        report = self._inner.report()
+    def report(self, report: Report) -> Report:
+        """Deadline, jitter and overruns."""
         deadline = {
             "policy": self._policy,
             "deadline_s": self._deadline / 1e9,
