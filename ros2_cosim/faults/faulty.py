@@ -21,9 +21,7 @@ class Faults(Layer):
     :param outputs: output port -> its faults
     """
 
-    def __init__(
-        self, inputs: Mapping[str, FaultyPort], outputs: Mapping[str, FaultyPort]
-    ) -> None:
+    def __init__(self, inputs: Mapping[str, FaultyPort], outputs: Mapping[str, FaultyPort]) -> None:
         self._inputs = dict(inputs)
         self._outputs = dict(outputs)
         self._moment = Moment(0, {})

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 from ros2_cosim.kernel.model import BeginsAnew, Model, Report, Traits
@@ -28,6 +27,8 @@ class Layer:
     ``below`` is the model with the layers that are nearer to it.
     """
 
+    #: By which a checkpoint knows its state.
+    name: str = ""
     #: Why its state is no part of a checkpoint; None: it is one, by ``save_state``.
     unsaved: str | None = None
 
@@ -308,15 +309,17 @@ class LayeredModel(Model):
         return self._model
 
     def save_state(self) -> Any:
-        """The states of the layers and of the model."""
-        return [[layer.save_state() for layer in self._layers], self._model.save_state()]
+        """The states of the layers, by name, and of the model."""
+        saved = [x for x in self._layers if type(x).save_state is not Layer.save_state]
+        return [{layer.name: layer.save_state() for layer in saved}, self._model.save_state()]
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
         layers, model = state
         self._model.restore_state(model)
-        for layer, saved in zip(self._layers, layers, strict=True):
-            layer.restore_state(saved)
+        for layer in self._layers:
+            if layer.name in layers:
+                layer.restore_state(layers[layer.name])
 
     def change_parameters(self, parameters: Any) -> None:
         """Pass on."""

@@ -33,11 +33,12 @@ from ros2_cosim.kernel.errors import (
     reported_elsewhere,
 )
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
+from ros2_cosim.realtime.renewal import cannot_begin_anew
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.lifecycle_services import Resetting
 from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
@@ -53,7 +54,7 @@ from ros2_cosim.scenario.changes_by_hand import settings_of
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
-from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
+from ros2_cosim.scenario.system import bare_model, build_graph, layered_model
 
 #: Exit code of a failure of its own.
 EXIT_FAILED = 1
@@ -307,15 +308,11 @@ def profiled(
 
 
 def participant_node(
-    started: Started, name: str, models: dict[str, Model], spans: Spans | None = None
+    started: Started, name: str, model: LayeredModel, spans: Spans | None = None
 ) -> ParticipantNode:
-    """The participant named, on the node of ``started``.
-
-    :param models: participant -> model, with all that stands around it; kept up to date
-    """
+    """The participant named, on the node of ``started``."""
     settings = started.scenario.participants[name]
-    taken = ChangesTaken(started.scenario, name, models)
-    model = models[name]
+    taken = ChangesTaken(started.scenario, name)
     node = ParticipantNode(
         started.session,
         started.wiring(),
@@ -359,12 +356,11 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
         def make() -> Model:
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
-        model = renewed(kept.pop(), name, make) if kept else make()
-        models = {name: with_adapters(scenario, name, model, make, realtime, by_hand=True)}
+        model = layered_model(scenario, name, make, realtime, kept.pop() if kept else None)
         with profiled(started, [name]) as spans:
-            again = participant_node(started, name, models, spans).run()
+            again = participant_node(started, name, model, spans).run()
         if again:
-            kept.append(models[name])
+            kept.append(model)
         return again
 
     return run_node(default_name, body)

@@ -22,7 +22,7 @@ from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.nodes._start import Started, bridge_objects, profiled, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
+from ros2_cosim.realtime.renewal import cannot_begin_anew
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.sequential_run import SequentialRun
@@ -36,7 +36,7 @@ from ros2_cosim.ros.lifecycle_services import Resetting
 from ros2_cosim.scenario.changes_by_hand import ChangesByHand, write_changes
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
-from ros2_cosim.scenario.system import bare_model, with_adapters
+from ros2_cosim.scenario.system import bare_model, layered_model
 
 #: So long [s of wall time] it waits at a time while a handler completes asynchronously.
 _IDLE_S = 0.02
@@ -135,7 +135,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
                 on_waiting=progress,
                 on_pacing=None if chronicle is None else chronicle.paces,
             )
-            taken = {name: ChangesTaken(scenario, name, models) for name in models}
+            taken = {name: ChangesTaken(scenario, name) for name in models}
             changes = _by_hand(scenario, taken, control, run, scheduler, output)
             control.on_change, control.changes_made = changes.take, changes.told
             lifecycles.resetting = partial(_resetting, taken, changes)
@@ -205,8 +205,8 @@ def _make_models(
     scenario = started.scenario
     for name in started.graph.order:
         make = partial(bare_model, scenario, name, "composed")
-        model = renewed(former.models[name], name, make) if former else make()
-        models[name] = with_adapters(scenario, name, model, make, realtime, by_hand=True)
+        before = former.models[name] if former else None
+        models[name] = model = layered_model(scenario, name, make, realtime, before)
         obstacle = cannot_begin_anew(model)
         if obstacle and not control.no_reset:
             control.no_reset = f"participant '{name}': {obstacle}"

@@ -22,13 +22,12 @@ from ros2_cosim.nodes._start import (
     realtime_maker,
     run_node,
 )
-from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, SystemThreads, Threads, run_members
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.run.tracebacks import noted
 from ros2_cosim.scenario.hosting import hosted, sharing_thread
-from ros2_cosim.scenario.system import bare_model, with_adapters
+from ros2_cosim.scenario.system import bare_model, layered_model
 
 
 def main() -> int:
@@ -105,10 +104,9 @@ def _members(
 
             try:
                 former = models.pop(name, None)
-                model = renewed(former, name, make) if former is not None else make()
-                models[name] = with_adapters(scenario, name, model, make, realtime(), by_hand=True)
+                models[name] = layered_model(scenario, name, make, realtime(), former)
                 noted = spans if name in together else None
-                node = participant_node(member, name, models, noted)
+                node = participant_node(member, name, models[name], noted)
             except Exception as error:  # whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)

@@ -170,7 +170,8 @@ class Coupling(Layer):
             "depends_on_wall_clock": self._arrivals.depends_on_wall_clock,
         }
         return report._replace(
-            realtime={**(report.realtime or {}), **coupling}, transport_ns=report.transport_ns if waited is None else waited
+            realtime={**(report.realtime or {}), **coupling},
+            transport_ns=report.transport_ns if waited is None else waited,
         )
 
     def _begin(self, step: Step) -> Data:

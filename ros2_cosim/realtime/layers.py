@@ -16,9 +16,9 @@ from ros2_cosim.realtime.computation import Computation, InCaller, InThread, Mac
 from ros2_cosim.realtime.coupled_participant import Coupling, LatePorts, SlowPart
 from ros2_cosim.realtime.coupling import MacroStepCoupling
 from ros2_cosim.realtime.coupling_record import CouplingRecord
+from ros2_cosim.realtime.deadline import Deadline
 from ros2_cosim.realtime.estimated_input import EstimatedInput, EstimatedInputs
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator
-from ros2_cosim.realtime.deadline import Deadline
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.rules import make_rules
 from ros2_cosim.realtime.run_settings import RealtimeRun
@@ -33,7 +33,7 @@ from ros2_cosim.realtime.settings import (
 _BUDGET = (4, 5)
 
 
-class Participant(NamedTuple):
+class LateParticipant(NamedTuple):
     """What these layers need to know of a participant.
 
     ``outputs`` maps a port to its schedule and message type; ``period_ns`` is None where it has
@@ -54,7 +54,7 @@ class Participant(NamedTuple):
     watchdog_s: float
 
 
-def effective_coupling(participant: Participant) -> CouplingSettings | None:
+def effective_coupling(participant: LateParticipant) -> CouplingSettings | None:
     """The coupling of a participant; the policies ``skip`` and ``estimate`` imply one.
 
     :raises ConfigurationError: settings that do not fit the participant
@@ -92,7 +92,7 @@ def effective_coupling(participant: Participant) -> CouplingSettings | None:
     return coupling
 
 
-def deadline_layer(participant: Participant, run: RealtimeRun) -> Deadline | None:
+def deadline_layer(participant: LateParticipant, run: RealtimeRun) -> Deadline | None:
     """The deadline of a participant in a paced run; None: it has none.
 
     :raises ConfigurationError: settings that do not fit the participant
@@ -103,12 +103,10 @@ def deadline_layer(participant: Participant, run: RealtimeRun) -> Deadline | Non
     deadline = _deadline(participant, overrun)
     if run.pacer is None:
         return None
-    return Deadline(
-        participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
-    )
+    return Deadline(participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer)
 
 
-def _deadline(participant: Participant, overrun: OverrunSettings) -> int:
+def _deadline(participant: LateParticipant, overrun: OverrunSettings) -> int:
     deadline = overrun.deadline or participant.period_ns
     if deadline is None:
         raise ConfigurationError(
@@ -118,7 +116,7 @@ def _deadline(participant: Participant, overrun: OverrunSettings) -> int:
     return deadline
 
 
-def coupling_layer(participant: Participant, run: RealtimeRun) -> Coupling | None:
+def coupling_layer(participant: LateParticipant, run: RealtimeRun) -> Coupling | None:
     """The coupling of a participant whose results may be late; None: it is waited for.
 
     :raises ConfigurationError: settings that do not fit the participant
@@ -179,7 +177,10 @@ def _start_of_real_time(pacer: Pacer | None) -> Callable[[int], None]:
 
 
 def _timing(
-    macro_step: MacroStep, participant: Participant, settings: CouplingSettings, run: RealtimeRun
+    macro_step: MacroStep,
+    participant: LateParticipant,
+    settings: CouplingSettings,
+    run: RealtimeRun,
 ) -> tuple[Computation, Arrivals, Callable[[], int] | None]:
     """Where it is computed, the source of arrivals, and what measures the computing time.
 
@@ -217,7 +218,7 @@ def _timing(
     return thread, thread, lambda: pacer.simulated(thread.computing_ns)
 
 
-def estimates_layer(participant: Participant) -> EstimatedInputs | None:
+def estimates_layer(participant: LateParticipant) -> EstimatedInputs | None:
     """The estimated inputs of a participant; None: it has none.
 
     :raises ConfigurationError: settings that do not fit the participant
@@ -244,7 +245,7 @@ def estimates_layer(participant: Participant) -> EstimatedInputs | None:
     return EstimatedInputs(made) if made else None
 
 
-def _check_ports(participant: Participant, settings: CouplingSettings, where: str) -> None:
+def _check_ports(participant: LateParticipant, settings: CouplingSettings, where: str) -> None:
     sparse = {
         n: kind for n, (schedule, kind) in participant.outputs.items() if schedule == "sparse"
     }

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ros2_cosim.kernel.errors import CosimError, ParticipantError
-from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.layers import Activation, Layer, LayeredModel
+from ros2_cosim.kernel.loading import line_of
 from ros2_cosim.kernel.model import BeginsAnew, Model
 from ros2_cosim.kernel.participant import Host
 

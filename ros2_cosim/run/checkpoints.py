@@ -96,7 +96,10 @@ class CheckpointRecorder:
         self._history.add(Entry(self._numbers[participant], port, activation, data))
 
     def write(
-        self, time_ns: int, models: Mapping[str, Model], runtimes: Mapping[str, ParticipantRuntime]
+        self,
+        time_ns: int,
+        models: Mapping[str, LayeredModel],
+        runtimes: Mapping[str, ParticipantRuntime],
     ) -> Path:
         """Write a checkpoint; every activation before this time is complete, and no other.
 

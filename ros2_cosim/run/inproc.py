@@ -26,6 +26,7 @@ from ros2_cosim.interfaces.spans import (
 from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
@@ -59,7 +60,7 @@ from ros2_cosim.scenario.changes_by_hand import told_change, write_changes
 from ros2_cosim.scenario.changing import ChangesTaken
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.scenario.system import bare_model, build_graph, layered_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
@@ -118,13 +119,14 @@ class InprocRun:
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
         #: Wall time [ns] of the run so far, without its pauses.
         self._wall_ns = 0
-        self._behaviours: dict[str, Model] = {}
+        self._behaviours: dict[str, LayeredModel] = {}
         self._sink: Sink | None = None
         #: Whether its results are written.
         self._is_written = False
         try:
             for name in graph.order:
-                self._behaviours[name] = build_model(scenario, name, "inproc", realtime)
+                make = partial(bare_model, scenario, name, "inproc")
+                self._behaviours[name] = layered_model(scenario, name, make, realtime)
             self._set_up(prepared, graph, watch or {}, tell, slice_ns)
         except BaseException as error:
             self._give_up()
@@ -150,19 +152,18 @@ class InprocRun:
         self._now = scenario
         self._changed: list[ChangeSettings] = []
         self._changes_told: list[dict[str, Any]] = []
-        models = self._behaviours
-        self._taken = {name: ChangesTaken(scenario, name, models) for name in models}
+        self._taken = {name: ChangesTaken(scenario, name) for name in self._behaviours}
         #: Times [ns] of the checkpoints that are to be written.
         self._checkpoints = list(options.checkpoints)
         self._written: list[str] = []
         self._branch: Branch | None = None
         if options.branch is not None:
             self._branch = Branch(options.branch, scenario, graph)
-            self._behaviours = self._branch.around(self._behaviours)
+            self._branch.silence(self._behaviours)
         self._recorder: CheckpointRecorder | None = None
         if options.checkpoints:
             self._recorder = CheckpointRecorder(scenario, graph, output)
-            self._behaviours = self._recorder.around(self._behaviours)
+            self._recorder.observe(self._behaviours)
         self._messages: list[tuple[str, int, int, bytes]] = []
         self._watch = {
             (name, index): watch[name, port.name]

@@ -75,6 +75,7 @@ class Changes(Layer):
                 faults = self._whole.find(Faults)
                 if faults is None:
                     faults = Faults({}, {})
+                    faults.name = "faults"
                     self._whole.insert(faults, below=self)
                 add_fault(scenario, fault, faults, past)
         self._scenario = scenario

@@ -21,10 +21,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.guesses import did_you_mean
 from ros2_cosim.kernel.loading import refuse_code
-from ros2_cosim.kernel.model import Model, Onlooker, Port
+from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.realtime.adapters import adapt
-from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.changes import check_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.distribution import hosts_of
@@ -32,12 +30,13 @@ from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
+from ros2_cosim.scenario.layers import check_layers
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics, check_own_messages
 from ros2_cosim.scenario.scenario_error import ScenarioError, folded
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
-from ros2_cosim.scenario.seams import check_seams, seams_between
+from ros2_cosim.scenario.seams import seams_between
 from ros2_cosim.scenario.substitution import substituted
-from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
+from ros2_cosim.scenario.system import bare_model, build_graph, check_shape
 
 #: No model needs a shorter period: one that is given is hardly meant [ns].
 SHORT_PERIOD_NS = 1_000
@@ -72,8 +71,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         for check in (_check_parameters, _check_node, check_hosting, _check_inputs):
             found(partial(check, declaration))
         found(partial(check_shape, declaration, shape))
-        found(partial(check_seams, scenario, declaration.name))
-        found(partial(_check_adapters, scenario, declaration))
+        found(partial(check_layers, scenario, declaration.name))
     if not faults:
         for declaration in declared.values():
             faults.update(dict.fromkeys(_port_faults(scenario, declaration, found)))
@@ -205,10 +203,6 @@ def _check_handler(
             f"{place}.{what}: model {model} handles no messages; allowed is one with a method "
             "handle_message(port, step)"
         )
-
-
-def _check_adapters(scenario: Scenario, declaration: ParticipantDeclaration) -> None:
-    adapt(Onlooker(), adapted_participant(scenario, declaration.name), AS_FAST_AS_POSSIBLE)
 
 
 def _check_substitute(scenario: Scenario, name: str, shape: str) -> None:

@@ -9,16 +9,17 @@ gives an object with a method ``activate``.
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.duck_typed import MEMBERS
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.guesses import check_members
-from ros2_cosim.kernel.loading import is_own_module, load_named
+from ros2_cosim.kernel.guesses import check_members, did_you_mean
+from ros2_cosim.kernel.loading import is_own_module, load_named, refuse_code
 from ros2_cosim.kernel.model import Model
 
 MODEL_GROUP = "ros2_cosim.models"
@@ -71,6 +72,39 @@ def find_model(name: str, where: str) -> NamedModel:
     if isinstance(found, type):
         check_members(found, f"{where}: '{name}'", MEMBERS)
     return NamedModel(name, Undeclared, found)
+
+
+def find_kind(
+    known: Mapping[str, EntryPoint], name: str, where: str, noun: str, *kinds: type
+) -> Any:
+    """The class that an entry point offers.
+
+    :param known: name -> entry point
+    :param where: how messages call the place that names it
+    :param kinds: what it may be derived from
+    :raises ConfigurationError: there is none of this name, or it cannot be imported
+    """
+    entry = known.get(name)
+    if entry is None:
+        raise ConfigurationError(
+            f"{where}: found '{name}'; {did_you_mean(name, known)}allowed are "
+            f"{', '.join(known) or 'none'}"
+        )
+    if not is_own_module(entry.value.partition(":")[0]):
+        refuse_code(f"{where}: found '{name}', which")
+    try:
+        module, _, attribute = entry.value.partition(":")
+        found = vars(importlib.import_module(module))[attribute]
+    except Exception as error:
+        raise ConfigurationError(
+            f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, kinds)):
+        allowed = " or ".join(kind.__name__ for kind in kinds)
+        raise ConfigurationError(
+            f"{where}: {noun} '{name}' cannot be loaded: {entry.value} is no {allowed}"
+        )
+    return found
 
 
 def _check_factory(factory: Callable[..., Any], name: str, where: str) -> None:

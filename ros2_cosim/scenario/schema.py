@@ -197,6 +197,9 @@ class ParticipantSettings(Section):
     overrun: OverrunSettings | None = None
     coupling: CouplingSettings | None = None
     substitute: SubstituteSettings | None = None
+    #: Layers of other distributions between the model and its ports, the nearest to it first, each
+    #: with its parameters.
+    layers: dict[Name, dict[str, Any]] = Field(default_factory=dict)
 
     @property
     def unsynchronised(self) -> dict[str, str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -19,8 +18,8 @@ from ros2_cosim.interfaces.seams import (
     Seams,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.guesses import did_you_mean
-from ros2_cosim.kernel.loading import is_own_module, refuse_code
+from ros2_cosim.kernel.loading import is_own_module
+from ros2_cosim.scenario.registry import find_kind
 from ros2_cosim.scenario.schema import Scenario, SeamChoice
 
 SEAM_GROUP = "ros2_cosim.seams"
@@ -37,26 +36,7 @@ def find_seam(name: str, where: str) -> type[Seam]:
 
     :raises ConfigurationError: there is none of this name, or it cannot be imported
     """
-    known = available_seams()
-    entry = known.get(name)
-    if entry is None:
-        raise ConfigurationError(
-            f"{where}: found '{name}'; {did_you_mean(name, known)}allowed are "
-            f"{', '.join(known) or 'none'}"
-        )
-    if not is_own_module(entry.value.partition(":")[0]):
-        refuse_code(f"{where}: found '{name}', which")
-    try:
-        module, _, attribute = entry.value.partition(":")
-        found = vars(importlib.import_module(module))[attribute]
-    except Exception as error:
-        raise ConfigurationError(
-            f"{where}: seam '{name}' cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, InputSeam | OutputSeam)):
-        raise ConfigurationError(
-            f"{where}: seam '{name}' cannot be loaded: {entry.value} is no InputSeam or OutputSeam"
-        )
+    found: type[Seam] = find_kind(available_seams(), name, where, "seam", InputSeam, OutputSeam)
     return found
 
 
@@ -73,15 +53,6 @@ def seams_layer(scenario: Scenario, name: str) -> Seams | None:
         elif isinstance(seam, OutputSeam):
             outputs.append(MadeOutput(port, seam, of))
     return Seams(inputs, outputs) if inputs or outputs else None
-
-
-def check_seams(scenario: Scenario, name: str) -> None:
-    """See whether the seams of a participant are there and fit; its model is not made.
-
-    :raises ConfigurationError: one is not, or does not
-    """
-    for _ in _made(scenario, name):
-        pass
 
 
 def seen_type(scenario: Scenario, name: str, port: str, carried: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import Final
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
@@ -20,20 +19,16 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
-from ros2_cosim.realtime.adapters import adapt
-from ros2_cosim.realtime.renewal import Renewable
+from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
-from ros2_cosim.scenario.changes import is_reset
-from ros2_cosim.scenario.changing import with_changes
 from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
-from ros2_cosim.scenario.faults import with_faults
+from ros2_cosim.scenario.layers import LayeredParticipant, with_layers
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
-from ros2_cosim.scenario.seams import with_seams
 from ros2_cosim.scenario.substitution import Substituted, substituted
 
 
@@ -76,14 +71,33 @@ def build_graph(scenario: Scenario) -> Graph:
 def build_model(
     scenario: Scenario, name: str, shape: str, realtime: RealtimeRun = AS_FAST_AS_POSSIBLE
 ) -> Model:
-    """Make the model of one participant, with the adapters that the scenario asks for.
+    """Make the model of one participant, with the layers that the scenario asks for, if any.
 
     :param shape: the run shape it will run in
     :param realtime: the wall clock of the run
     :raises ConfigurationError: unknown model, or its parameters are wrong
     """
     make = partial(bare_model, scenario, name, shape)
-    return with_adapters(scenario, name, make(), make, realtime)
+    model = with_layers(LayeredParticipant(scenario, name, make(), make, realtime))
+    return model if model.layers else model.model
+
+
+def layered_model(
+    scenario: Scenario,
+    name: str,
+    make: Callable[[], Model],
+    realtime: RealtimeRun,
+    former: Model | None = None,
+) -> LayeredModel:
+    """Make the model of one participant of a run, in which it may be changed by hand.
+
+    :param make: makes it without layers
+    :param former: that of the run before in this process
+    :raises ConfigurationError: unknown model, or its parameters are wrong
+    :raises ParticipantError: the former one cannot begin anew
+    """
+    model = make() if former is None else renewed(former, name, make)
+    return with_layers(LayeredParticipant(scenario, name, model, make, realtime, by_hand=True))
 
 
 def bare_model(scenario: Scenario, name: str, shape: str) -> Model:
@@ -126,54 +140,6 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
             f"participants.{declaration.name}.model: '{declaration.model.name}' cannot run in "
             f"shape {shape}; allowed for it is --shape {' or '.join(allowed)}"
         )
-
-
-def with_adapters(
-    scenario: Scenario,
-    name: str,
-    model: Model,
-    make: Callable[[], Model],
-    realtime: RealtimeRun,
-    *,
-    by_hand: bool = False,
-) -> Model:
-    """Put around the model of a participant what the scenario asks for; closes it on failure.
-
-    :param make: makes another one, for a participant that is reset
-    :param by_hand: whether it may be reset by hand
-    :raises ConfigurationError: settings that do not fit the participant
-    """
-    try:
-        around = partial(with_seams, scenario, name)
-        model = around(model)
-        if by_hand or is_reset(scenario, name):
-            outputs = _spec(scenario, name, scenario.participants[name]).outputs
-            once = [port.name for port in outputs if port.schedule == "once"]
-            model = Renewable(model, name, make, around, once)
-        adapted = adapt(model, adapted_participant(scenario, name), realtime)
-        return with_changes(scenario, name, with_faults(scenario, name, adapted))
-    except BaseException:
-        model.close()
-        raise
-
-
-def adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
-    """What the adapters for late parts need to know of a participant."""
-    settings = scenario.participants[name]
-    return AdaptedParticipant(
-        name=name,
-        period_ns=settings.period,
-        is_triggered=settings.activation is not None
-        or any(port.handled for port in settings.inputs.values()),
-        dynamic_step=settings.dynamic_step,
-        outputs={port: (o.schedule, o.type) for port, o in settings.outputs.items()},
-        inputs={port: i.estimate for port, i in settings.inputs.items()},
-        overrun=settings.overrun,
-        coupling=settings.coupling,
-        seed=scenario.seed,
-        base_directory=Path(scenario.base_directory),
-        watchdog_s=scenario.watchdog_s,
-    )
 
 
 def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:

@@ -19,7 +19,7 @@ from typing import Any
 from ros2_cosim.carla_bridge.world import CarlaWorld
 from ros2_cosim.carla_headless.onlooker import Onlooker
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import layers
+from ros2_cosim.kernel.layers import bare
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.live.address import Address
@@ -202,8 +202,8 @@ def drive(
 
 def onlooker_of(run: InprocRun) -> Onlooker | None:
     """Shows the headless world of a run; None: it has none."""
-    parts = (part for model in run.models.values() for part in layers(model))
-    worlds = [part for part in parts if isinstance(part, CarlaWorld)]
+    models = [bare(model) for model in run.models.values()]
+    worlds = [model for model in models if isinstance(model, CarlaWorld)]
     return next((found for world in worlds if (found := world.onlooker()) is not None), None)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ros2_cosim.realtime.overrun import Watched
 from support.behaviours import Plain
 from support.coupling_signals import MS, Signal, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.kernel.participant import Step
-from ros2_cosim.realtime.overrun import Watched
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.run.inproc import run_inproc

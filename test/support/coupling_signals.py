@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.realtime.adapters import Participant, adapt
 from support.behaviours import Plain
 
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.realtime.adapters import Participant, adapt
 from ros2_cosim.realtime.arrivals import Arrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import InCaller, MacroStep
