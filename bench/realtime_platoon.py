@@ -17,7 +17,6 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,8 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from ros2_cosim.carla_bridge.scene_settings import world_parameters  # noqa: E402
 from ros2_cosim.carla_bridge.world import CarlaWorld  # noqa: E402
-from ros2_cosim.kernel.model import Model, Wrapper  # noqa: E402
+from ros2_cosim.kernel.layers import Layer, LayeredModel  # noqa: E402
+from ros2_cosim.kernel.model import Model  # noqa: E402
 from ros2_cosim.kernel.participant import ModelContext, Step  # noqa: E402
 from ros2_cosim.kernel.random_streams import RandomStream  # noqa: E402
 from ros2_cosim.realtime.run_settings import realtime_run  # noqa: E402
@@ -45,19 +45,18 @@ ESTIMATE = "[{fields: x, order: 2, adapt: 0.2}, {order: 1}]"
 COLUMNS = ("by", "share", "late", "estimates", "longest ms", "missed", "collisions", "same again")
 
 
-class SleepyPlant(Wrapper):
-    """A world that takes longer now and then; the numbers are those of the world."""
+class Sleep(Layer):
+    """Lets a model take longer now and then; the numbers are those of the model."""
 
-    def __init__(self, plant: Model, stream: RandomStream, share: float) -> None:
-        super().__init__(plant)
+    def __init__(self, stream: RandomStream, share: float) -> None:
         self._stream = stream
         self._share = share
 
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Step the world, and take one's time."""
+    def read(self, step: Step) -> Step:
+        """Take one's time."""
         if self._stream.bernoulli(self._share):
             time.sleep(self._stream.uniform_between(SHORTEST_S, LONGEST_S))
-        return self._inner.activate(step)
+        return step
 
 
 def make_sleepy_plant(context: ModelContext) -> Model:
@@ -66,7 +65,7 @@ def make_sleepy_plant(context: ModelContext) -> Model:
     share = float(parameters.pop("share"))
     context = replace(context, parameters=parameters)
     stream = RandomStream(context.run_seed, context.name, "sleep")
-    return SleepyPlant(CarlaWorld(context, world_parameters(context)), stream, share)
+    return LayeredModel(CarlaWorld(context, world_parameters(context)), [Sleep(stream, share)])
 
 
 def scenario_of(by: str, share: float, duration: str | None) -> Scenario:

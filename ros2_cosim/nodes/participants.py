@@ -104,9 +104,9 @@ def _members(
 
             try:
                 former = models.pop(name, None)
-                models[name] = layered_model(scenario, name, make, realtime(), former)
+                models[name] = model = layered_model(scenario, name, make, realtime(), former)
                 noted = spans if name in together else None
-                node = participant_node(member, name, models[name], noted)
+                node = participant_node(member, name, model, noted)
             except Exception as error:  # whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)

@@ -30,8 +30,8 @@ class LatePorts(NamedTuple):
     correction: Mapping[str, str]
 
 
-class SlowPart:
-    """What is below a coupling, for its computation."""
+class Below:
+    """The slow part of a coupling: what is below it."""
 
     whole: LayeredModel
     activate: Activation
@@ -68,7 +68,7 @@ class Coupling(Layer):
 
     def __init__(
         self,
-        part: SlowPart,
+        part: Below,
         computation: Computation,
         arrivals: Arrivals,
         coupling: MacroStepCoupling,

@@ -13,7 +13,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.arrivals import Arrivals, DrawnLateness, InTime, RecordedArrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import Computation, InCaller, InThread, MacroStep
-from ros2_cosim.realtime.coupled_participant import Coupling, LatePorts, SlowPart
+from ros2_cosim.realtime.coupled_participant import Below, Coupling, LatePorts
 from ros2_cosim.realtime.coupling import MacroStepCoupling
 from ros2_cosim.realtime.coupling_record import CouplingRecord
 from ros2_cosim.realtime.deadline import Deadline
@@ -142,7 +142,7 @@ def coupling_layer(participant: LateParticipant, run: RealtimeRun) -> Coupling |
                 f"({settings.check}), so that no fixed time can be added: allowed is used"
             )
         adjustment = pattern.cycle[0] * period
-    part = SlowPart()
+    part = Below()
     macro_step = MacroStep(part, continuous)
     computation, arrivals, computing = _timing(macro_step, participant, settings, run)
     return Coupling(

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.faults.faulty import Faulty
+from ros2_cosim.faults.faulty import Faults
 from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces.records import Acceleration, DetectedObject, ObjectList
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
@@ -63,7 +64,7 @@ def push(number: float) -> Acceleration:
 def read(*settings: dict, values=(1.0, 2.0, 3.0, 4.0, 5.0), seed: int = 1) -> list:
     """What a model reads at 0, 10 ms, ... of messages that come every 10 ms."""
     reader = Reader()
-    model = Faulty(reader, {"in": port(*settings, seed=seed)}, {})
+    model = LayeredModel(reader, [Faults({"in": port(*settings, seed=seed)}, {})])
     for n, value in enumerate(values):
         step = Step(n * 10 * MS, {}, {"in": Sample(n * 10 * MS, n, push(value))})
         model.activate(step)
@@ -100,7 +101,9 @@ def test_the_first_message_is_frozen_if_there_was_none_before():
 
 def test_a_message_that_is_read_again_is_not_changed_again():
     reader = Reader()
-    model = Faulty(reader, {"in": port({"kind": "noise", "field": "ax", "std": 1.0})}, {})
+    model = LayeredModel(
+        reader, [Faults({"in": port({"kind": "noise", "field": "ax", "std": 1.0})}, {})]
+    )
     for n in range(6):
         sample = Sample(0, n // 3, push(float(n // 3)))
         model.activate(Step(n * 10 * MS, {}, {"in": sample}))
@@ -140,7 +143,7 @@ def test_faults_of_a_port_act_one_after_the_other():
 def test_delivered_messages_are_lost_and_late():
     reader = Reader()
     faults = port({"kind": "drop", "until": "15ms"}, {"kind": "delay", "delay": "10ms"})
-    model = Faulty(reader, {"in": faults}, {})
+    model = LayeredModel(reader, [Faults({"in": faults}, {})])
     for n in range(5):
         sample = Sample(n * 10 * MS, n, push(float(n)))
         model.activate(Step(n * 10 * MS, {"in": (sample,)}, {"in": sample}))
@@ -152,7 +155,7 @@ def test_outputs_have_faults_too_and_a_lost_one_stays_silent():
     reader = Reader()
     lost = {"kind": "drop", "when": {"port": "in", "field": "ax", "above": 3.5}}
     faults = port({"kind": "bias", "field": "ax", "offset": 1.0}, lost)
-    model = Faulty(reader, {}, {"out": faults})
+    model = LayeredModel(reader, [Faults({}, {"out": faults})])
     sent = []
     for n in range(1, 6):
         sample = Sample(n, n, push(float(n)))

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ros2_cosim.faults.faulty import Faulty
+from ros2_cosim.faults.faulty import Faults
 from ros2_cosim.faults.fields import fields_of, type_of_field, values_of, with_field
 from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
 from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.interfaces.records import Acceleration, DetectedObject, ObjectList
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.model import Model, Report
 from ros2_cosim.kernel.participant import Host, Past, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
@@ -76,6 +77,18 @@ class Echo(Model):
         return Report(figures={"read": len(self.read)})
 
 
+def faulty(
+    model: Model, inputs: dict[str, FaultyPort], outputs: dict[str, FaultyPort]
+) -> LayeredModel:
+    return LayeredModel(model, [Faults(inputs, outputs)])
+
+
+def faults(model: LayeredModel) -> Faults:
+    found = model.find(Faults)
+    assert found is not None
+    return found
+
+
 def activate(model: Model, number: int, ax: float | None) -> Any:
     held = None if ax is None else sample(number, ax)
     return model.activate(Step(number * 10 * MS, {}, {"in": held}))
@@ -83,14 +96,14 @@ def activate(model: Model, number: int, ax: float | None) -> Any:
 
 def test_a_fault_is_switched_at_either_side_by_its_name() -> None:
     inner = Echo()
-    model = Faulty(
+    model = faulty(
         inner,
         {"in": FaultyPort([bias(1.0), bias(10.0, "other")])},
         {"out": FaultyPort([bias(100.0)])},
     )
-    model.switch("worn", False)
+    faults(model).switch("worn", False)
     first = activate(model, 0, 0.0)
-    model.switch("worn", True)
+    faults(model).switch("worn", True)
     second = activate(model, 1, 0.0)
     assert inner.read == [10.0, 11.0]
     assert (first["out"].ax, second["out"].ax) == (10.0, 111.0)
@@ -99,10 +112,10 @@ def test_a_fault_is_switched_at_either_side_by_its_name() -> None:
 
 def test_a_fault_added_to_an_input_knows_what_the_input_holds() -> None:
     inner = Echo()
-    model = Faulty(inner, {}, {})
+    model = faulty(inner, {}, {})
     assert activate(model, 0, 1.0)["out"].ax == 1.0
     past = Past({"in": sample(0, 1.0)}, {"in": push(50.0)})
-    model.add(fault("ice", kind="freeze"), "in", "input", past)
+    faults(model).add(fault("ice", kind="freeze"), "in", "input", past)
     # The message that is held is not read again; the next is replaced by it.
     model.activate(Step(10 * MS, {}, {"in": sample(0, 1.0)}))
     activate(model, 2, 2.0)
@@ -112,19 +125,19 @@ def test_a_fault_added_to_an_input_knows_what_the_input_holds() -> None:
 
 def test_a_fault_added_behind_others_knows_what_passed_these() -> None:
     inner = Echo()
-    model = Faulty(inner, {"in": FaultyPort([bias(1.0)])}, {})
+    model = faulty(inner, {"in": FaultyPort([bias(1.0)])}, {})
     activate(model, 0, 1.0)
     nothing = Past({}, {})
-    model.add(fault("ice", kind="freeze"), "in", "input", nothing)
+    faults(model).add(fault("ice", kind="freeze"), "in", "input", nothing)
     activate(model, 1, 5.0)
     assert inner.read == [2.0, 2.0]
 
     inner = Echo()
-    model = Faulty(inner, {"in": FaultyPort([fault("late", kind="delay", delay="30ms")])}, {})
+    model = faulty(inner, {"in": FaultyPort([fault("late", kind="delay", delay="30ms")])}, {})
     activate(model, 0, 1.0)
     activate(model, 1, 2.0)
     activate(model, 2, 3.0)
-    model.add(fault("ice", kind="freeze"), "in", "input", nothing)
+    faults(model).add(fault("ice", kind="freeze"), "in", "input", nothing)
     for number in (3, 4, 5, 6):
         activate(model, number, float(number + 1))
     # The newest on its way when the fault came is the third.
@@ -133,15 +146,15 @@ def test_a_fault_added_behind_others_knows_what_passed_these() -> None:
 
 def test_a_fault_added_to_an_output_knows_what_was_sent() -> None:
     inner = Echo()
-    model = Faulty(inner, {}, {})
+    model = faulty(inner, {}, {})
     activate(model, 0, 1.0)
     past = Past({"out": sample(0, 50.0)}, {"out": push(7.0)})
-    model.add(fault("ice", kind="freeze"), "out", "output", past)
+    faults(model).add(fault("ice", kind="freeze"), "out", "output", past)
     assert activate(model, 1, 2.0)["out"].ax == 7.0
     assert inner.read == [1.0, 2.0]
     # Without a message before it, the first that it meets is kept.
-    model = Faulty(Echo(), {}, {})
-    model.add(fault("ice", kind="freeze"), "out", "output", Past({}, {}))
+    model = faulty(Echo(), {}, {})
+    faults(model).add(fault("ice", kind="freeze"), "out", "output", Past({}, {}))
     assert [activate(model, n, float(n))["out"].ax for n in (1, 2)] == [1.0, 1.0]
 
 
@@ -152,23 +165,23 @@ def test_what_is_sent_at_once_passes_the_faults_of_its_port() -> None:
         sent.append((port, record.ax))
 
     lost = fault("lost", kind="drop", when={"field": "ax", "above": 2.0})
-    model = Faulty(Echo(), {}, {"out": FaultyPort([bias(1.0), lost])})
+    model = faulty(Echo(), {}, {"out": FaultyPort([bias(1.0), lost])})
     model.attach(Host(lambda seconds: None, lambda: None, send=send))
     activate(model, 0, 1.0)
     activate(model, 1, 2.0)
     assert sent == [("out", 2.0), ("other", 1.0), ("other", 2.0)]
-    assert model.passed_at_once("out", push(5.0)) is None
-    assert model.passed_at_once("other", push(5.0)) == push(5.0)
+    assert faults(model).at_once("out", push(5.0)) is None
+    assert faults(model).at_once("other", push(5.0)) == push(5.0)
     # A host that sends nothing at once is handed on as it is.
     inner = Echo()
     host = Host(lambda seconds: None, lambda: None)
-    Faulty(inner, {}, {}).attach(host)
+    faulty(inner, {}, {}).attach(host)
     assert inner.host is host
 
 
 def test_a_lost_message_is_not_handled_and_others_are_with_their_faults() -> None:
     lost = fault("lost", kind="drop", when={"field": "ax", "above": 2.5})
-    model = Faulty(Echo(), {"in": FaultyPort([lost, bias(1.0)])}, {"out": FaultyPort([bias(10.0)])})
+    model = faulty(Echo(), {"in": FaultyPort([lost, bias(1.0)])}, {"out": FaultyPort([bias(10.0)])})
 
     def handle(number: int, ax: float, port: str = "in") -> Any:
         message = sample(number, ax)
@@ -181,17 +194,17 @@ def test_a_lost_message_is_not_handled_and_others_are_with_their_faults() -> Non
 
 
 def test_a_request_is_answered_with_inputs_as_they_arrive() -> None:
-    model = Faulty(Echo(), {"in": FaultyPort([bias(1.0)])}, {})
+    model = faulty(Echo(), {"in": FaultyPort([bias(1.0)])}, {})
     step = Step(0, {}, {"in": sample(0, 2.0)})
     assert model.answer_service("ask", 4, step) == ("ask", 4, 3.0)
 
 
 def test_a_restored_state_is_that_of_model_and_faults() -> None:
-    def made() -> tuple[Echo, Faulty]:
+    def made() -> tuple[Echo, LayeredModel]:
         inner = Echo()
         noise = fault("noise", kind="noise", field="ax", std=1.0)
         late = fault("late", kind="delay", delay="20ms")
-        return inner, Faulty(inner, {"in": FaultyPort([noise, late])}, {})
+        return inner, faulty(inner, {"in": FaultyPort([noise, late])}, {})
 
     one, first = made()
     for number in range(4):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +12,8 @@ from support.behaviours import Plain
 
 from ros2_cosim.kernel.duck_typed import DuckTyped, as_model
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.model import (
-    DECLARED,
     BeginsAnew,
     Model,
     Needs,
@@ -23,9 +22,8 @@ from ros2_cosim.kernel.model import (
     Report,
     Service,
     Traits,
-    Wrapper,
 )
-from ros2_cosim.kernel.participant import Host, ModelContext, Step
+from ros2_cosim.kernel.participant import ModelContext, Step
 
 #: Asked of a class before a model is made: nothing that a wrapper stands in front of.
 DESCRIPTIVE = {
@@ -212,10 +210,10 @@ def test_how_a_model_begins_anew_follows_from_its_methods() -> None:
         BeginsAnew.CANNOT,
         BeginsAnew.RESET,
     ]
-    assert Wrapper(Open()).begins_anew is BeginsAnew.CANNOT
+    assert LayeredModel(Open()).begins_anew is BeginsAnew.CANNOT
 
 
-def test_ready_handlers_are_counted_through_wrappers() -> None:
+def test_ready_handlers_are_counted_through_layers() -> None:
     class Blocking(Plain):
         def on_communication_ready(self) -> None:
             """Wait."""
@@ -225,54 +223,7 @@ def test_ready_handlers_are_counted_through_wrappers() -> None:
             complete()
 
     assert [m.ready_handlers for m in (Plain(), Blocking(), Both())] == [0, 1, 2]
-    assert [Wrapper(m).ready_handlers for m in (Plain(), Blocking(), Both())] == [0, 1, 2]
-
-
-class Noting(Plain):
-    """Notes every call with its arguments; each answer is a value of its own."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, tuple[Any, ...]]] = []
-
-
-def _noting(name: str) -> Callable[..., Any]:
-    def note(self: Noting, *arguments: Any) -> Any:
-        self.calls.append((name, arguments))
-        return f"answer of {name}"
-
-    return note
-
-
-def test_a_wrapper_forwards_every_member() -> None:
-    """No member that is declared is forgotten, now or when one is added."""
-    #: The asynchronous one stands for both.
-    not_through = {"on_communication_ready"}
-    attributes = {
-        *("stop_reason", "next_time", "sets_stop_reason", "sets_next_time"),
-        *("traits", "begins_anew", "ready_handlers"),
-    }
-    methods = DECLARED - DESCRIPTIVE - not_through - attributes
-    kind = type("All", (Noting,), {name: _noting(name) for name in methods})
-    for name in sorted(methods):
-        inner = kind()
-        given = inspect.signature(getattr(Model, name)).parameters.values()
-        arguments = tuple(object() for p in list(given)[1:])
-        answer = getattr(Wrapper(inner), name)(*arguments)
-        assert inner.calls == [(name, arguments)], name
-        if name in ("activate", "report", "save_state"):
-            assert answer == f"answer of {name}"
-
-    class Chosen(Plain):
-        traits = Traits(saves=True)
-
-        def attach(self, host: Host) -> None:
-            self.next_time, self.stop_reason = 3, "over"
-
-    inner = Chosen()
-    outer = Wrapper(Wrapper(inner))
-    outer.attach(Host(lambda s: None, lambda: None))
-    assert (outer.next_time, outer.stop_reason, outer.traits) == (3, "over", Traits(saves=True))
-    assert outer.inner.inner is inner  # type: ignore[attr-defined]
+    assert [LayeredModel(m).ready_handlers for m in (Plain(), Blocking(), Both())] == [0, 1, 2]
 
 
 def test_a_service_that_is_not_offered_is_refused() -> None:
@@ -290,7 +241,7 @@ def test_a_service_that_is_not_offered_is_refused() -> None:
             return (name, request, step.time)
 
     step = Step(7, {}, {})
-    assert Wrapper(Tuned()).answer_service("tune", 1, step) == ("tune", 1, 7)
+    assert LayeredModel(Tuned()).answer_service("tune", 1, step) == ("tune", 1, 7)
 
 
 def test_together_models_are_repeatable_as_far_as_the_weakest_is() -> None:

@@ -317,21 +317,6 @@ def test_a_port_that_sent_at_once_has_sent_in_this_activation_only() -> None:
     assert "sent nothing on port 'each' at 20ns" in failure(runtime, 3)
 
 
-def test_what_is_sent_at_once_passes_what_stands_around_the_model() -> None:
-    def passing(port: str, value: Any) -> Any:
-        return None if value == "lost" else f"{port} {value}"
-
-    def answer(step: Any) -> Mapping[str, Any]:
-        runtime.send_now("out", "lost")
-        runtime.send_now("out", "kept")
-        return {}
-
-    model = Scripted(answer)
-    runtime = alone(model, OutputPort("out", schedule="sparse"))
-    runtime.surround(model, passing)
-    assert sent(runtime.activate_time()) == [(0, 0, 0, "out kept")]
-
-
 def test_the_past_is_what_was_read_and_sent_last() -> None:
     spec = ParticipantSpec(
         "p", 10, inputs=(InputPort("in"),), outputs=(OutputPort("a", schedule="sparse"),

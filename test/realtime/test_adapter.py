@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from support.behaviours import Plain
-from support.coupling_signals import MS, FastPart, Signal, adapted, loop_scenario, step_at
+from support.coupling_signals import MS, Signal, adapted, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.layers import bare
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -259,7 +260,7 @@ def test_the_estimator_gives_the_same_wherever_it_stands() -> None:
     for place in ("slow", "fast", "handler"):
         models, _ = run(with_estimator(place), late)
         fast = models["fast"]
-        part = fast if isinstance(fast, FastPart) else fast.inner
+        part = bare(fast)
         used[place] = part.used
         if place != "slow":
             owner = models["fast" if place == "fast" else "handler"]

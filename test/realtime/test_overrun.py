@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ros2_cosim.realtime.overrun import Watched
 from support.behaviours import Plain
 from support.coupling_signals import MS, Signal, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.participant import Step
+from ros2_cosim.realtime.deadline import Deadline
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.run.inproc import run_inproc
@@ -38,7 +39,8 @@ class Working(Plain):
 def paced(policy: str) -> tuple[dict[str, Any], Pacer]:
     clock = VirtualClock(start=0)
     pacer = Pacer(1.0, clock)
-    watched = Watched(Working(clock), "plant", policy=policy, deadline_ns=8 * MS, pacer=pacer)
+    layer = Deadline("plant", policy=policy, deadline_ns=8 * MS, pacer=pacer)
+    watched = LayeredModel(Working(clock), [layer])
     pacer.start()
     for number in range(len(COSTS)):
         pacer.wait(number * 10 * MS)
@@ -114,5 +116,6 @@ def test_wrong_settings_are_refused(change: dict[str, Any], message: str) -> Non
 def test_a_watched_model_still_is_that_model() -> None:
     pacer = Pacer(1.0, VirtualClock())
     signal = Signal(abs)
-    watched = Watched(signal, "plant", policy="record", deadline_ns=MS, pacer=pacer)
-    assert watched.inner is signal and watched.report().figures is None
+    layer = Deadline("plant", policy="record", deadline_ns=MS, pacer=pacer)
+    watched = LayeredModel(signal, [layer])
+    assert watched.model is signal and watched.report().figures is None

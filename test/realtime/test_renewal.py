@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around a model when a run begins anew: made again, around the same model."""
+"""The layers of a model when a run begins anew: made again, for the same model."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,11 +13,12 @@ from support.coupling_signals import adapted
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.model import Wrapper
+from ros2_cosim.kernel.layers import Layer, LayeredModel
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host, Step
 from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.renewal import Renewable, cannot_begin_anew, renewed
+from ros2_cosim.realtime.renewal import Reset, cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun
 
 
@@ -37,23 +38,23 @@ class Able(Open):
 
 def test_a_model_that_holds_nothing_is_made_again() -> None:
     made = Plain()
-    assert cannot_begin_anew(Wrapper(Plain())) == ""
-    assert renewed(Wrapper(Wrapper(Plain())), "p", lambda: made) is made
+    assert cannot_begin_anew(LayeredModel(Plain())) == ""
+    assert renewed(LayeredModel(Plain(), [Layer()]), "p", lambda: made) is made
 
 
-def test_a_model_that_can_is_kept_whatever_stands_around_it() -> None:
+def test_a_model_that_can_is_kept_without_its_layers() -> None:
     model = Able()
-    assert cannot_begin_anew(Wrapper(Wrapper(model))) == ""
-    assert renewed(Wrapper(Wrapper(model)), "p", Plain) is model
+    assert cannot_begin_anew(LayeredModel(model)) == ""
+    assert renewed(LayeredModel(model, [Layer()]), "p", Plain) is model
     assert model.calls == ["reset"]
     assert model.stop_reason is None
 
 
 def test_a_model_that_cannot_is_named_and_nothing_is_done_to_it() -> None:
     model = Open()
-    assert "a method close) and has no method reset" in cannot_begin_anew(Wrapper(model))
+    assert "a method close) and has no method reset" in cannot_begin_anew(LayeredModel(model))
     with pytest.raises(ParticipantError, match="participant 'p' cannot begin anew: its model hold"):
-        renewed(Wrapper(model), "p", Plain)
+        renewed(LayeredModel(model), "p", Plain)
     assert model.calls == []
 
 
@@ -64,7 +65,7 @@ class Broken(Open):
 
 def test_a_reset_that_fails_is_said_with_its_line() -> None:
     with pytest.raises(ParticipantError) as raised:
-        renewed(Wrapper(Broken()), "p", Plain)
+        renewed(LayeredModel(Broken()), "p", Plain)
     assert str(raised.value).startswith(
         "participant 'p' cannot begin anew: its method reset failed: ValueError: no way back ("
     )
@@ -121,32 +122,45 @@ class Kept(Counting):
 STEP = Step(0, {}, {})
 
 
+def resettable(
+    model: Model, make: Callable[[], Model], once: Sequence[str] = ()
+) -> tuple[LayeredModel, Reset]:
+    """A model with one layer below that by which it begins anew."""
+    layer = Reset("p", make, lambda: [Layer()], once)
+    return LayeredModel(model, [Layer(), layer]), layer
+
+
 def test_a_model_that_begins_anew_within_a_run_is_made_again_and_meets_the_process() -> None:
     log: list[str] = []
     second = Counting(log, "second")
-    model = Renewable(Wrapper(Counting(log, "first")), "p", lambda: second, Wrapper, once=["first"])
-    host = local_host(lambda port, record: None)
-    model.attach(host)
+    model, layer = resettable(Counting(log, "first"), lambda: second, once=["first"])
+    below = model.layers[0]
+    sent: list[Any] = []
+    model.attach(local_host(lambda port, record: sent.append((port, record))))
     assert model.activate(STEP) == {"always": 1, "first": "first"}
     assert model.activate(STEP) == {"always": 2, "first": "first"}
-    model.begin_again()
+    layer.begin_again()
     assert log == [
         "first attached", "first stop", "first finish", "second attached", "second ready",
         "second starting",
     ]  # fmt: skip
-    assert second.host is host
+    assert second.host is not None and second.host.send is not None
+    second.host.send("port", 1)
+    assert sent == [("port", 1)]
+    # The layers below are made again, those above are not.
+    assert model.layers[0] is not below and model.layers[1:] == (layer,)
     # What is sent once has been sent by the first.
     assert model.activate(STEP) == {"always": 1}
-    model.begin_again()
+    layer.begin_again()
     assert model.activate(STEP) == {"always": 2}
 
 
 def test_a_model_that_is_kept_knows_the_process_already() -> None:
     log: list[str] = []
-    model = Renewable(Wrapper(Kept(log, "m")), "p", Plain, Wrapper, once=["first"])
+    model, layer = resettable(Kept(log, "m"), Plain, once=["first"])
     model.attach(local_host(lambda port, record: None))
     # Nothing was sent before it began anew, so the port that sends once has yet to send.
-    model.begin_again()
+    layer.begin_again()
     assert log == [
         "m attached", "m stop", "m finish", "m reset", "m ready", "m starting"
     ]  # fmt: skip
@@ -156,9 +170,9 @@ def test_a_model_that_is_kept_knows_the_process_already() -> None:
 def test_without_ports_that_send_once_the_newest_model_is_activated_itself() -> None:
     log: list[str] = []
     second = Counting(log, "second")
-    model = Renewable(Counting(log, "first"), "p", lambda: second, lambda inner: inner)
+    model, layer = resettable(Counting(log, "first"), lambda: second)
     assert model.activate(STEP) == {"always": 1, "first": "first"}
-    model.begin_again()  # there is no process: nothing is attached
+    layer.begin_again()  # there is no process: nothing is attached
     assert model.activate(STEP) == {"always": 1, "first": "second"}
     assert "second attached" not in log
 
@@ -174,8 +188,8 @@ def test_a_slow_handler_is_waited_for() -> None:
 
     for host in (None, local_host(lambda port, record: None)):
         ready, started = threading.Event(), list[bool]()
-        model = Renewable(Slow(), "p", Slow, lambda inner: inner)
+        model, layer = resettable(Slow(), Slow)
         if host is not None:
             model.attach(host)
-        model.begin_again()
+        layer.begin_again()
         assert started == [True]

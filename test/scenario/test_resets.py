@@ -12,6 +12,7 @@ from support import counter_models
 from support.counter_models import Kept
 
 from ros2_cosim.kernel.errors import ConfigurationError, LifecycleError
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
@@ -20,10 +21,10 @@ from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.changes_by_hand import ChangesByHand
-from ros2_cosim.scenario.changing import ChangesTaken
+from ros2_cosim.scenario.changing import Changes, ChangesTaken
 from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import ChangeSettings, Scenario, load_scenario, make_scenario
-from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
+from ros2_cosim.scenario.system import bare_model, build_graph, layered_model
 
 TESTS = Path(__file__).resolve().parents[1]
 PLATOON = TESTS.parent / "config" / "platoon.yaml"
@@ -129,10 +130,9 @@ class Standing:
         def make() -> Any:
             return bare_model(scenario, "counter", "ros")
 
-        model = with_adapters(scenario, "counter", make(), make, AS_FAST_AS_POSSIBLE, by_hand=True)
+        model = layered_model(scenario, "counter", make, AS_FAST_AS_POSSIBLE)
         self.runtime = ParticipantRuntime(build_graph(scenario), "counter", model)
-        self.models = {"counter": model}
-        self.taken = ChangesTaken(scenario, "counter", self.models)
+        self.taken = ChangesTaken(scenario, "counter")
 
     def counts(self, number: int) -> list[float]:
         """What the next activations send."""
@@ -144,7 +144,8 @@ def test_a_reset_by_hand_is_the_declared_one() -> None:
     """It acts on what is later than the last activation; its record changes nothing."""
     scenario = made()
     counter = Standing(scenario)
-    bare = counter.runtime.model
+    model = counter.runtime.model
+    assert isinstance(model, LayeredModel)
     assert counter.counts(2) == [1, 2]
     recorded: list[Any] = []
 
@@ -152,9 +153,9 @@ def test_a_reset_by_hand_is_the_declared_one() -> None:
         recorded[:] = changes
 
     noted = ChangesByHand(scenario, lambda: 0, taken)
-    assert counter.runtime.model is bare  # nothing stands around it before
+    assert model.find(Changes) is None
     assert counter.taken.reset(counter.runtime) == 10 * MS + 1
-    assert counter.models["counter"] is counter.runtime.model is not bare
+    assert model.find(Changes) is not None
     assert counter.counts(2) == [1, 2]
     noted.note_resets("counter", [10 * MS + 1])
     noted.note_resets("counter", [10 * MS + 1])

@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.realtime.adapters import Participant, adapt
 from support.behaviours import Plain
 
 from ros2_cosim.interfaces.records import Acceleration
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.realtime.arrivals import Arrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import InCaller, MacroStep
-from ros2_cosim.realtime.coupled_participant import CoupledParticipant, LatePorts
+from ros2_cosim.realtime.coupled_participant import Below, Coupling, LatePorts
 from ros2_cosim.realtime.coupling import MacroStepCoupling
 from ros2_cosim.realtime.coupling_record import CouplingRecord
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
+from ros2_cosim.realtime.layers import LateParticipant, coupling_layer, deadline_layer
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.realtime.settings import CouplingSettings
 
@@ -59,13 +60,14 @@ def coupled(
     period_ns: int = 10 * MS,
     check: int | Sequence[int] = 1,
     hold: bool = True,
-) -> tuple[CoupledParticipant, MacroStepCoupling]:
+) -> tuple[LayeredModel, MacroStepCoupling]:
     """A coupled participant with one port ``out``, and its algorithm to look at."""
     estimator = RecordEstimator(rules, ["out"])
     coupling = MacroStepCoupling(estimator)
-    macro_step = MacroStep(model, ["out"])
-    participant = CoupledParticipant(
-        model,
+    part = Below()
+    macro_step = MacroStep(part, ["out"])
+    layer = Coupling(
+        part,
         InCaller(macro_step),
         arrivals,
         coupling,
@@ -77,7 +79,7 @@ def coupled(
         ports=LatePorts({}, {}),
         record=CouplingRecord(estimator),
     )
-    return participant, coupling
+    return LayeredModel(model, [layer]), coupling
 
 
 def adapted(
@@ -90,10 +92,10 @@ def adapted(
     seed: int = 1,
     base_directory: Path = Path(),
 ) -> Any:
-    """A model behind the adapters that ``coupling`` of a scenario would give it."""
+    """A model with the layers that ``coupling`` of a scenario would give it."""
     kind = "geometry_msgs/msg/AccelStamped"
     ports = outputs or {"out": "every"}
-    participant = Participant(
+    participant = LateParticipant(
         name="slow",
         period_ns=period_ns,
         is_triggered=False,
@@ -106,7 +108,8 @@ def adapted(
         base_directory=base_directory,
         watchdog_s=60.0,
     )
-    return adapt(model, participant, run)
+    made = (coupling_layer(participant, run), deadline_layer(participant, run))
+    return LayeredModel(model, [layer for layer in made if layer is not None])
 
 
 def step_at(time: int, **inputs: float) -> Step:
