@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
@@ -29,9 +30,9 @@ from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.changes import MAX_BY_HAND
 from ros2_cosim.scenario.changes_by_hand import ChangesByHand, messages_of, settings_of
-from ros2_cosim.scenario.changing import Changes, ChangesTaken, with_changes
+from ros2_cosim.scenario.changing import Changes, ChangesTaken, changes_layer
 from ros2_cosim.scenario.scenario_error import ScenarioError
-from ros2_cosim.scenario.schema import ChangeSettings, load_scenario
+from ros2_cosim.scenario.schema import ChangeSettings, Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -226,6 +227,11 @@ class Noting(Model):
         return {}
 
 
+def with_its_changes(scenario: Scenario, model: Model) -> LayeredModel:
+    layer = changes_layer(scenario, "driving", model)
+    return LayeredModel(model, [] if layer is None else [layer])
+
+
 times = st.integers(0, 20)
 
 
@@ -242,10 +248,9 @@ def test_changes_act_as_if_they_had_been_declared(
     before = tuple(ChangeSettings(at=at, set=GAIN, to=to) for at, to in declared)
     scenario = scenario.model_copy(update={"changes": before})
     inner = Noting(settings)
-    changing = with_changes(scenario, "driving", inner)
+    changing = with_its_changes(scenario, inner)
     runtime = ParticipantRuntime(build_graph(scenario), "driving", changing)
-    models = {"driving": changing}
-    taken = ChangesTaken(scenario, "driving", models)
+    taken = ChangesTaken(scenario, "driving")
     made: list[ChangeSettings] = []
     seen = []
     waiting = sorted(by_hand, key=lambda each: each[0])
@@ -254,12 +259,11 @@ def test_changes_act_as_if_they_had_been_declared(
             _, later, to = waiting.pop(0)
             made.append(ChangeSettings(at=now + later, set=GAIN, to=to))
             taken.take(runtime, made[-1:])
-            assert runtime.model is models["driving"]
         runtime.model.activate(Step(now, {}, {}))
         seen.append(inner.gain)
     whole = scenario.model_copy(update={"changes": (*before, *made)})
     twin = Noting(settings)
-    model = with_changes(whole, "driving", twin)
+    model = with_its_changes(whole, twin)
     for now, gain in enumerate(seen):
         model.activate(Step(now, {}, {}))
         assert twin.gain == gain

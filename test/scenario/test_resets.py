@@ -182,7 +182,7 @@ def test_a_state_that_was_saved_knows_its_resets() -> None:
     model.activate(Step(0, {}, {}))
     model.activate(Step(20 * MS, {}, {}))
     state = json.loads(json.dumps(model.save_state()))
-    assert state[1] == 15 * MS
+    assert state[0] == {"changes": [0, 15 * MS]}
 
 
 def test_who_cannot_be_reset_by_hand() -> None:
