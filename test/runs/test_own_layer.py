@@ -77,7 +77,7 @@ def test_a_layer_of_another_distribution_is_there_in_all_shapes(environment, tmp
         done = result(environment, *given, "--shape", shape, "--out", out, *more)
         assert done.code == 0, done
         summary = read_summary(out)
-        found[shape] = (summary.trace_sha256, summary.participants["driving"].figures["factor"])
+        found[shape] = (summary.trace_sha256, summary.figures["driving"]["factor"])
     assert len(set(found.values())) == 1, found
     (trace, factor), *_ = found.values()
     assert 0.0 < factor < 0.9
