@@ -83,18 +83,21 @@ def test_a_parabola_is_met_whatever_the_distances(steps: list[int], ahead: int) 
 
 
 @pytest.mark.parametrize(
-    ("limits", "value"),
+    ("estimate", "limits", "value"),
     [
-        (Limits(), 100.0),
-        (Limits(maximum=50.0), 50.0),
-        (Limits(minimum=200.0), 200.0),
-        (Limits(rate=3.0), 10.0),
-        (Limits(rate=3.0, maximum=8.0), 8.0),
-        (Limits(rate=3.0, minimum=30.0), 30.0),  # the bound on the value wins
+        (100.0, Limits(), 100.0),
+        (100.0, Limits(maximum=50.0), 50.0),
+        (100.0, Limits(minimum=200.0), 200.0),
+        (100.0, Limits(rate=3.0), 10.0),
+        (100.0, Limits(rate=3.0, maximum=8.0), 8.0),
+        (100.0, Limits(rate=3.0, minimum=30.0), 30.0),  # the bound on the value wins
+        (-100.0, Limits(rate=3.0), 4.0),
+        (-100.0, Limits(rate=3.0, minimum=5.0), 5.0),
+        (6.0, Limits(rate=3.0, minimum=4.0, maximum=10.0), 6.0),
     ],
 )
-def test_limits(limits: Limits, value: float) -> None:
-    assert limits.apply(100.0, HISTORY[0], 3 * SECOND) == value
+def test_limits(estimate: float, limits: Limits, value: float) -> None:
+    assert limits.apply(estimate, HISTORY[0], 3 * SECOND) == value
 
 
 def test_the_first_rule_that_fits_counts_and_other_numbers_hold() -> None:
