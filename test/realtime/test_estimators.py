@@ -26,7 +26,8 @@ from ros2_cosim.realtime.estimators import (
     Rate,
 )
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
-from ros2_cosim.realtime.rules import VALUES_FILE, read_values, write_values
+from ros2_cosim.realtime.rules import VALUES_FILE, make_rules, read_values, write_values
+from ros2_cosim.realtime.settings import RuleSettings
 
 HISTORY = [Point(2 * SECOND, 7.0), Point(1 * SECOND, 4.0), Point(0, 3.0)]
 STATE = {"fast.x": 1.5, "fast.y": 10.0}
@@ -98,6 +99,31 @@ def test_a_parabola_is_met_whatever_the_distances(steps: list[int], ahead: int) 
 )
 def test_limits(estimate: float, limits: Limits, value: float) -> None:
     assert limits.apply(estimate, HISTORY[0], 3 * SECOND) == value
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({}, 10.0),
+        ({"order": 2}, 12.0),
+        ({"method": "rate", "of": ["fast.x"], "gain": 2.0}, 10.0),
+        ({"method": "rate", "of": ["fast.x"]}, 8.5),
+        ({"method": "curve", "of": ["fast.x"], "points": [[1, 10], [2, 30]]}, 20.0),
+        (
+            {"method": "map", "of": ["fast.x", "fast.y"], "x": [1, 2], "y": [0, 20],
+             "values": [[0, 2], [4, 6]]},
+            3.0,
+        ),
+        ({"method": "earlier", "file": VALUES_FILE}, 7.5),
+    ],
+)  # fmt: skip
+def test_a_rule_of_a_scenario_has_its_method(
+    tmp_path: Path, rule: dict[str, Any], value: float
+) -> None:
+    earlier = {"out.ax": ([0, 2 * SECOND, 4 * SECOND], [0.0, 4.0, 5.0])}
+    write_values(tmp_path, {"slow": earlier})
+    (made,) = make_rules([RuleSettings(**rule)], "estimate", "slow", tmp_path)
+    assert made.method("out", "ax").estimate(HISTORY, 3 * SECOND, STATE) == value
 
 
 def test_the_first_rule_that_fits_counts_and_other_numbers_hold() -> None:

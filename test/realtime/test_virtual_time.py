@@ -245,6 +245,17 @@ def test_the_end_of_a_step_wakes_the_process_that_waits_for_it(fails: bool) -> N
     assert woken.is_set()
 
 
+def test_while_a_step_is_open_its_process_handles_what_comes() -> None:
+    """What ends the step may come on the thread that waits for it."""
+    time = VirtualTime(context("a"))
+    host = local_host(lambda port, record: None)
+    time.attach(host._replace(wait=lambda seconds: time.complete_step()))
+    guard = threading.Timer(HANG_S, time.report_error, ["nothing was handled"])
+    time.set_step_handler_async(lambda step: guard.start())
+    assert time.activate(Step(5, {}, {})) == {}
+    guard.cancel()
+
+
 def test_nothing_is_sent_at_once_outside_of_an_asynchronous_step_of_such_a_process() -> None:
     blocking, alone = VirtualTime(context("a")), VirtualTime(context("b"))
     with pytest.raises(LifecycleError):

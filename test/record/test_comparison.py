@@ -689,6 +689,26 @@ def test_numbers_are_taken_out_of_messages() -> None:
     assert fields.reader("objects.size()")(message) == 2.0
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "largest"),
+    [
+        ((20.0, 40.0), (25.0, 41.0), ("objects[0].distance", 5.0)),
+        ((20.0, 40.0), (21.0, 45.0), ("objects[1].distance", 5.0)),
+        ((20.0, 40.0), (21.0, 41.0), ("objects[0].distance", 1.0)),
+        ((math.inf, 40.0), (21.0, 41.0), ("objects[1].distance", 1.0)),
+        ((20.0, math.inf), (21.0, 41.0), ("objects[0].distance", 1.0)),
+    ],
+)
+def test_of_several_elements_the_largest_difference_is_told(
+    a: tuple[float, ...], b: tuple[float, ...], largest: tuple[str, float]
+) -> None:
+    fields = MessageFields(TopicType(TYPES[OBJECTS], ""))
+    messages = [fields.decode(CODECS[OBJECTS].encode(0, 0, seen(*values))) for values in (a, b)]
+    (found,) = fields.differences(*messages).values()
+    assert (found.field, found.place) == ("objects[].distance", "objects[0].distance")
+    assert (found.largest_place, found.largest) == largest
+
+
 def test_a_field_is_named_by_the_arrays_on_its_way() -> None:
     fields = MessageFields(TopicType("trajectory_msgs/msg/JointTrajectory", ""))
     found = [leaf.field for leaf in fields.leaves]
