@@ -224,6 +224,14 @@ def test_files_that_hold_no_values_are_refused(tmp_path: Path, content: str) -> 
         read_values(path, "slow")
 
 
+def test_values_of_another_format_are_refused(tmp_path: Path) -> None:
+    path = write_values(tmp_path, {"slow": {"out.ax": ([0], [1.0])}})
+    assert set(read_values(path, "slow")) == {"out.ax"}
+    path.write_text(path.read_text().replace("values 1", "values 2"))
+    with pytest.raises(ConfigurationError, match="of 'slow' .*: format 'ros2_cosim values 2'"):
+        read_values(path, "slow")
+
+
 APART = [Point(5 * SECOND, 7.0), Point(2 * SECOND, 4.0), Point(0, 3.0)]
 
 

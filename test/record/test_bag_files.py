@@ -233,6 +233,16 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, number: int) -> None:
         list(read_bag(bag))
 
 
+@pytest.mark.parametrize("names", [None, "bag_0.mcap", [7], ["bag_0.mcap", 7]])
+def test_a_bag_has_to_name_its_files(tmp_path: Path, names: Any) -> None:
+    metadata = write(tmp_path / "bag", run_messages(), FORMS["time"]) / "metadata.yaml"
+    content = yaml.safe_load(metadata.read_text())
+    content["rosbag2_bagfile_information"]["relative_file_paths"] = names
+    metadata.write_text(yaml.safe_dump(content))
+    with pytest.raises(ProtocolError, match=r"metadata.yaml names no files \('relative_file_pat"):
+        list(read_bag(tmp_path / "bag"))
+
+
 @pytest.mark.parametrize("method", ["zstd", "lz4"])
 def test_a_damaged_chunk_is_refused_with_its_place(tmp_path: Path, method: str) -> None:
     bag = write(tmp_path / "bag", run_messages(), BagForm(method))
