@@ -249,6 +249,24 @@ def test_how_far_runs_agree(given: dict[str, Any], wall: bool, repeatable: Repea
     assert VdsPlant.declared_repeatability(context({}), parameters) is repeatable
 
 
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        (OWN, ()),
+        ({"host": "h"}, (("VDS_STATES", "udp", "127.0.0.1", 7002),)),
+        (
+            {"host": "h", "state_host": "127.0.0.3", "state_port": 9},
+            (("VDS_STATES", "udp", "127.0.0.3", 9),),
+        ),
+    ],
+)
+def test_states_of_a_simulator_arrive_at_a_port_that_is_told(
+    given: dict[str, Any], places: tuple[tuple[str, str, str, int], ...]
+) -> None:
+    found = VdsPlant.listens_at(context({}), parameters_of(**given))
+    assert tuple((use.name, *place) for use, *place in found) == places
+
+
 def test_settings_are_checked_before_anything_runs() -> None:
     own, remote = parameters_of(**OWN), parameters_of(host="h")
     for shape in ("inproc", "composed"):

@@ -30,7 +30,7 @@ from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.vds.server import ServerSettings, VdsServer
-from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, read_address
+from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, StateSender, read_address
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
 ONE = read_settings({"vehicles": {"v": {"speed": 20.0}}}, "fleet")
@@ -188,6 +188,15 @@ def test_a_free_run_sends_states_to_all_receivers(peer: Peer) -> None:
         until(lambda: server.sender.sent >= 40)
         assert server.sender.failed == 0
     other.close()
+
+
+def test_a_state_that_cannot_be_sent_is_counted_once() -> None:
+    outputs = read_settings({"vehicles": {"a": {}, "b": {}}}, "fleet").fleet().tick()
+    sender = StateSender(outputs, [("127.0.0.1", 65535)])  # no port is left for the second one
+    for count in (1, 2):
+        sender.send(outputs)
+        assert (sender.sent, sender.failed) == (count, count)
+    sender.close()
 
 
 def test_silence_brings_the_fail_safe_and_a_command_ends_it(peer: Peer) -> None:
