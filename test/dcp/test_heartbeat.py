@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from threading import Event, RLock, Timer
 from types import SimpleNamespace
 
 import pytest
 from support.dcp_models import Offset, running
+from support.patience import HANG_S
 
+from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
 from ros2_cosim.dcp.master.requests import Requests
@@ -150,3 +153,19 @@ def test_a_refused_connection_is_tried_again_for_a_time(monkeypatch: pytest.Monk
         with pytest.raises(DcpPeerLostError, match="no connection to 127.0.0.1:9: Connection ref"):
             master._requests.sockets.open(slave)
     assert tried == pytest.approx([1.0, 1.1, 1.2, 1.3])
+
+
+def test_a_heartbeat_that_is_under_way_is_waited_for_at_the_end() -> None:
+    begun, go_on, ended = Event(), Event(), Event()
+
+    def beat(now: float) -> None:
+        begun.set()
+        go_on.wait(HANG_S)
+        ended.set()
+
+    thread = HeartbeatThread(RLock(), beat)
+    thread.start(0.001)
+    assert begun.wait(HANG_S)
+    Timer(0.02, go_on.set).start()
+    thread.stop()
+    assert ended.is_set()
