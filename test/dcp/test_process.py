@@ -9,9 +9,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -23,9 +24,10 @@ from ros2_cosim.dcp.master.slave_process import SlaveProcess
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_model
+from ros2_cosim.dcp.slave.server import SlaveServer, serve
 from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError, DescriptionError
+from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DescriptionError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -242,6 +244,40 @@ def test_a_model_that_ends_the_program_ends_its_server() -> None:
         slave.thread.join(20)
         assert not slave.thread.is_alive()
     assert isinstance(slave.error, SystemExit)
+
+
+class Signalled(Offset):
+    """Gets two signals within a step."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+
+    def do_step(self, step: StepInfo) -> None:
+        for _ in range(2):
+            signal.raise_signal(signal.SIGTERM)
+            self.passed += 1
+
+
+def test_a_first_signal_lets_a_step_finish_and_a_second_one_interrupts_it() -> None:
+    model, description = Signalled(), describe(Signalled)
+
+    def control(port: int) -> None:
+        with suppress(DcpError), Master(timeout_s=20) as master:
+            master.add_slave(description, port=port)
+            master.configure()
+            master.run()
+            master.do_step()
+
+    masters: list[Thread] = []
+
+    def begin(server: SlaveServer) -> None:
+        masters.append(Thread(target=control, args=(server.port,)))
+        masters[0].start()
+
+    with pytest.raises(KeyboardInterrupt):
+        serve(model, description, port=0, on_ready=begin)
+    masters[0].join(HANG_S)
+    assert model.passed == 1
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -7,6 +7,8 @@ import math
 import threading
 import time
 from fractions import Fraction
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
@@ -295,6 +297,26 @@ def test_a_slave_that_never_synchronises_is_not_waited_for_beyond_the_timeout() 
         with pytest.raises(DcpTimeoutError, match=r"SYNCHRONIZED did not come within 0\.3 s"):
             master.run()
         master._requests.timeout_s = HANG_S
+
+
+def test_slaves_that_are_ready_before_the_start_time_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the clock of the slave the time has come; that of the master goes by being looked at."""
+    looks = count(1000)
+    fake = SimpleNamespace(time=lambda: next(looks), monotonic=time.monotonic)
+    monkeypatch.setattr("ros2_cosim.dcp.master.run.time", fake)
+    description = sine_description()
+    with (
+        running(Sine(), description) as slave,
+        Master(op_mode=OpMode.SRT, timeout_s=HANG_S) as master,
+    ):
+        slave.server.now = lambda: 9000.0  # type: ignore[method-assign]
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run(9000)
+        assert next(looks) < 9000
+        master.stop()
 
 
 def test_a_start_time_is_of_no_concern_without_a_clock() -> None:

@@ -22,6 +22,7 @@ from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.cosimulation import _text, load_cosimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.errors import WiringError
 
@@ -164,3 +165,10 @@ def test_a_run_in_this_process_starts_no_other_programs(tmp_path: Path) -> None:
 )
 def test_values_are_written_so_that_they_can_be_read_again(value: object, text: str) -> None:
     assert _text(value) == text
+
+
+def test_a_slave_without_a_port_takes_one_that_is_free() -> None:
+    first, second = (SlaveServer(Offset(), describe(Offset)) for _ in range(2))
+    assert 0 != first.port != second.port != 0
+    first.close()
+    second.close()

@@ -28,6 +28,7 @@ from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
+from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, StateSender, read_address
@@ -127,6 +128,18 @@ def test_another_sender_may_begin_anew(peer: Peer) -> None:
         peer.state(lambda s: s["seq"] == 2)
         assert server.ports.counts()["v"] == (2, 1, 0)
     other.close()
+
+
+def test_a_run_of_so_many_steps_ends_behind_them(peer: Peer) -> None:
+    fleet, ports = ONE.fleet(), CommandPorts(["v"], "127.0.0.1", 0)
+    sender = StateSender(["v"], [peer.address])
+    mode = LockStepMode(fleet, ports, sender)
+    for k in range(1, 6):
+        peer.send(ports.ports["v"], pack_command(k))
+    mode.run(steps=3)
+    assert (fleet["v"].output().steps, mode.figures()["state"]) == (3, "ended")
+    for each in (mode, ports, sender):
+        each.close()  # type: ignore[attr-defined]
 
 
 def test_pause_and_step_hold_in_lock_step(peer: Peer) -> None:
