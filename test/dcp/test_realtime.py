@@ -9,6 +9,7 @@ import time
 from fractions import Fraction
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
@@ -281,6 +282,32 @@ def test_ticks_do_not_drift() -> None:
     assert plan.due == 100.0 + 1000.0
     assert plan.advance(1200.0)
     assert plan.overruns == 1
+
+
+def test_no_second_thread_serves_while_callbacks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the slave was idle before: time passes between the steps alone."""
+    clock, served = [0.0], list[str]()
+    fake = SimpleNamespace(**vars(time) | {"monotonic": lambda: clock[0]})
+    monkeypatch.setattr("ros2_cosim.dcp.slave.server.time", fake)
+    description = describe(Offset)
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
+        reactor = slave.server.reactor
+        serve = reactor.serve_ready
+
+        def noted(*arguments: Any, **named: Any) -> bool:
+            served.append(threading.current_thread().name)
+            return serve(*arguments, **named)
+
+        monkeypatch.setattr(reactor, "serve_ready", noted)
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        for _ in range(20):
+            clock[0] += 1.0
+            time.sleep(0.005)
+            master.do_step()
+        master.stop()
+    assert "dcp-relief" not in served
 
 
 class Never(Sine):
