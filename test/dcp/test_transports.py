@@ -23,7 +23,7 @@ from ros2_cosim.dcp.master.cosimulation import _text, load_cosimulation, prepare
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import WiringError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -172,3 +172,35 @@ def test_a_slave_without_a_port_takes_one_that_is_free() -> None:
     assert 0 != first.port != second.port != 0
     first.close()
     second.close()
+
+
+@pytest.mark.parametrize(
+    ("transport", "first"), [(TCP, PduType.INF_state), (UDP, PduType.STC_register)]
+)
+def test_a_slave_that_has_left_is_asked_for_its_state_only_over_a_new_connection(
+    transport: TransportProtocol, first: PduType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    description = describe(Offset)
+    with (
+        running(Offset(), description, once=False) as slave,
+        Master(timeout_s=20) as master,
+    ):
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        master.configure()
+        master.run()
+        master.stop()
+        master.deregister()
+        kinds: list[int] = []
+        receive = slave.server.slave.receive
+
+        def noted(data: bytes, origin: object) -> None:
+            kinds.append(data[0])
+            receive(data, origin)
+
+        monkeypatch.setattr(slave.server.slave, "receive", noted)
+        master.configure()
+        assert kinds[0] == first
+        master.run()
+        master.do_step()
+        assert remote.outputs == [1.0]
+        master.stop()
