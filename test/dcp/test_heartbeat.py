@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
-from threading import Event, RLock, Timer
+from threading import Event, RLock
+from threading import enumerate as enumerate_threads
 from types import SimpleNamespace
 
 import pytest
@@ -156,16 +157,19 @@ def test_a_refused_connection_is_tried_again_for_a_time(monkeypatch: pytest.Monk
 
 
 def test_a_heartbeat_that_is_under_way_is_waited_for_at_the_end() -> None:
-    begun, go_on, ended = Event(), Event(), Event()
+    """It does not beat while the master is in use, and ends its wait for that."""
+    lock, tried, beats = RLock(), Event(), list[float]()
 
-    def beat(now: float) -> None:
-        begun.set()
-        go_on.wait(HANG_S)
-        ended.set()
+    def acquire(timeout: float) -> bool:
+        tried.set()
+        return lock.acquire(timeout=timeout)
 
-    thread = HeartbeatThread(RLock(), beat)
-    thread.start(0.001)
-    assert begun.wait(HANG_S)
-    Timer(0.02, go_on.set).start()
-    thread.stop()
-    assert ended.is_set()
+    watched = SimpleNamespace(acquire=acquire, release=lock.release)
+    thread = HeartbeatThread(watched, beats.append)  # type: ignore[arg-type]
+    before = set(enumerate_threads())
+    with lock:
+        thread.start(0.05)
+        assert tried.wait(HANG_S)
+        thread.stop()
+        assert set(enumerate_threads()) <= before
+    assert beats == []
