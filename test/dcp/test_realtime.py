@@ -286,8 +286,13 @@ def test_ticks_do_not_drift() -> None:
 
 def test_no_second_thread_serves_while_callbacks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the slave was idle before: time passes between the steps alone."""
-    clock, served = [0.0], list[str]()
-    fake = SimpleNamespace(**vars(time) | {"monotonic": lambda: clock[0]})
+    clock, served, looks = [0.0], list[str](), threading.Event()
+
+    def sleep(seconds: float) -> None:
+        looks.set()
+        time.sleep(0)
+
+    fake = SimpleNamespace(**vars(time) | {"monotonic": lambda: clock[0], "sleep": sleep})
     monkeypatch.setattr("ros2_cosim.dcp.slave.server.time", fake)
     description = describe(Offset)
     with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
@@ -302,9 +307,10 @@ def test_no_second_thread_serves_while_callbacks_are_short(monkeypatch: pytest.M
         master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
-        for _ in range(20):
+        for _ in range(5):
             clock[0] += 1.0
-            time.sleep(0.005)
+            looks.clear()
+            assert looks.wait(HANG_S)
             master.do_step()
         master.stop()
     assert "dcp-relief" not in served
