@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -64,6 +65,8 @@ class _Lines:
         self._calls: dict[tuple[str, CodeType], int] = {}
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._out = os.open(directory / "lines.txt", flags)
+        #: What is not in the file yet: a test may limit the size of files for a while.
+        self._rest = b""
 
     def start(self) -> None:
         threading.settrace(self._called)
@@ -87,7 +90,9 @@ class _Lines:
                 self._seen.add(key)
                 self._calls[key[:2]] = 0
                 text = f"{self.context}\t{frame.f_code.co_filename}\t{frame.f_lineno}\n"
-                os.write(self._out, text.encode("utf-8", "replace"))
+                self._rest += text.encode("utf-8", "replace")
+                with suppress(OSError):
+                    self._rest = self._rest[os.write(self._out, self._rest) :]
         return self._line
 
 

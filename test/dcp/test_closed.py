@@ -46,7 +46,10 @@ def slave(port: int) -> Callable[[], None]:
 
 
 def dialogue(port: int, transport: TransportProtocol) -> Callable[[], None]:
-    return Dialogue(HOST, port, transport, HANG_S).close
+    made = Dialogue(HOST, port, transport, HANG_S)
+    with socket.create_server((HOST, 0)) as other:
+        made.open_data(other.getsockname()[1])
+    return made.close
 
 
 MAKERS: dict[str, Callable[[int], Callable[[], None]]] = {

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from threading import Event, RLock
+from threading import enumerate as enumerate_threads
 from types import SimpleNamespace
 
 import pytest
 from support.dcp_models import Offset, running
+from support.patience import HANG_S
 
+from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave
 from ros2_cosim.dcp.master.requests import Requests
@@ -150,3 +154,22 @@ def test_a_refused_connection_is_tried_again_for_a_time(monkeypatch: pytest.Monk
         with pytest.raises(DcpPeerLostError, match="no connection to 127.0.0.1:9: Connection ref"):
             master._requests.sockets.open(slave)
     assert tried == pytest.approx([1.0, 1.1, 1.2, 1.3])
+
+
+def test_a_heartbeat_that_is_under_way_is_waited_for_at_the_end() -> None:
+    """It does not beat while the master is in use, and ends its wait for that."""
+    lock, tried, beats = RLock(), Event(), list[float]()
+
+    def acquire(timeout: float) -> bool:
+        tried.set()
+        return lock.acquire(timeout=timeout)
+
+    watched = SimpleNamespace(acquire=acquire, release=lock.release)
+    thread = HeartbeatThread(watched, beats.append)  # type: ignore[arg-type]
+    before = set(enumerate_threads())
+    with lock:
+        thread.start(0.05)
+        assert tried.wait(HANG_S)
+        thread.stop()
+        assert set(enumerate_threads()) <= before
+    assert beats == []

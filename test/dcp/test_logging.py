@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import pytest
-from support.dcp_models import running
+from support.dcp_models import Offset, running
 from support.dcp_session import P, Session
 from support.patience import HANG_S
 
+from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
 from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.log import SlaveLog
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.wire.enums import LogLevel, LogMode
+from ros2_cosim.dcp.wire.enums import LogLevel, LogMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import PduError
 
 DESCRIBE = {
@@ -68,6 +69,31 @@ def test_off_by_default() -> None:
         master.do_step(2)
         assert master.request_log("Talking") == []
         master.stop()
+
+
+@pytest.mark.parametrize(
+    ("transport", "asked"),
+    [(TransportProtocol.UDP_IPv4, [DATA_CATEGORY.id]), (TransportProtocol.TCP_IPv4, [])],
+)
+def test_counts_of_data_are_asked_for_only_where_data_can_be_lost(
+    transport: TransportProtocol, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    categories: list[int] = []
+    take = SlaveLog.take
+
+    def noted(log: SlaveLog, category: int, most: int, room: int) -> bytes:
+        categories.append(category)
+        return take(log, category, most, room)
+
+    monkeypatch.setattr(SlaveLog, "take", noted)
+    description = describe(Offset)
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
+        master.add_slave(description, port=slave.port, transport=transport)
+        master.configure()
+        master.run()
+        master.do_step()
+        master.stop()
+    assert categories == asked
 
 
 def test_the_oldest_entries_are_taken_first_as_far_as_there_is_room() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import select
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -486,6 +487,14 @@ def test_what_a_transition_refuses_is_asked_for_twenty_times() -> None:
             thread.join(HANG_S)
             requests.sockets.close()
     assert asked == [PduType.STC_prepare, PduType.INF_state] * 19 + [PduType.STC_prepare]
+
+
+def test_only_values_with_a_conversion_are_converted() -> None:
+    types = (DataType.uint8, DataType.float64, DataType.int16)
+    pdu = InputPdu(1, PayloadCodec([(kind, None) for kind in types]), [0, 1, 2], [float, None, str])
+    head = make(PduType.DAT_input_output, pdu_seq_id=0, data_id=1, payload=b"")
+    pdu.take(head + struct.pack("<Bdh", 3, 0.5, -4))
+    assert repr(pdu.pending) == "[3.0, 0.5, '-4']"
 
 
 def test_arrays_are_continued_element_by_element_and_only_floats() -> None:

@@ -8,20 +8,26 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 from support.dcp_models import Offset, running
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.slave_process import SlaveProcess
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_model
+from ros2_cosim.dcp.slave.server import SlaveServer, serve
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DescriptionError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -202,6 +208,76 @@ def test_a_model_that_fails_or_crashes_is_one_line_and_its_rows_are_kept(
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, f"cosim: {words.format(place=tmp_path)}\n")
     assert len((tmp_path / "loop.csv").read_text(encoding="utf-8").splitlines()) == 7
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (lambda: os._exit(0), "it ended"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "crashed by SIGKILL"),
+    ],
+)
+@pytest.mark.usefixtures("nothing_left")
+def test_a_process_that_is_gone_before_its_slave_is_loaded_is_named(
+    end: Callable[[], Any], words: str
+) -> None:
+    text = rf"^slave 'one' \(one.fmu\): {words} while it loaded$"
+    with pytest.raises(DescriptionError, match=text):
+        SlaveProcess("one", "one.fmu", end, SlaveOptions())
+
+
+class Leaving(Offset):
+    def do_step(self, step: StepInfo) -> None:
+        raise SystemExit("enough")
+
+
+def test_a_model_that_ends_the_program_ends_its_server() -> None:
+    description = describe(Leaving)
+    with running(Leaving(), description) as slave, Master(timeout_s=20) as master:
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        with pytest.raises(DcpPeerLostError):
+            master.do_step()
+        with pytest.raises(DcpPeerLostError, match="'Leaving' is not connected any more"):
+            master.request_states()
+        slave.thread.join(20)
+        assert not slave.thread.is_alive()
+    assert isinstance(slave.error, SystemExit)
+
+
+class Signalled(Offset):
+    """Gets two signals within a step."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+
+    def do_step(self, step: StepInfo) -> None:
+        for _ in range(2):
+            signal.raise_signal(signal.SIGTERM)
+            self.passed += 1
+
+
+def test_a_first_signal_lets_a_step_finish_and_a_second_one_interrupts_it() -> None:
+    model, description = Signalled(), describe(Signalled)
+
+    def control(port: int) -> None:
+        with suppress(DcpError), Master(timeout_s=20) as master:
+            master.add_slave(description, port=port)
+            master.configure()
+            master.run()
+            master.do_step()
+
+    masters: list[Thread] = []
+
+    def begin(server: SlaveServer) -> None:
+        masters.append(Thread(target=control, args=(server.port,)))
+        masters[0].start()
+
+    with pytest.raises(KeyboardInterrupt):
+        serve(model, description, port=0, on_ready=begin)
+    masters[0].join(HANG_S)
+    assert model.passed == 1
 
 
 @pytest.mark.usefixtures("nothing_left")

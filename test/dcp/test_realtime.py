@@ -7,6 +7,9 @@ import math
 import threading
 import time
 from fractions import Fraction
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
@@ -281,6 +284,38 @@ def test_ticks_do_not_drift() -> None:
     assert plan.overruns == 1
 
 
+def test_no_second_thread_serves_while_callbacks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the slave was idle before: time passes between the steps alone."""
+    clock, served, looks = [0.0], list[str](), threading.Event()
+
+    def sleep(seconds: float) -> None:
+        looks.set()
+        time.sleep(0)
+
+    fake = SimpleNamespace(**vars(time) | {"monotonic": lambda: clock[0], "sleep": sleep})
+    monkeypatch.setattr("ros2_cosim.dcp.slave.server.time", fake)
+    description = describe(Offset)
+    with running(Offset(), description) as slave, Master(timeout_s=HANG_S) as master:
+        reactor = slave.server.reactor
+        serve = reactor.serve_ready
+
+        def noted(*arguments: Any, **named: Any) -> bool:
+            served.append(threading.current_thread().name)
+            return serve(*arguments, **named)
+
+        monkeypatch.setattr(reactor, "serve_ready", noted)
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        for _ in range(5):
+            clock[0] += 1.0
+            looks.clear()
+            assert looks.wait(HANG_S)
+            master.do_step()
+        master.stop()
+    assert "dcp-relief" not in served
+
+
 class Never(Sine):
     def synchronized(self) -> bool:
         return False
@@ -295,6 +330,26 @@ def test_a_slave_that_never_synchronises_is_not_waited_for_beyond_the_timeout() 
         with pytest.raises(DcpTimeoutError, match=r"SYNCHRONIZED did not come within 0\.3 s"):
             master.run()
         master._requests.timeout_s = HANG_S
+
+
+def test_slaves_that_are_ready_before_the_start_time_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the clock of the slave the time has come; that of the master goes by being looked at."""
+    looks = count(1000)
+    fake = SimpleNamespace(time=lambda: next(looks), monotonic=time.monotonic)
+    monkeypatch.setattr("ros2_cosim.dcp.master.run.time", fake)
+    description = sine_description()
+    with (
+        running(Sine(), description) as slave,
+        Master(op_mode=OpMode.SRT, timeout_s=HANG_S) as master,
+    ):
+        slave.server.now = lambda: 9000.0  # type: ignore[method-assign]
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run(9000)
+        assert next(looks) < 9000
+        master.stop()
 
 
 def test_a_start_time_is_of_no_concern_without_a_clock() -> None:

@@ -16,8 +16,10 @@ from support.patience import HANG_S, until
 from ros2_cosim.dcp.description.sizes import USUAL_PDU_BYTES, largest_received
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel
+from ros2_cosim.dcp.slave.sockets import SlaveSockets
 from ros2_cosim.dcp.wire import accepted
 from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
@@ -110,6 +112,10 @@ def connected(stack: ExitStack, port: int, count: int) -> list[socket.socket]:
     ]
 
 
+def framed(pdu: bytes) -> bytes:
+    return struct.pack("<I", len(pdu)) + pdu
+
+
 def ended(connection: socket.socket) -> bool:
     """Whether the slave has closed the connection."""
     connection.setblocking(False)
@@ -138,7 +144,7 @@ def test_idle_connections_do_not_keep_a_master_out() -> None:
         whole_run(description, slave.port)
         talking = connected(stack, slave.port, MAX_CONNECTIONS + 8)
         for one in talking:  # these have brought a PDU, but none is registered
-            one.sendall(struct.pack("<I", 4) + make(PduType.INF_state, pdu_seq_id=0, receiver=0))
+            one.sendall(framed(make(PduType.INF_state, pdu_seq_id=0, receiver=0)))
         whole_run(description, slave.port)
         assert len(slave.server.sockets.links) <= MAX_CONNECTIONS
         assert any(ended(one) for one in idle)
@@ -155,7 +161,11 @@ def test_a_registered_master_never_gives_way() -> None:
         remote = master.add_slave(description, port=slave.port, transport=TCP)
         master.configure()
         master.run()
-        connected(stack, slave.port, 3 * MAX_CONNECTIONS)
+        connected(stack, slave.port, MAX_CONNECTIONS)
+        for _ in range(2 * MAX_CONNECTIONS):  # these are heard later than the master
+            (talking,) = connected(stack, slave.port, 1)
+            talking.sendall(framed(make(PduType.INF_state, pdu_seq_id=0, receiver=0)))
+            assert talking.recv(100)  # its answer
         master.do_step(3)
         assert remote.outputs == [1.0]
         master.stop()
@@ -171,7 +181,7 @@ def test_a_connection_that_says_nothing_is_closed_after_a_time(
         (idle,) = connected(stack, slave.port, 1)
         idle.sendall(b"\x04\0")  # half a length is no PDU either
         (talking,) = connected(stack, slave.port, 1)
-        talking.sendall(struct.pack("<I", 4) + make(PduType.INF_state, pdu_seq_id=0, receiver=0))
+        talking.sendall(framed(make(PduType.INF_state, pdu_seq_id=0, receiver=0)))
         until(lambda: ended(idle))
         assert len(slave.server.sockets.links) == 1
         assert talking.recv(100)  # its answer
@@ -238,7 +248,7 @@ def test_a_slave_obeys_its_master_alone_while_it_lives() -> None:
             for seq in range(40):
                 request = make(kind, pdu_seq_id=seq, receiver=1, **fields)
                 with socket.create_connection(("127.0.0.1", slave.port), HANG_S) as stranger:
-                    stranger.sendall(struct.pack("<I", len(request)) + request)
+                    stranger.sendall(framed(request))
                     answer = stranger.recv(4 + 8, socket.MSG_WAITALL)
                 size, refusal, _, _, expected, code = struct.unpack("<IBHBHH", answer)
                 assert (size, refusal, code) == (8, PduType.RSP_nack, 0x1003), hex(code)
@@ -247,6 +257,28 @@ def test_a_slave_obeys_its_master_alone_while_it_lives() -> None:
             master.do_step()
             assert remote.outputs == [2.0]
         master.stop()
+
+
+def test_data_of_a_program_that_has_gone_are_not_taken() -> None:
+    """Whose it was cannot be told any more."""
+    got: list[bytes] = []
+    receiver = SimpleNamespace(receive=lambda data, origin: got.append(data))
+    first, second = (
+        make(PduType.DAT_input_output, pdu_seq_id=0, data_id=number, payload=bytes(8))
+        for number in (1, 2)
+    )
+    with Reactor() as reactor:
+        sockets = SlaveSockets(reactor, describe(Offset), "127.0.0.1", 0)
+        sockets.serve(receiver, print)  # type: ignore[arg-type]
+        place = "127.0.0.2", sockets.port
+        sockets.listen([Endpoint(UDP, *place)])
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gone:
+                gone.sendto(first, place)
+            there.sendto(second, place)
+            assert reactor.run_until(lambda: second in got)
+        sockets.close()
+    assert got == [second]
 
 
 def test_what_is_read_before_a_computation_makes_no_other_one_wait_for_it() -> None:

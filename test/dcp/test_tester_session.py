@@ -479,6 +479,26 @@ def test_a_procedure_tells_what_deviates(
     assert name != "heartbeat" or 0.75 in slept  # half of the interval
 
 
+class Slept(Exception):
+    pass
+
+
+def test_a_slave_without_an_interval_of_its_heartbeat_is_asked_twice_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def sleep(seconds: float) -> None:
+        raise Slept(seconds)
+
+    monkeypatch.setattr("ros2_cosim.dcp.tools.tester_steps.time", SimpleNamespace(sleep=sleep))
+    description = describe(Sine)
+    (procedure,) = (p for p in PROCEDURES if p.name == "heartbeat")
+    with running(Sine(), description, once=False) as slave:
+        session = Session(description, "127.0.0.1", slave.port, TCP, HANG_S)
+        with pytest.raises(Slept, match=r"^0\.5$"):
+            procedure.run(session)
+        session.dialogue.close()
+
+
 class Deaf(SlaveModel):
     u = Input("float64")
 

@@ -22,7 +22,8 @@ from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.cosimulation import _text, load_cosimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import WiringError
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -164,3 +165,42 @@ def test_a_run_in_this_process_starts_no_other_programs(tmp_path: Path) -> None:
 )
 def test_values_are_written_so_that_they_can_be_read_again(value: object, text: str) -> None:
     assert _text(value) == text
+
+
+def test_a_slave_without_a_port_takes_one_that_is_free() -> None:
+    first, second = (SlaveServer(Offset(), describe(Offset)) for _ in range(2))
+    assert 0 != first.port != second.port != 0
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize(
+    ("transport", "first"), [(TCP, PduType.INF_state), (UDP, PduType.STC_register)]
+)
+def test_a_slave_that_has_left_is_asked_for_its_state_only_over_a_new_connection(
+    transport: TransportProtocol, first: PduType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    description = describe(Offset)
+    with (
+        running(Offset(), description, once=False) as slave,
+        Master(timeout_s=20) as master,
+    ):
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        master.configure()
+        master.run()
+        master.stop()
+        master.deregister()
+        kinds: list[int] = []
+        receive = slave.server.slave.receive
+
+        def noted(data: bytes, origin: object) -> None:
+            kinds.append(data[0])
+            receive(data, origin)
+
+        monkeypatch.setattr(slave.server.slave, "receive", noted)
+        master.configure()
+        assert kinds[0] == first
+        master.run()
+        master.do_step()
+        assert remote.outputs == [1.0]
+        master.stop()

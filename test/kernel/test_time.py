@@ -34,6 +34,8 @@ times = st.integers(NEVER, FOREVER)
         ("2h", 7_200_000_000_000),
         ("0s", 0),
         (0, 0),
+        (0.0, 0),
+        (-0.0, 0),
         ("0", 0),
         (f"{FOREVER}ns", FOREVER),
     ],

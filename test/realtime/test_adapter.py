@@ -17,13 +17,14 @@ from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.layers import bare
 from ros2_cosim.kernel.model import Report
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.trace import run_digest
 from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
 from ros2_cosim.realtime.coupling import Delivery
 from ros2_cosim.realtime.coupling_record import CouplingRecord
-from ros2_cosim.realtime.estimators_of_records import RecordEstimator
+from ros2_cosim.realtime.estimated_input import EstimatedInput
+from ros2_cosim.realtime.estimators_of_records import RecordEstimator, order_rule
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.schema import make_scenario
@@ -268,6 +269,34 @@ def test_the_estimator_gives_the_same_wherever_it_stands() -> None:
             assert found["estimates"] == 29 and found["largest_error"] > 0.0
     assert used["slow"] == used["fast"] == used["handler"]
     assert len(used["slow"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("in_time", "found"),
+    [
+        ({0: 1.0}, [1.0, 1.0, 5.0]),
+        # What was late is older than what came in time meanwhile.
+        ({0: 1.0, 20: 7.0}, [1.0, 1.0, 7.0, 7.0]),
+    ],
+)
+def test_a_late_sample_at_an_input_is_known_from_then_on(
+    in_time: dict[int, float], found: list[float]
+) -> None:
+    """That of 10 ms comes at the last activation."""
+    port = EstimatedInput("slow", [order_rule(0)], max_age_ns=10 * MS, late_port="late")
+    last = 10 * (len(found) - 1)
+    taken = []
+    for ms in range(0, last + 10, 10):
+        number = sum(came <= ms for came in in_time) - 1
+        came = sorted(in_time)[number]
+        latest = {"slow": Sample(came * MS, number, Acceleration(in_time[came], 0.0, 0.0))}
+        if ms == last:
+            latest["late"] = Sample(ms * MS, 0, Acceleration(5.0, 0.0, 0.0))
+        sample = port.read(Step(ms * MS, {}, latest))
+        assert sample is not None and sample.stamp == ms * MS
+        taken.append(sample.value.ax)
+    assert taken == found
+    assert (port.estimates, port.largest_error) == (2, 4.0)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ from ros2_cosim.realtime.estimators import (
     Rate,
 )
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
-from ros2_cosim.realtime.rules import VALUES_FILE, read_values, write_values
+from ros2_cosim.realtime.rules import VALUES_FILE, make_rules, read_values, write_values
+from ros2_cosim.realtime.settings import RuleSettings
 
 HISTORY = [Point(2 * SECOND, 7.0), Point(1 * SECOND, 4.0), Point(0, 3.0)]
 STATE = {"fast.x": 1.5, "fast.y": 10.0}
@@ -83,18 +84,46 @@ def test_a_parabola_is_met_whatever_the_distances(steps: list[int], ahead: int) 
 
 
 @pytest.mark.parametrize(
-    ("limits", "value"),
+    ("estimate", "limits", "value"),
     [
-        (Limits(), 100.0),
-        (Limits(maximum=50.0), 50.0),
-        (Limits(minimum=200.0), 200.0),
-        (Limits(rate=3.0), 10.0),
-        (Limits(rate=3.0, maximum=8.0), 8.0),
-        (Limits(rate=3.0, minimum=30.0), 30.0),  # the bound on the value wins
+        (100.0, Limits(), 100.0),
+        (100.0, Limits(maximum=50.0), 50.0),
+        (100.0, Limits(minimum=200.0), 200.0),
+        (100.0, Limits(rate=3.0), 10.0),
+        (100.0, Limits(rate=3.0, maximum=8.0), 8.0),
+        (100.0, Limits(rate=3.0, minimum=30.0), 30.0),  # the bound on the value wins
+        (-100.0, Limits(rate=3.0), 4.0),
+        (-100.0, Limits(rate=3.0, minimum=5.0), 5.0),
+        (6.0, Limits(rate=3.0, minimum=4.0, maximum=10.0), 6.0),
     ],
 )
-def test_limits(limits: Limits, value: float) -> None:
-    assert limits.apply(100.0, HISTORY[0], 3 * SECOND) == value
+def test_limits(estimate: float, limits: Limits, value: float) -> None:
+    assert limits.apply(estimate, HISTORY[0], 3 * SECOND) == value
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({}, 10.0),
+        ({"order": 2}, 12.0),
+        ({"method": "rate", "of": ["fast.x"], "gain": 2.0}, 10.0),
+        ({"method": "rate", "of": ["fast.x"]}, 8.5),
+        ({"method": "curve", "of": ["fast.x"], "points": [[1, 10], [2, 30]]}, 20.0),
+        (
+            {"method": "map", "of": ["fast.x", "fast.y"], "x": [1, 2], "y": [0, 20],
+             "values": [[0, 2], [4, 6]]},
+            3.0,
+        ),
+        ({"method": "earlier", "file": VALUES_FILE}, 7.5),
+    ],
+)  # fmt: skip
+def test_a_rule_of_a_scenario_has_its_method(
+    tmp_path: Path, rule: dict[str, Any], value: float
+) -> None:
+    earlier = {"out.ax": ([0, 2 * SECOND, 4 * SECOND], [0.0, 4.0, 5.0])}
+    write_values(tmp_path, {"slow": earlier})
+    (made,) = make_rules([RuleSettings(**rule)], "estimate", "slow", tmp_path)
+    assert made.method("out", "ax").estimate(HISTORY, 3 * SECOND, STATE) == value
 
 
 def test_the_first_rule_that_fits_counts_and_other_numbers_hold() -> None:
@@ -192,6 +221,14 @@ def test_files_that_hold_no_values_are_refused(tmp_path: Path, content: str) -> 
     series = {"format": "ros2_cosim values 1", "participants": {"slow": {"out.ax": [[], []]}}}
     path.write_text(json.dumps(series), encoding="utf-8")
     with pytest.raises(ConfigurationError, match="at least 1"):
+        read_values(path, "slow")
+
+
+def test_values_of_another_format_are_refused(tmp_path: Path) -> None:
+    path = write_values(tmp_path, {"slow": {"out.ax": ([0], [1.0])}})
+    assert set(read_values(path, "slow")) == {"out.ax"}
+    path.write_text(path.read_text().replace("values 1", "values 2"))
+    with pytest.raises(ConfigurationError, match="of 'slow' .*: format 'ros2_cosim values 2'"):
         read_values(path, "slow")
 
 

@@ -186,6 +186,12 @@ def test_classes_of_a_histogram(delays: list[int]) -> None:
         below = 0 if bound == BOUNDS_NS[0] else (bound // 2 if bound else BOUNDS_NS[-1])
         wanted = [d for d in delays if (bound is None or d <= bound) and (d > below or not below)]
         assert count == len(wanted)
+    shown = [(bound / 1e9 if bound else None) for bound in bounds]
+    counts = zip(shown, histogram.counts, strict=True)
+    assert found["classes"] == [[bound, count] for bound, count in counts if count]
+    held = [max(0, delay) for delay in delays] or [0]
+    assert found["mean_s"] == pytest.approx(sum(held) / len(held) * 1e-9)
+    assert found["largest_s"] == pytest.approx(max(held) * 1e-9)
 
 
 def test_what_is_not_granted_is_said_plainly() -> None:

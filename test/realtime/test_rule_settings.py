@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def test_a_rule_that_is_complete(given: dict[str, Any]) -> None:
         ({"max_rate": -0.1}, "max_rate"),
         ({"adapt": -0.1}, "adapt"),
         ({"adapt": 1.1}, "adapt"),
-        ({"gain": float("inf")}, "gain"),
+        *(({key: math.inf}, key) for key in ("gain", "min", "max", "max_rate")),
     ],
 )
 def test_a_rule_that_lacks_something_says_what(given: dict[str, Any], said: str) -> None:

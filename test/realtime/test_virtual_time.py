@@ -235,14 +235,25 @@ def test_the_end_of_a_step_wakes_the_process_that_waits_for_it(fails: bool) -> N
     host = local_host(lambda port, record: None)
     time.attach(host._replace(wait=lambda seconds: woken.wait(HANG_S), wake=woken.set))
 
-    def step(step: Step) -> None:
-        end = partial(time.report_error, "broken") if fails else time.complete_step
-        threading.Thread(target=end).start()
-
-    time.set_step_handler_async(step)
+    end = partial(time.report_error, "broken") if fails else time.complete_step
+    thread = threading.Thread(target=end)
+    time.set_step_handler_async(lambda step: thread.start())
     with pytest.raises(ParticipantError, match="broken") if fails else nullcontext():
         time.activate(Step(5, {}, {}))
+    # The step may be over before the thread comes to the call that wakes.
+    thread.join(HANG_S)
     assert woken.is_set()
+
+
+def test_while_a_step_is_open_its_process_handles_what_comes() -> None:
+    """What ends the step may come on the thread that waits for it."""
+    time = VirtualTime(context("a"))
+    host = local_host(lambda port, record: None)
+    time.attach(host._replace(wait=lambda seconds: time.complete_step()))
+    guard = threading.Timer(HANG_S, time.report_error, ["nothing was handled"])
+    time.set_step_handler_async(lambda step: guard.start())
+    assert time.activate(Step(5, {}, {})) == {}
+    guard.cancel()
 
 
 def test_nothing_is_sent_at_once_outside_of_an_asynchronous_step_of_such_a_process() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -74,6 +75,8 @@ def test_rosbags_reads_back_every_message(tmp_path: Path) -> None:
         (profile,) = by_topic["/static_objects"].ext.offered_qos_profiles
         assert profile.durability is QosDurability.TRANSIENT_LOCAL
         assert profile.depth == HISTORY_DEPTH  # what the writers keep
+        # A bag that is played has the topics of the run's nodes, with ROS's prefix in the network.
+        assert not profile.avoid_ros_namespace_conventions
         for connection in reader.connections:  # definitions in the bag suffice to decode
             if connection.msgtype not in store.types:
                 store.register(get_types_from_msg(connection.msgdef.data, connection.msgtype))
@@ -353,6 +356,17 @@ def test_when_no_more_can_be_written_the_bag_keeps_what_is_there(tmp_path: Path,
 def test_a_bag_without_room_for_its_declarations_says_so(tmp_path: Path) -> None:
     with file_size_limit(500), pytest.raises(StorageError, match=r"ulimit -f\)$"):
         BagWriter(tmp_path / "bag", TOPICS)
+
+
+def test_a_bag_whose_file_cannot_be_opened_says_so(tmp_path: Path) -> None:
+    describe_types(TYPES.values())
+    former = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, former[1]))
+    try:
+        with pytest.raises(StorageError, match="bag: Too many open files"):
+            BagWriter(tmp_path / "bag", TOPICS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, former)
 
 
 def test_a_cut_file_is_recovered_where_there_is_hardly_room(tmp_path: Path) -> None:

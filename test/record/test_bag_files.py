@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -196,12 +197,50 @@ def test_a_file_that_cannot_begin_leaves_those_before_it(
     assert len(storage_files(tmp_path / "bag")) == 2
 
 
+def test_a_file_that_cannot_be_finished_leaves_none_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the disk were full until the file that follows is taken back."""
+    messages = run_messages()
+    whole = bag_module.finish_file
+    tried: list[Path] = []
+
+    def finish(path: Path, *rest: Any) -> None:
+        tried.append(path)
+        if len(tried) == 2:
+            raise OSError(28, "No space left on device")
+        whole(path, *rest)
+
+    monkeypatch.setattr(bag_module, "finish_file", finish)
+    bag = tmp_path / "bag"
+    with pytest.raises(StorageError, match=r"No space left .* up to 1\.39") as caught:
+        write(bag, messages, FORMS["time"])
+    # The error keeps the objects of its calls; the room on the disk is free all the same.
+    targets = [
+        os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()
+    ]
+    assert not any(target.startswith(str(bag)) for target in targets), caught.value
+    found = [tuple(m) for m in read_bag(bag)]
+    assert found == expected([m for m in messages if m.stamp < 1400 * MS])
+    assert len(storage_files(bag)) == 2
+
+
 @pytest.mark.parametrize("number", [0, 1, 4])
 def test_a_file_that_is_missing_is_named(tmp_path: Path, number: int) -> None:
     bag = write(tmp_path / "bag", run_messages(), FORMS["time"])
     mcap_path(bag, number).unlink()
     with pytest.raises(ProtocolError, match=rf"bag_{number}\.mcap"):
         list(read_bag(bag))
+
+
+@pytest.mark.parametrize("names", [None, "bag_0.mcap", [7], ["bag_0.mcap", 7]])
+def test_a_bag_has_to_name_its_files(tmp_path: Path, names: Any) -> None:
+    metadata = write(tmp_path / "bag", run_messages(), FORMS["time"]) / "metadata.yaml"
+    content = yaml.safe_load(metadata.read_text())
+    content["rosbag2_bagfile_information"]["relative_file_paths"] = names
+    metadata.write_text(yaml.safe_dump(content))
+    with pytest.raises(ProtocolError, match=r"metadata.yaml names no files \('relative_file_pat"):
+        list(read_bag(tmp_path / "bag"))
 
 
 @pytest.mark.parametrize("method", ["zstd", "lz4"])

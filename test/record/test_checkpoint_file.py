@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import random
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,19 @@ def test_a_checkpoint_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(RunError, match=rf"x.ckpt: found 9 bytes .* until 1.5s; {allowed}$"):
         history.write(path, HEADER, STATES)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_long_history_is_written_in_little_memory(tmp_path: Path) -> None:
+    """5 MB are copied in pieces; of each there is a compressed copy too."""
+    history = History(tmp_path)
+    for number in range(10):
+        history.add(Entry(0, number, 1, random.Random(number).randbytes(500_000)))
+    tracemalloc.start()
+    try:
+        history.write(tmp_path / "x", HEADER, STATES)
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_state_that_is_no_plain_data_is_refused(tmp_path: Path) -> None:

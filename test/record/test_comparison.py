@@ -689,6 +689,58 @@ def test_numbers_are_taken_out_of_messages() -> None:
     assert fields.reader("objects.size()")(message) == 2.0
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "largest"),
+    [
+        ((20.0, 40.0), (25.0, 41.0), ("objects[0].distance", 5.0)),
+        ((20.0, 40.0), (21.0, 45.0), ("objects[1].distance", 5.0)),
+        ((20.0, 40.0), (21.0, 41.0), ("objects[0].distance", 1.0)),
+        ((math.inf, 40.0), (21.0, 41.0), ("objects[1].distance", 1.0)),
+        ((20.0, math.inf), (21.0, 41.0), ("objects[0].distance", 1.0)),
+    ],
+)
+def test_of_several_elements_the_largest_difference_is_told(
+    a: tuple[float, ...], b: tuple[float, ...], largest: tuple[str, float]
+) -> None:
+    fields = MessageFields(TopicType(TYPES[OBJECTS], ""))
+    messages = [fields.decode(CODECS[OBJECTS].encode(0, 0, seen(*values))) for values in (a, b)]
+    (found,) = fields.differences(*messages).values()
+    assert (found.field, found.place) == ("objects[].distance", "objects[0].distance")
+    assert (found.largest_place, found.largest) == largest
+
+
+def test_a_field_is_named_by_the_arrays_on_its_way() -> None:
+    fields = MessageFields(TopicType("trajectory_msgs/msg/JointTrajectory", ""))
+    found = [leaf.field for leaf in fields.leaves]
+    assert found[0] == "header.stamp.sec"
+    assert found[3:8] == [
+        "joint_names.size()",
+        "joint_names[]",
+        "points.size()",
+        "points[].positions.size()",
+        "points[].positions[]",
+    ]
+    assert found[-1] == "points[].time_from_start.nanosec"
+
+
+def test_a_place_within_arrays_of_arrays_is_named() -> None:
+    type_name = "diagnostic_msgs/msg/DiagnosticArray"
+    texts = (("a", "b"), ("a", "c"))
+    a, b = (FIELDS[type_name].decode(diagnosis(*values)) for values in texts)
+    (found,) = FIELDS[type_name].differences(a, b).values()
+    assert found.place == "status[1].values[1].value"
+    assert (found.a, found.b) == ("b", "c")
+
+
+def diagnosis(*values: str) -> bytes:
+    """Two messages of state; the second one has some values."""
+    types, name = STORE.types, "diagnostic_msgs/msg/DiagnosticArray"
+    state, pair = (types[f"diagnostic_msgs/msg/{n}"] for n in ("DiagnosticStatus", "KeyValue"))
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](0, 0), "")
+    states = [state(0, "", "", "", [pair("key", value) for value in some]) for some in ((), values)]
+    return bytes(STORE.serialize_cdr(types[name](header, states), name))
+
+
 def test_a_topic_is_equal_if_nothing_differs_and_nothing_is_missing() -> None:
     assert TopicCounts(a=3, b=3).is_equal
     for key in ("different", "missing_in_a", "missing_in_b"):

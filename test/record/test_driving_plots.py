@@ -94,6 +94,7 @@ def test_what_is_commanded_and_seen_stands_beside_what_is() -> None:
         truth = [line("gap in the platoon", 0, gap) for gap in gaps]
         assert found[f"Object sensor: {name}"].lines == [sensor, *truth]
     data.intended = Intended(("b", "c"))
+    data.gaps = [series(20.0), series(21.0)]
     for name in "ab":
         assert len(plots_of(data)[f"Object sensor: {name}"].lines) == 1
 

@@ -159,6 +159,9 @@ def test_a_file_without_messages_has_no_times(tmp_path: Path) -> None:
     summary, offsets = struct.unpack_from("<QQ", data, len(data) - 28)
     ((opcode, _, body),) = parts(data, summary, offsets)
     assert (opcode, body) == (0x0B, bytes(46))
+    # Of the groups that a summary may have, it names the one that is there.
+    (group,) = parts(data, offsets, len(data) - 8 - 29)
+    assert (group[0], group[2]) == (0x0E, struct.pack("<BQQ", 0x0B, summary, 9 + 46))
 
 
 def test_chunks_can_be_taken_back(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from record.conftest import write_bag
 
 from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
@@ -73,16 +74,20 @@ def odometry(x: float, y: float, speed: float, *, north: bool = False) -> Odomet
     return Odometry(x, y, 0.0, 0.0, 0.0, turned, level, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+def crossing(ms: int) -> list[tuple[str, Odometry]]:
+    seconds = ms / 1000
+    return [
+        ("ego", odometry(-30.0 + 10.0 * seconds, 0.0, 10.0)),
+        ("other", odometry(0.0, 5.0 * (seconds - 4.3) - 3.0, 5.0, north=True)),
+    ]
+
+
 def test_without_a_road_there_are_no_gaps_and_still_post_encroachment_times() -> None:
     """Ego leaves the other's strip at 3.3 s, whose front comes to ego's at 4.3 s."""
     cars = {"ego": VehicleInfo(1, 4.0, 2.0), "other": VehicleInfo(2, 4.0, 2.0)}
     found = RecordedEncounters(None, cars, ("ego",), judged=True)
     for ms in range(0, 6000, 10):
-        seconds = ms / 1000
-        for name, record in (
-            ("ego", odometry(-30.0 + 10.0 * seconds, 0.0, 10.0)),
-            ("other", odometry(0.0, 5.0 * (seconds - 4.3) - 3.0, 5.0, north=True)),
-        ):
+        for name, record in crossing(ms):
             found.take([name, "odometry"], ms * 1_000_000, record)
         found.take(["status"], ms * 1_000_000, PlatoonStatus(0.0, 0, False, (), ()))
     found.finish()
@@ -98,6 +103,35 @@ def test_the_summary_has_the_post_encroachment_time_of_the_bag(tmp_path: Path) -
     data = load_run(tmp_path).encounters.least_pet
     assert summary.min_pet_s == (data.value if data.pair is not None else None)
     assert least_pet(tmp_path / "no bag", scenario.scene) is None
+
+
+@pytest.mark.parametrize(
+    ("cars", "platoon", "is_found"),
+    [
+        # The other one belongs to no platoon: it is met.
+        (("ego", "other"), ["ego"], True),
+        (("ego", "other"), [], True),
+        # All of them are one platoon, or there is one alone.
+        (("ego", "other"), ["ego", "other"], False),
+        (("ego",), ["ego"], False),
+    ],
+)
+def test_vehicles_without_traffic_have_post_encroachment_times_with_those_of_no_platoon(
+    tmp_path: Path, cars: tuple[str, ...], platoon: list[str], is_found: bool
+) -> None:
+    messages = [
+        (name, ms, record)
+        for ms in range(0, 6000, 20)
+        for name, record in crossing(ms)
+        if name in cars
+    ]
+    write_bag(
+        tmp_path / "bag", ((f"/{name}/odometry", ms, record) for name, ms, record in messages)
+    )
+    found = least_pet(
+        tmp_path / "bag", {"vehicles": {name: {} for name in cars}, "platoon": platoon}
+    )
+    assert (found is not None) == is_found
 
 
 ROAD = RoadNetwork.from_xodr(make_highway())

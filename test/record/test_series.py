@@ -67,12 +67,24 @@ def test_of_many_events_some_are_kept_evenly() -> None:
     assert len(gaps) == 1
 
 
-def test_few_events_are_all_kept() -> None:
+@pytest.mark.parametrize(
+    ("count", "kept"),
+    [
+        (7, [0, 1, 2, 3, 4, 5, 6]),
+        (8, [0, 2, 4, 6]),
+        (14, [0, 2, 4, 6, 8, 10, 12]),
+        (15, [0, 4, 8, 12]),
+    ],
+)
+def test_events_are_all_kept_up_to_twice_the_limit(
+    monkeypatch: pytest.MonkeyPatch, count: int, kept: list[float]
+) -> None:
+    monkeypatch.setattr(module, "LIMIT", 4)
     found = Events()
-    for number in range(LIMIT):
-        found.add(0.1 * number)
-    assert found.is_whole
-    assert len(found.times) == found.count
+    for number in range(count):
+        found.add(float(number))
+    assert (found.count, found.times) == (count, kept)
+    assert found.is_whole == (len(kept) == count)
 
 
 def test_a_long_curve_keeps_two_points_of_four(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,6 +259,16 @@ def test_bars_of_parts() -> None:
     assert stacked_bars(bars, parts=("work", "wait"), x_label="time [s]") == BARS
 
 
+@pytest.mark.parametrize("label", ["plant", "a" * 24, "a" * 25, "a" * 26, "a" * 60])
+def test_rows_and_bars_of_the_same_names_begin_at_one_place(label: str) -> None:
+    """The charts of a page stand below each other."""
+    rows = event_rows([Row(label, (0.0,), 0)], start=0.0, end=1.0)
+    bars = stacked_bars([Bar(label, (1.0,))], parts=("work",), x_label="time [s]")
+    first_tick = re.compile(r'<path class="grid" d="M([\d.]+) ')
+    (of_rows,), (of_bars,) = first_tick.findall(rows)[:1], first_tick.findall(bars)[:1]
+    assert of_rows == of_bars
+
+
 def test_a_chart_of_nothing_says_so() -> None:
     assert "no data" in line_chart(LINES[3:], y_label="v")
     assert "no data" in line_chart([Line("a", (0.0,), (math.inf,), 0)], y_label="v")

@@ -140,6 +140,51 @@ def test_one_that_comes_late_gets_what_was_kept_only_if_it_asks(lanes: list[Sock
     assert (asks, takes) == ([0, 1, 2, 3, 4], [3, 4])
 
 
+def test_a_writer_that_comes_late_finds_the_readers_that_are_known(
+    lanes: list[SocketLane],
+) -> None:
+    got: list[bytes] = []
+    lanes[1].reader("/late", lambda data, stamp, seq: got.append(data))
+    lanes[1].reader("/early", lambda data, stamp, seq: None)
+    early = lanes[0].writer("/early", latched=False)
+    until(lanes, lambda: early.readers == 1)
+    late = lanes[0].writer("/late", latched=False)
+    assert late.reader_nodes == ["/1"]
+    late.send(b"first")
+    until(lanes, lambda: got == [b"first"])
+
+
+class Nodes:
+    """Those that a lane serves."""
+
+    def __init__(self) -> None:
+        self.served: list[str] | None = []
+
+    def add_node(self, node: str) -> None:
+        assert self.served is not None
+        self.served.append(node)
+
+    def close(self) -> None:
+        self.served = None
+
+
+@pytest.mark.parametrize("serves", [False, True])
+def test_a_lane_that_is_shut_down_serves_no_node_and_has_left(
+    lanes: list[SocketLane], serves: bool
+) -> None:
+    writer = lanes[0].writer("/a", latched=False)
+    lanes[1].reader("/a", lambda data, stamp, seq: None)
+    until(lanes, lambda: writer.readers == 1)
+    nodes = Nodes()
+    if serves:
+        lanes[1].nodes = nodes
+        lanes[1].add_node("/node")
+    assert nodes.served == ["/node"] * serves
+    lanes[1].shutdown()
+    assert nodes.served == (None if serves else [])
+    until(lanes[:1], lambda: writer.readers == 0)
+
+
 def test_a_second_reader_of_a_session_gets_what_was_kept(lanes: list[SocketLane]) -> None:
     writer = lanes[0].writer("/a", latched=True)
     writer.send(b"kept")

@@ -70,13 +70,17 @@ def test_numbers_go_on_behind_the_largest(pair: Pair) -> None:
 def test_what_is_no_state_of_the_server_is_refused_and_what_follows_is_read(pair: Pair) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         stranger.bind(("127.0.0.2", 0))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gone:
+            # It has closed its socket before anyone asks whose it is.
+            gone.bind(("127.0.0.1", 0))
+            pair.tell(9, sender=gone)
         pair.tell(1, sender=stranger)
         pair.put(b"no state")
         pair.put(pack_command(3))
         pair.tell(2)
         found = pair.client.poll()
     assert found is not None and found.seq == 2
-    assert counts(pair.client) == (1, 3, 0, 0)
+    assert counts(pair.client) == (1, 4, 0, 0)
 
 
 def test_the_socket_of_the_server_may_be_another_of_its_host(pair: Pair) -> None:

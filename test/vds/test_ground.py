@@ -264,6 +264,19 @@ def test_a_plant_of_a_scenario_stands_on_the_roads_of_the_scene(tmp_path: Path) 
         read_settings({"vehicles": {"v": own}}, "test").fleet()
 
 
+@pytest.mark.parametrize("network", [sloping(0.1), banked(math.radians(5.0))])
+def test_a_turn_about_the_vertical_has_parts_about_the_axes_of_the_body(
+    network: RoadNetwork,
+) -> None:
+    plant, vehicle = plant_on(network, Vehicle, 10.0)
+    vehicle.yaw_rate = 0.3
+    state = plant.state()
+    along = -0.3 * math.sin(state.pitch)
+    across = 0.3 * math.sin(state.roll) * math.cos(state.pitch)
+    assert (state.roll_rate, state.pitch_rate) == pytest.approx((along, across))
+    assert abs(state.pitch) > 0.05 or abs(state.roll) > 0.05
+
+
 @pytest.mark.parametrize(
     ("profiles", "rate"),
     [

@@ -27,7 +27,8 @@ from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.participant import VdsPlant
 from ros2_cosim.vds.server import ServerSettings, VdsServer
-from ros2_cosim.vds.sockets import open_port
+from ros2_cosim.vds.sockets import CommandPorts, open_port
+from ros2_cosim.vds.vds1 import CommandPacket
 
 MS = 1_000_000
 OWN = {"own": {"speed": 12.0, "sensor_delay": "20ms", "actuator_delay": "15ms"}}
@@ -106,11 +107,23 @@ def test_the_vehicle_gives_the_same_numbers_here_and_behind_the_protocol() -> No
     assert here[-1]["acceleration"].ay != 0.0
 
 
-def test_a_simulator_may_step_finer_than_the_participant() -> None:
+def test_a_simulator_may_step_finer_than_the_participant(monkeypatch: pytest.MonkeyPatch) -> None:
     here = driven(plant_of(context({**OWN, "step": "2ms"})), 30)
+    stamps: list[float] = []
+    accept = CommandPorts.accept
+
+    def noted(ports: CommandPorts, vehicle: str, packet: CommandPacket) -> bool:
+        fresh = accept(ports, vehicle, packet)
+        if fresh:
+            stamps.append(packet.timestamp)
+        return fresh
+
+    monkeypatch.setattr(CommandPorts, "accept", noted)
     with simulator("2ms") as (server, reach):
         assert driven(plant_of(context({**reach, "step": "2ms"})), 30) == here
         assert server.fleet["v"].output().steps == 29 * 5
+    # Each command tells the end of its step.
+    assert stamps == pytest.approx([0.002 * number for number in range(1, 29 * 5 + 1)])
 
 
 def test_the_command_is_translated() -> None:
@@ -247,6 +260,24 @@ def test_how_far_runs_agree(given: dict[str, Any], wall: bool, repeatable: Repea
     parameters = parameters_of(**given)
     assert parameters.depends_on_wall_clock is wall
     assert VdsPlant.declared_repeatability(context({}), parameters) is repeatable
+
+
+@pytest.mark.parametrize(
+    ("given", "places"),
+    [
+        (OWN, ()),
+        ({"host": "h"}, (("VDS_STATES", "udp", "127.0.0.1", 7002),)),
+        (
+            {"host": "h", "state_host": "127.0.0.3", "state_port": 9},
+            (("VDS_STATES", "udp", "127.0.0.3", 9),),
+        ),
+    ],
+)
+def test_states_of_a_simulator_arrive_at_a_port_that_is_told(
+    given: dict[str, Any], places: tuple[tuple[str, str, str, int], ...]
+) -> None:
+    found = VdsPlant.listens_at(context({}), parameters_of(**given))
+    assert tuple((use.name, *place) for use, *place in found) == places
 
 
 def test_settings_are_checked_before_anything_runs() -> None:

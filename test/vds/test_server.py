@@ -28,9 +28,10 @@ from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
+from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.vds.server import ServerSettings, VdsServer
-from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, read_address
+from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, StateSender, read_address
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
 ONE = read_settings({"vehicles": {"v": {"speed": 20.0}}}, "fleet")
@@ -129,6 +130,18 @@ def test_another_sender_may_begin_anew(peer: Peer) -> None:
     other.close()
 
 
+def test_a_run_of_so_many_steps_ends_behind_them(peer: Peer) -> None:
+    fleet, ports = ONE.fleet(), CommandPorts(["v"], "127.0.0.1", 0)
+    sender = StateSender(["v"], [peer.address])
+    mode = LockStepMode(fleet, ports, sender)
+    for k in range(1, 6):
+        peer.send(ports.ports["v"], pack_command(k))
+    mode.run(steps=3)
+    assert (fleet["v"].output().steps, mode.figures()["state"]) == (3, "ended")
+    for each in (mode, ports, sender):
+        each.close()  # type: ignore[attr-defined]
+
+
 def test_pause_and_step_hold_in_lock_step(peer: Peer) -> None:
     with serving([peer.address], lockstep=True) as server:
         port = server.ports.ports["v"]
@@ -188,6 +201,15 @@ def test_a_free_run_sends_states_to_all_receivers(peer: Peer) -> None:
         until(lambda: server.sender.sent >= 40)
         assert server.sender.failed == 0
     other.close()
+
+
+def test_a_state_that_cannot_be_sent_is_counted_once() -> None:
+    outputs = read_settings({"vehicles": {"a": {}, "b": {}}}, "fleet").fleet().tick()
+    sender = StateSender(outputs, [("127.0.0.1", 65535)])  # no port is left for the second one
+    for count in (1, 2):
+        sender.send(outputs)
+        assert (sender.sent, sender.failed) == (count, count)
+    sender.close()
 
 
 def test_silence_brings_the_fail_safe_and_a_command_ends_it(peer: Peer) -> None:

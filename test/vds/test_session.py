@@ -95,7 +95,10 @@ def test_an_actuator_delays_saturates_and_limits_the_rate() -> None:
     assert [c.steer for c in seen] == pytest.approx([0, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.5, 0.5])
 
 
-@pytest.mark.parametrize("command", [VehicleCommand(steer=nan), VehicleCommand(brake=inf)])
+@pytest.mark.parametrize(
+    "command",
+    [VehicleCommand(steer=nan), VehicleCommand(throttle=-inf), VehicleCommand(brake=inf)],
+)
 def test_no_value_that_is_no_number_gets_in(command: VehicleCommand) -> None:
     session = VehicleSession(VehiclePlant(SEDAN))
     before = session.output()
