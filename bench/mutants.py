@@ -411,7 +411,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for test in surveys[room].bad:
             print(f"{room}: fails without any change, so it is left out: {test}")
     _run_all(waiting, place, surveys, options.jobs, out / "results.jsonl", known)
-    shutil.rmtree(place)
+    shutil.rmtree(place, ignore_errors=True)
     outcomes = [known[mutant.name] for mutant in chosen]
     for outcome in outcomes:
         if not outcome.killed:
