@@ -180,8 +180,8 @@ def test_what_is_sent_at_once_passes_the_faults_of_its_port() -> None:
 
 
 def test_what_is_sent_before_the_first_activation_is_sent_at_the_start() -> None:
-    model = Faulty(Echo(), {}, {"out": FaultyPort([bias(1.0, **{"from": "1ns"})])})
-    assert model.passed_at_once("out", push(5.0)) == push(5.0)
+    model = faulty(Echo(), {}, {"out": FaultyPort([bias(1.0, **{"from": "1ns"})])})
+    assert faults(model).at_once("out", push(5.0)) == push(5.0)
 
 
 def test_a_lost_message_is_not_handled_and_others_are_with_their_faults() -> None:
