@@ -2,7 +2,7 @@
 """What stands between a model and its ports: an ordered list of layers.
 
 A layer is one thing that happens to what a model reads and sends: messages are converted,
-estimated, lost. It knows neither the other layers nor who made it. The list of a participant
+estimated, lost. It knows neither the other layers nor what made it. The list of a participant
 begins next to its model and ends at its ports; which layers there are, in which order and why
 says :mod:`ros2_cosim.scenario.layers`.
 """

@@ -149,7 +149,7 @@ class Noted(Layer):
         self._whole: LayeredModel
 
     def placed(self, model: LayeredModel) -> None:
-        """Get to know who chooses."""
+        """Get to know the model that chooses."""
         self._whole = model
 
     def at_once(self, port: str, record: Any) -> Any:
