@@ -102,8 +102,8 @@ class ObjectTracker(Model):
         self._radios = [f"v2v/{name}" for name in parameters.heard]
         self._tracks: list[Track] = []
         self._numbers = FIRST_NUMBER
-        #: Stamps of what was looked at last, by port.
-        self._looked: dict[str, int] = {}
+        #: Stamp and number of what was looked at last, by port: an estimate has an earlier number.
+        self._looked: dict[str, tuple[int, int]] = {}
         self._time: int | None = None
         self._own_speed = 0.0
         self._hint: Any = None
@@ -137,9 +137,9 @@ class ObjectTracker(Model):
     def _new(self, latest: Mapping[str, Sample | None], port: str) -> Sample | None:
         """The sample of an input, if it was not looked at before."""
         sample = latest[port]
-        if sample is None or sample.seq == self._looked.get(port, -1):
+        if sample is None or sample[:2] == self._looked.get(port):
             return None
-        self._looked[port] = sample.seq
+        self._looked[port] = sample[:2]
         return sample
 
     def _predict(self, time: int, speed: float) -> None:

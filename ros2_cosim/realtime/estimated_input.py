@@ -18,8 +18,6 @@ from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
 
-#: Number of a sample that no participant sent.
-ESTIMATED = -1
 #: A slow part that is further behind than this cannot be compared any more.
 _MISSING = 10_000
 
@@ -50,7 +48,7 @@ class EstimatedInput:
         self._missing: deque[tuple[int, Any]] = deque(maxlen=_MISSING)
 
     def read(self, step: Step) -> Sample | None:
-        """The sample of this activation, or an estimate in its place."""
+        """The sample of this activation, or an estimate in its place, with its number."""
         latest = step.latest
         state = {n: s.value for n, s in latest.items() if s is not None and n != self.port}
         late = latest.get(self.late_port) if self.late_port else None
@@ -77,7 +75,7 @@ class EstimatedInput:
         self.estimates += 1
         if self.late_port:
             self._missing.append((step.time, estimate))
-        return Sample(step.time, ESTIMATED, estimate)
+        return Sample(step.time, sample.seq, estimate)
 
 
 class EstimatedInputs(Layer):

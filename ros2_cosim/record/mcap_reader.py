@@ -130,7 +130,7 @@ def is_finished(path: Path) -> bool:
     """Whether a file ends as the format says: index and footer have been written."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - len(MAGIC)))
+        file.seek(max(len(MAGIC), file.tell() - len(MAGIC)))  # it begins with the same bytes
         return file.read() == MAGIC
 
 

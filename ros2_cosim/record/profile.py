@@ -133,8 +133,6 @@ class Profile:
             if time <= self.begin or index < 0:
                 return
             span = thread.spans[index]
-            if span.begin >= time:  # damaged: they are not in order
-                return
             if span.end < time:  # no span covers this time
                 yield CriticalPiece(process, "", _LOOP, span.end, time)
                 time = span.end

@@ -270,6 +270,22 @@ def test_limits_of_a_declared_type_count() -> None:
             master.configure({"limited": {"t": 0.75}})
 
 
+def test_after_a_refusal_the_same_slave_is_configured_again() -> None:
+    """What a slave answers behind its refusal, in one packet, is not forgotten."""
+    description = describe(Limited)
+    with (
+        running(Limited(), description, options=SlaveOptions(checks=ALL)) as slave,
+        Master(timeout_s=HANG_S) as master,
+    ):
+        master.add_slave(description, port=slave.port, name="limited")
+        with pytest.raises(DcpError, match="CFG_parameter.*PROPERTY_VIOLATED"):
+            master.configure({"limited": {"t": 99.0}})
+        master.configure({"limited": {"t": 0.25}})
+        master.run()
+        master.do_step()
+        assert list(master.slaves["limited"].outputs) == [0.25]
+
+
 def test_a_co_simulation_names_the_violation(tmp_path: Path) -> None:
     (tmp_path / "limited.py").write_text(
         "from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel\n\n\n"

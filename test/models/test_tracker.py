@@ -120,12 +120,16 @@ class Drive:
         )
 
     def look(
-        self, *lists: Sequence[DetectedObject], heard: Mapping[str, V2VMessage] | None = None
+        self,
+        *lists: Sequence[DetectedObject],
+        heard: Mapping[str, V2VMessage] | None = None,
+        seq: int | None = None,
     ) -> tuple[DetectedObject, ...]:
         time = self.number * PERIOD
         latest: dict[str, Sample | None] = {"odometry": Sample(time, self.number, self.own)}
         for port, found in zip(self.ports, lists, strict=True):
-            latest[port] = Sample(time, self.number, ObjectList(tuple(found)))
+            number = self.number if seq is None else seq
+            latest[port] = Sample(time, number, ObjectList(tuple(found)))
         for port, message in (heard or {}).items():
             latest[port] = Sample(time, self.number, message)
         self.number += 1
@@ -147,6 +151,11 @@ def test_a_track_is_told_when_it_is_believed_and_outlives_misses() -> None:
     drive.look([seen(30.0)]), drive.look([seen(30.0)])
     (again,) = drive.look([seen(30.0)])
     assert again.id > FIRST_NUMBER, "a new track has a new number"
+
+
+def test_an_estimate_with_the_number_of_the_last_sample_is_looked_at() -> None:
+    drive = Drive(tracker())
+    assert [len(drive.look([seen(30.0)], seq=0)) for _ in range(4)] == [0, 0, 1, 1]
 
 
 def test_detections_of_nothing_are_not_told() -> None:

@@ -122,11 +122,11 @@ def test_each_file_tells_its_scenario(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("cut", [1, 400, 9_000, 0])
+@pytest.mark.parametrize("cut", [1, 400, 9_000, -8, 0])
 def test_a_killed_run_leaves_a_bag_of_its_whole_chunks(
     tmp_path: Path, form: BagForm, cut: int
 ) -> None:
-    """What is in the files when the writer is stopped, and the last one cut: 0 is before all."""
+    """When the writer is stopped, and the last file cut by so much; 0 and less: to so much."""
     messages = run_messages()
     bag = tmp_path / "bag"
     writer = BagWriter(bag, TOPICS, custom_data={"seed": "1"}, form=form, scenario=SCENARIO)
@@ -134,7 +134,7 @@ def test_a_killed_run_leaves_a_bag_of_its_whole_chunks(
         writer.advance(message.stamp)
         writer.write(*message)
     last = storage_files(bag)[-1]
-    os.truncate(last, max(0, last.stat().st_size - cut) if cut else 0)
+    os.truncate(last, max(0, last.stat().st_size - cut) if cut > 0 else -cut)
     whole = sum(len(stamps_of(path)) for path in storage_files(bag)[:-1])
     count = recover(bag)
     assert len(messages) > count >= whole > 0

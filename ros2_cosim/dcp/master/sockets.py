@@ -14,7 +14,7 @@ from operator import itemgetter
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.accepted import AcceptedLinks
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError
 from ros2_cosim.dcp.wire.states import TRANSIENT
 from ros2_cosim.dcp.wire.transport import (
     MAX_DATAGRAM,
@@ -271,8 +271,15 @@ class MasterSockets:
             self._lost(slave, str(error))
             return
         self._reactor.before_wait(link.acknowledge)
+        problems = []
         for frame in frames:
-            self._take(slave, frame)
+            # What follows a refusal answers other requests.
+            try:
+                self._take(slave, frame)
+            except DcpError as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
 
     def _take(self, slave: RemoteSlave, frame: bytes) -> None:
         if frame and frame[0] >= _FIRST_DATA:
