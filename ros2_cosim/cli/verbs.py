@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of ``cosim``.
+"""The verbs of ``cosim``: its own, and entry points of the group ``ros2_cosim.verbs``.
 
 Each is imported when it is called: to import all takes longer than most of them do.
 """
@@ -7,11 +7,17 @@ Each is imported when it is called: to import all takes longer than most of them
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final
+from importlib.metadata import entry_points
+from typing import Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
+
+from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import line_of
 
 #: Verb -> where its function, or the application of a group of commands, is; in the order of
 #: ``cosim --help``.
@@ -37,6 +43,14 @@ VERBS: Final = {
     "fmu": "ros2_cosim.cli.fmu:app",
     "messages": "ros2_cosim.cli.messages:app",
 }
+VERB_GROUP = "ros2_cosim.verbs"
+
+
+@lru_cache(maxsize=1)
+def offered_verbs() -> dict[str, str]:
+    """The verbs of other distributions; one with the name of an own verb is none."""
+    found = sorted(entry_points(group=VERB_GROUP))
+    return {entry.name: entry.value for entry in found if entry.name not in VERBS}
 
 
 def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:
@@ -55,13 +69,36 @@ def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None
 
 def load(verb: str) -> typer.Typer:
     """The application of a verb; one of a single command stands for that."""
-    module, _, name = VERBS[verb].partition(":")
-    found: typer.Typer | Callable[..., Any] = getattr(import_module(module), name)
+    found: typer.Typer | Callable[..., Any]
+    if verb in VERBS:
+        module, _, name = VERBS[verb].partition(":")
+        found = getattr(import_module(module), name)
+    else:
+        found = _offered(verb, offered_verbs()[verb])
     if isinstance(found, typer.Typer):
         return found
     alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     alone.command(verb)(found)
     return alone
+
+
+def _offered(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
+    """The function of another distribution; in its place one that says why there is none."""
+    module, _, name = target.partition(":")
+    problem = f"{target} is no function and no typer.Typer"
+    try:
+        found = vars(import_module(module)).get(name)
+        if callable(found):
+            return cast("Callable[..., Any]", found)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}{line_of(error)}"
+
+    def broken() -> None:
+        with clear_errors():
+            raise ConfigurationError(f"verb '{verb}' cannot be loaded: {problem}")
+
+    broken.__doc__ = "Cannot be loaded."
+    return broken
 
 
 class Verbs(TyperGroup):
@@ -70,21 +107,22 @@ class Verbs(TyperGroup):
     def load_all(self) -> None:
         """Have all in :attr:`commands`, as programs that look at a command line expect it."""
         context: Any = None
-        for verb in VERBS:
+        for verb in self.list_commands(context):
             self.get_command(context, verb)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all."""
-        return list(VERBS)
+        return [*VERBS, *offered_verbs()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; None: there is none."""
-        if cmd_name in VERBS and cmd_name not in self.commands:
+        known = cmd_name in VERBS or cmd_name in offered_verbs()
+        if known and cmd_name not in self.commands:
             self.add_command(typer.main.get_command(load(cmd_name)), cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that words name; what is misspelt is compared with all that are loaded."""
-        if args[0] not in VERBS:
+        if args[0] not in VERBS and args[0] not in offered_verbs():
             self.load_all()
         return super().resolve_command(ctx, args)
