@@ -54,7 +54,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     [
         (["weigh", "3.5"], 0, "3.5 kg"),
         (["heavy", "lift", "2"], 0, "2.0 kg"),
-        (["weigh", "much"], 2, "Invalid value for 'MASS'"),
+        (["weigh", "much"], 2, "Usage: cosim weigh"),
         (["none"], 1, "verb 'none' cannot be loaded: verbs_of_a_plugin:nothing is no function"),
         (["lost"], 1, "verb 'lost' cannot be loaded: verbs_of_a_plugin:missing is no function"),
         (["broken"], 1, "verb 'broken' cannot be loaded: ModuleNotFoundError: No module named"),
