@@ -10,10 +10,23 @@ from itertools import product
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.sweep.settings import MAX_RUNS, Design, Parameter
+from ros2_cosim.sweep.search import Plan, Point
+from ros2_cosim.sweep.settings import MAX_RUNS, Design, Parameter, SweepSettings
 
-#: Parameter -> its value, a number where it has a range.
-Point = Mapping[str, Any]
+
+def plan_of(settings: SweepSettings) -> Plan:
+    """The plan of a sweep: that of its search, or all points of its design at once.
+
+    :raises ConfigurationError: (when begun) the design has too many points
+    """
+    if settings.search is not None:
+        return settings.search.plan(settings)
+    return _designed(settings)
+
+
+def _designed(settings: SweepSettings) -> Plan:
+    yield points_of(settings.design, settings.parameters)
+    return None
 
 
 def value_at(parameter: Parameter, share: float) -> Any:

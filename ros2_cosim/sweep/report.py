@@ -36,7 +36,9 @@ def render_sweep(
 
     :returns: the path of the page
     """
-    charts = [*_search_charts(finding), *_figure_charts(settings, runs)]
+    charts = _figure_charts(settings, runs)
+    if settings.search is not None and finding is not None:
+        charts = [*settings.search.charts(finding), *charts]
     shown = sorted(runs, key=lambda run: (run.done, run.passed() is not False, run.run_id))
     page = page_template("sweep.html", "ros2_cosim.sweep").render(
         scenario=Path(settings.scenario).name,
@@ -101,23 +103,6 @@ def _figure_charts(settings: SweepSettings, runs: Sequence[SweepRun]) -> list[Ch
                 svg = line_chart(lines, y_label=figure, x_label=_short(name))
                 charts.append(Chart(f"{figure} over {_short(name)}", name, Markup(svg)))
     return charts
-
-
-def _search_charts(finding: Finding) -> list[Chart]:
-    """How a falsification came to its worst case."""
-    if finding is None or finding["kind"] != "falsification":
-        return []
-    tried = [(n, v) for n, v in enumerate(finding["history"], start=1) if v is not None]
-    if not tried:
-        return []
-    xs, ys = zip(*tried, strict=True)
-    svg = line_chart(
-        [Line(finding["figure"], [float(x) for x in xs], [float(y) for y in ys], 0, dots=True)],
-        y_label=finding["figure"],
-        x_label="point",
-    )
-    return [Chart("The search for the worst case", "The worst of the seeds of each point.",
-                  Markup(svg))]  # fmt: skip
 
 
 def _is_number(value: Any) -> bool:

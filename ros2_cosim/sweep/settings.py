@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 from typing_extensions import Self
 
 import ros2_cosim
@@ -18,6 +18,7 @@ from ros2_cosim.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.documents.settings import Number, Section, Whole, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.composition import ValueChange, read_whole, resolved
+from ros2_cosim.sweep.search import Search, read_search
 
 #: More runs than this are asked for by mistake: a row and a directory each.
 MAX_RUNS = 100_000
@@ -89,44 +90,6 @@ class Design(Section):
         return self
 
 
-class Boundary(Section):
-    """Searches where passing turns into failing, along one parameter, by halving."""
-
-    kind: Literal["boundary"]
-    along: str = Field(description="parameter with a range; the others take the design's points")
-    tolerance: Annotated[Number, Field(gt=0)] = Field(
-        description="the boundary is known when its two sides are so close"
-    )
-    verdict: str | None = Field(default=None, description="which must be met; default: all")
-
-
-class Falsification(Section):
-    """Searches the worst case: the smallest or the largest value of a figure."""
-
-    kind: Literal["falsification"]
-    minimise: str | None = Field(default=None, description="figure, as `min_gap_m`")
-    maximise: str | None = Field(default=None, description="figure")
-    points: Count = Field(description="points that are tried")
-    batch: Annotated[Whole, Field(ge=1, le=1000)] = Field(
-        default=8, description="points chosen at once, whatever the number of workers"
-    )
-    seed: Annotated[Whole, Field(ge=0, lt=2**32)] = Field(default=1, description="of the search")
-    until_failure: bool = Field(
-        default=False, description="end with the batch in which a verdict is not met"
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if (self.minimise is None) == (self.maximise is None):
-            raise ValueError("allowed is one of minimise and maximise")
-        return self
-
-    @property
-    def figure(self) -> str:
-        """The figure that is searched by."""
-        return str(self.minimise or self.maximise)
-
-
 class SweepSettings(Section):
     """A whole sweep file."""
 
@@ -139,7 +102,7 @@ class SweepSettings(Section):
         default_factory=dict, description="what is varied; a list stands for its `values`"
     )
     design: Design = Field(default=Design(), description="how points are chosen")
-    search: Annotated[Boundary | Falsification, Field(discriminator="kind")] | None = Field(
+    search: SerializeAsAny[Search] | None = Field(
         default=None, description="an adaptive search instead of a design alone"
     )
     seeds: Count | Annotated[tuple[Annotated[Whole, Field(ge=0, lt=2**63)], ...],
@@ -155,25 +118,14 @@ class SweepSettings(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        search = self.search
-        if isinstance(search, Boundary):
-            along = self.parameters.get(search.along)
-            if along is None or along.values is not None:
-                raise ValueError(
-                    f"search.along: found '{search.along}'; allowed is a parameter with low and "
-                    "high"
-                )
-        elif isinstance(search, Falsification):
-            if not self.parameters:
-                raise ValueError("a falsification needs parameters")
-            if "design" in self.model_fields_set:
-                raise ValueError("design: a falsification chooses its points itself")
-            return self
+        chosen = set(self.parameters)
+        if self.search is not None:
+            self.search.check(self)
+            chosen = self.search.designed(self)
         for name, parameter in self.parameters.items():
-            is_axis = not (isinstance(search, Boundary) and name == search.along)
             if (
                 self.design.kind == "grid"
-                and is_axis
+                and name in chosen
                 and parameter.values is None
                 and (parameter.steps is None)
             ):
@@ -203,7 +155,10 @@ def load_sweep(path: Path) -> Sweep:
 
     :raises ConfigurationError: a file cannot be read, or something in it is wrong
     """
-    settings = read_section(SweepSettings, read_mapping(path, "sweep"), origin=f"sweep {path}")
+    origin, data = f"sweep {path}", dict(read_mapping(path, "sweep"))
+    if isinstance(data.get("search"), Mapping):
+        data["search"] = read_search(data["search"], origin)
+    settings = read_section(SweepSettings, data, origin=origin)
     file = path.parent / settings.scenario
     scenario = read_whole(file)
     changes = tuple(

@@ -15,11 +15,11 @@ from ros2_cosim.record.report import REPORT_FILE
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.process_limits import check_space
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.sweep.design import Point, in_scenario
+from ros2_cosim.sweep.design import in_scenario, plan_of
 from ros2_cosim.sweep.progress import SweepProgress
 from ros2_cosim.sweep.rates import FailureRate, rates_of
 from ros2_cosim.sweep.report import render_sweep
-from ros2_cosim.sweep.search import Finding, Plan, plan_of
+from ros2_cosim.sweep.search import Finding, Plan, Point
 from ros2_cosim.sweep.settings import MAX_RUNS, Sweep
 from ros2_cosim.sweep.store import SWEEP_FILE, TABLE_FILE, Store, SweepRun
 from ros2_cosim.sweep.task import RUNS, SweepJob, scenario_of
