@@ -14,6 +14,7 @@ from ros2_cosim.cli.completion import scenario_files
 from ros2_cosim.cli.console import EXIT_ERROR, running
 
 if TYPE_CHECKING:
+    from ros2_cosim.sweep.search import Search
     from ros2_cosim.sweep.sweep import SweepResult
 
 #: So many runs that failed are shown; ``runs.parquet`` has all.
@@ -54,8 +55,9 @@ def sweep(
     if workers is not None and cluster is not None:
         raise typer.BadParameter("allowed is one of --workers and --cluster")
     with running():
+        whole = load_sweep(file)
         result = run_sweep(
-            load_sweep(file),
+            whole,
             (out or Path("out") / file.stem).absolute(),
             workers=workers,
             cluster=cluster,
@@ -65,7 +67,7 @@ def sweep(
         if as_json:
             print(json.dumps(result.data(), indent=1, allow_nan=False))
         else:
-            _print(result)
+            _print(result, whole.settings.search)
     if result.failed:
         for run in result.failed[:_SHOWN]:
             print(f"cosim: run {run.run_id}: {run.error}", file=sys.stderr)
@@ -73,7 +75,7 @@ def sweep(
         raise typer.Exit(EXIT_ERROR)
 
 
-def _print(result: SweepResult) -> None:
+def _print(result: SweepResult, search: Search | None) -> None:
     from ros2_cosim.run.output_directory import shown
     from ros2_cosim.sweep.rates import CONFIDENCE
 
@@ -82,13 +84,6 @@ def _print(result: SweepResult) -> None:
             f"{rate.verdict}: not met in {rate.not_met} of {rate.runs} runs; rate {rate.rate:.4g}, "
             f"{100 * CONFIDENCE:g} % interval {rate.low:.4g} to {rate.high:.4g}"
         )
-    finding = result.finding
-    if finding is not None and finding["kind"] == "boundary":
-        for each in finding["boundaries"]:
-            at = ", ".join(f"{name} {value}" for name, value in each["at"].items())
-            place = f"boundary of {finding['along']}{f' at {at}' if at else ''}"
-            sides = f"passes {each['passes']}, fails {each['fails']}"
-            print(f"{place}: {each['note'] or sides}")
-    elif finding is not None:
-        print(f"worst {finding['figure']}: {finding['worst']} in run {finding['run_id']}")
+    if search is not None and result.finding is not None:
+        print(*search.told(result.finding), sep="\n")
     print(f"results in {shown(result.output)}")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ from pydantic import Field
 from ros2_cosim.documents.settings import Number
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.sweep.design import between, points_of, range_of
-from ros2_cosim.sweep.search import Plan, Point, Search
+from ros2_cosim.sweep.search import FoundTable, Plan, Point, Search
 from ros2_cosim.sweep.settings import Parameter, SweepSettings
 from ros2_cosim.sweep.store import SweepRun
 
@@ -38,6 +38,24 @@ class Boundary(Search):
     def designed(self, settings: SweepSettings) -> set[str]:
         """All others."""
         return set(settings.parameters) - {self.along}
+
+    def told(self, finding: Mapping[str, Any]) -> list[str]:
+        """The two sides of each boundary."""
+        lines = []
+        for each in finding["boundaries"]:
+            at = _place(each["at"])
+            place = f"boundary of {self.along}{f' at {at}' if at else ''}"
+            sides = f"passes {each['passes']}, fails {each['fails']}"
+            lines.append(f"{place}: {each['note'] or sides}")
+        return lines
+
+    def table(self, finding: Mapping[str, Any]) -> FoundTable:
+        """The same."""
+        rows = [
+            (_place(each["at"]), each["passes"], each["fails"], each["note"])
+            for each in finding["boundaries"]
+        ]
+        return FoundTable(f"Boundary along {self.along}", ("At", "Passes", "Fails", ""), rows)
 
     def plan(self, settings: SweepSettings) -> Plan:
         """Halve the range until the boundary is known, at all points of the other parameters.
@@ -78,6 +96,10 @@ class Boundary(Search):
             "verdict": self.verdict,
             "boundaries": [bracket.data() for bracket in brackets],
         }
+
+
+def _place(others: Point) -> str:
+    return ", ".join(f"{name} {value}" for name, value in others.items())
 
 
 @dataclass

@@ -14,7 +14,7 @@ from ros2_cosim.documents.settings import Whole
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.svg_plot import Chart, Line, line_chart
 from ros2_cosim.sweep.design import range_of
-from ros2_cosim.sweep.search import Plan, Search
+from ros2_cosim.sweep.search import FoundTable, Plan, Search
 from ros2_cosim.sweep.settings import Count, Parameter, SweepSettings
 from ros2_cosim.sweep.store import SweepRun
 
@@ -101,6 +101,15 @@ class Falsification(Search):
             "seed": None if worst is None else worst[1].seed,
             "history": history,
         }
+
+    def told(self, finding: Mapping[str, Any]) -> list[str]:
+        """The worst case."""
+        return [f"worst {self.figure}: {finding['worst']} in run {finding['run_id']}"]
+
+    def table(self, finding: Mapping[str, Any]) -> FoundTable:
+        """The worst case, and where it is."""
+        rows = [(self.figure, finding["worst"]), ("run", finding["run_id"])]
+        return FoundTable("Worst case", ("", ""), [*rows, *(finding["at"] or {}).items()])
 
     def charts(self, finding: Mapping[str, Any]) -> list[Chart]:
         """How it came to the worst case."""

@@ -36,9 +36,10 @@ def render_sweep(
 
     :returns: the path of the page
     """
-    charts = _figure_charts(settings, runs)
+    charts, found = _figure_charts(settings, runs), None
     if settings.search is not None and finding is not None:
         charts = [*settings.search.charts(finding), *charts]
+        found = settings.search.table(finding)
     shown = sorted(runs, key=lambda run: (run.done, run.passed() is not False, run.run_id))
     page = page_template("sweep.html", "ros2_cosim.sweep").render(
         scenario=Path(settings.scenario).name,
@@ -46,7 +47,7 @@ def render_sweep(
         tiles=_tiles(runs, rates),
         rates=rates,
         confidence=f"{100 * CONFIDENCE:g} %",
-        finding=finding,
+        found=found,
         charts=charts[:MAX_CHARTS],
         more_charts=max(0, len(charts) - MAX_CHARTS),
         runs=shown[:MAX_ROWS],

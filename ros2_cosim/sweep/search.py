@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.record.svg_plot import Chart
@@ -29,6 +29,14 @@ Point = Mapping[str, Any]
 Finding = Mapping[str, Any] | None
 #: Gives batches of points, takes the runs of each point, returns what was found.
 Plan = Generator[list[Point], list[list[SweepRun]], Finding]
+
+
+class FoundTable(NamedTuple):
+    """What a search has found, for the report: names and numbers."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
 
 
 class Search(Section, ABC):
@@ -56,6 +64,15 @@ class Search(Section, ABC):
 
         :raises ConfigurationError: what it looks at is not in the runs
         """
+
+    def told(self, finding: Mapping[str, Any]) -> list[str]:
+        """What was found, a line each."""
+        return [f"{key}: {value}" for key, value in finding.items() if key != "kind"]
+
+    def table(self, finding: Mapping[str, Any]) -> FoundTable:
+        """The same as a table."""
+        rows = [(key, value) for key, value in finding.items() if key != "kind"]
+        return FoundTable(f"Found by {self.kind}", ("", ""), rows)
 
     def charts(self, finding: Mapping[str, Any]) -> list[Chart]:
         """What the report draws of what was found."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from ros2_cosim.sweep import sweep as sweeping
 from ros2_cosim.sweep.design import points_of
 from ros2_cosim.sweep.progress import SweepProgress
 from ros2_cosim.sweep.rates import rates_of
+from ros2_cosim.sweep.search import available_searches
 from ros2_cosim.sweep.settings import Design, Parameter, load_sweep
 from ros2_cosim.sweep.store import SweepRun
 from ros2_cosim.sweep.task import perform
@@ -318,6 +320,68 @@ def test_the_time_left_is_told():
         now[0] += 6.0
         progress.done(failed)
     assert lines[1] == "4 of 12 runs done, 2 of them before, 1 failed, about 48 s left"
+
+
+ONE = """
+from ros2_cosim.sweep.search import Search
+
+
+class OneMore(Search):
+    kind: str
+    start: float
+
+    def check(self, settings):
+        if len(settings.parameters) != 1:
+            raise ValueError(f"search: found {len(settings.parameters)} parameters; allowed is one")
+
+    def designed(self, settings):
+        return set()
+
+    def plan(self, settings):
+        (name,) = settings.parameters
+        value, tried = self.start, []
+        while len(tried) < 3:
+            ((run,),) = yield [{name: value}]
+            tried.append(run.figures["min_gap_m"])
+            value += 1.0
+        return {"kind": self.kind, "gaps": len(tried), "last": tried[-1]}
+"""
+
+
+@pytest.fixture
+def one_more(tmp_path, monkeypatch):
+    """A search of another distribution."""
+    info = tmp_path / "site" / "one-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: one\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ros2_cosim.searches]\none_more = one_more:OneMore\n")
+    (info.parent / "one_more.py").write_text(ONE)
+    monkeypatch.syspath_prepend(info.parent)
+    available_searches.cache_clear()  # a process looks once
+    yield
+    available_searches.cache_clear()
+
+
+def test_a_search_of_another_distribution_chooses_points_and_is_in_the_report(tmp_path, one_more):
+    ranges = {START: {"low": 10.0, "high": 20.0}}
+    search = {"kind": "one_more", "start": 12.0}
+    path = sweep_file(tmp_path, search=search, parameters=ranges)
+    done = cosim(path, "--workers", 0, "--out", tmp_path / "out")
+    assert done.exit_code == 0 and "gaps: 3\nlast: 9.5\n" in done.stdout
+    assert [row[f"param.{START}"] for row in rows(tmp_path / "out")] == [12.0, 13.0, 14.0]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Found by one_<wbr>more" in page and '<td class="number">9.5</td>' in page
+    for wrong, said in (
+        ({"search": {"kind": "one_more"}}, "search.start: missing"),
+        (
+            {"search": {"kind": "two_more"}},
+            "search.kind: found 'two_more'; did you mean 'one_more'? ",
+        ),
+        ({"search": {"kind": "one_more", "start": 1, "end": 2}}, "search.end: unknown key"),
+        ({"search": search, "parameters": {}}, "search: found 0 parameters; allowed is one"),
+    ):
+        with pytest.raises(ConfigurationError, match=re.escape(said)):
+            load_sweep(sweep_file(tmp_path, **{"parameters": ranges, **wrong}))
 
 
 @pytest.mark.parametrize(
