@@ -28,6 +28,7 @@ from simulation.world import SECOND, HangError, Process, World
 from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import (
     EXIT_ABORTED,
@@ -426,11 +427,10 @@ class SimulatedRun:
 
         def body(started: Started) -> bool:
             make = partial(self.system.model, name)
-            model = renewed(kept.pop(), name, make) if kept else make()
-            models = {name: model}
-            again = participant_node(started, name, models).run()
+            model = LayeredModel(renewed(kept.pop(), name, make) if kept else make())
+            again = participant_node(started, name, model).run()
             if again:
-                kept.append(models[name])
+                kept.append(model)
             return again
 
         return self._run_node(process, body)
