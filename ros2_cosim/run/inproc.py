@@ -30,7 +30,6 @@ from ros2_cosim.kernel.layers import LayeredModel
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
-from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -241,7 +240,7 @@ class InprocRun:
         return self._loop.time
 
     @property
-    def models(self) -> Mapping[str, Model]:
+    def models(self) -> Mapping[str, LayeredModel]:
         """The models of the participants."""
         return self._behaviours
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.layers import Layer
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.record.bag import BagWriter
 from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
@@ -32,8 +32,7 @@ from ros2_cosim.run import inproc
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.scenario.grouping import grouped
 from ros2_cosim.scenario.held_ports import resolve_ports
-from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_model
+from ros2_cosim.scenario.schema import load_scenario
 
 MS = 1_000_000
 CONTROL = "ros2_cosim/msg/ControlCommand"
@@ -69,23 +68,19 @@ def driven(directory: Path, seed: int) -> DrivenRun:
     given: dict[str, tuple[int, dict[str, int]]] = {}
     sent: list[Sent] = []
 
-    def build_observed(scenario: Scenario, name: str, *more: Any) -> Model:
-        model = build_model(scenario, name, *more)
-        activate = model.activate
+    class Observed(Layer):
+        def __init__(self, name: str) -> None:
+            self.name = name
 
-        def activate_observed(step: Step) -> Mapping[str, Any]:
+        def read(self, step: Step) -> Step:
             stamps = {port: s.stamp for port, s in step.latest.items() if s is not None}
-            given[name] = (step.time, stamps)
-            return activate(step)
-
-        model.activate = activate_observed  # type: ignore[method-assign]
-        return model
+            given[self.name] = (step.time, stamps)
+            return step
 
     def watch(name: str, port: str, topic: str, sample: Sample) -> None:
         sent.append(Sent(sample.stamp, sample.seq, name, port, topic, *given[name]))
 
-    with pytest.MonkeyPatch.context() as patch, bring_up(request) as prepared:
-        patch.setattr(inproc, "build_model", build_observed)
+    with bring_up(request) as prepared:
         scenario = prepared.scenario
         watches = {
             (name, port): partial(watch, name, port, settings.topic)
@@ -93,6 +88,8 @@ def driven(directory: Path, seed: int) -> DrivenRun:
             for port, settings in scenario.outputs_of(name).items()
         }
         with inproc.InprocRun(prepared, watch=watches) as run:
+            for name, model in run.models.items():
+                model.insert(Observed(name))
             run.finish()
     return DrivenRun(directory, sent)
 
