@@ -13,8 +13,8 @@ from ros2_cosim.documents.settings import Number
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.sweep.design import between, points_of, range_of
 from ros2_cosim.sweep.search import FoundTable, Plan, Point, Search
-from ros2_cosim.sweep.settings import Parameter, SweepSettings
 from ros2_cosim.sweep.store import SweepRun
+from ros2_cosim.sweep.varied import Parameter, Varied
 
 
 class Boundary(Search):
@@ -27,7 +27,7 @@ class Boundary(Search):
     )
     verdict: str | None = Field(default=None, description="which must be met; default: all")
 
-    def check(self, settings: SweepSettings) -> None:
+    def check(self, settings: Varied) -> None:
         """See whether there is a range to search along."""
         along = settings.parameters.get(self.along)
         if along is None or along.values is not None:
@@ -35,7 +35,7 @@ class Boundary(Search):
                 f"search.along: found '{self.along}'; allowed is a parameter with low and high"
             )
 
-    def designed(self, settings: SweepSettings) -> set[str]:
+    def designed(self, settings: Varied) -> set[str]:
         """All others."""
         return set(settings.parameters) - {self.along}
 
@@ -57,7 +57,7 @@ class Boundary(Search):
         ]
         return FoundTable(f"Boundary along {self.along}", ("At", "Passes", "Fails", ""), rows)
 
-    def plan(self, settings: SweepSettings) -> Plan:
+    def plan(self, settings: Varied) -> Plan:
         """Halve the range until the boundary is known, at all points of the other parameters.
 
         What the ends say decides: between two ends that say the same there may be more

@@ -11,7 +11,8 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.sweep.search import Plan, Point
-from ros2_cosim.sweep.settings import MAX_RUNS, Design, Parameter, SweepSettings
+from ros2_cosim.sweep.settings import SweepSettings
+from ros2_cosim.sweep.varied import MAX_RUNS, Design, Parameter
 
 
 def plan_of(settings: SweepSettings) -> Plan:

@@ -15,8 +15,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.svg_plot import Chart, Line, line_chart
 from ros2_cosim.sweep.design import range_of
 from ros2_cosim.sweep.search import FoundTable, Plan, Search
-from ros2_cosim.sweep.settings import Count, Parameter, SweepSettings
 from ros2_cosim.sweep.store import SweepRun
+from ros2_cosim.sweep.varied import Count, Parameter, Varied
 
 
 class Falsification(Search):
@@ -45,18 +45,18 @@ class Falsification(Search):
         """The figure that is searched by."""
         return str(self.minimise or self.maximise)
 
-    def check(self, settings: SweepSettings) -> None:
+    def check(self, settings: Varied) -> None:
         """See whether it has parameters, and chooses them alone."""
         if not settings.parameters:
             raise ValueError("a falsification needs parameters")
         if "design" in settings.model_fields_set:
             raise ValueError("design: a falsification chooses its points itself")
 
-    def designed(self, settings: SweepSettings) -> set[str]:
+    def designed(self, settings: Varied) -> set[str]:
         """None."""
         return set()
 
-    def plan(self, settings: SweepSettings) -> Plan:
+    def plan(self, settings: Varied) -> Plan:
         """Let Optuna's tree-structured Parzen estimator choose points, a batch at a time."""
         import optuna
 

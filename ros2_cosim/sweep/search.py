@@ -12,15 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.record.svg_plot import Chart
 from ros2_cosim.scenario.registry import find_kind
 from ros2_cosim.sweep.store import SweepRun
-
-if TYPE_CHECKING:
-    from ros2_cosim.sweep.settings import SweepSettings
+from ros2_cosim.sweep.varied import Varied
 
 SEARCH_GROUP = "ros2_cosim.searches"
 #: Parameter -> its value, a number where it has a range.
@@ -48,18 +46,18 @@ class Search(Section, ABC):
     kind: str
 
     @abstractmethod
-    def check(self, settings: SweepSettings) -> None:
+    def check(self, settings: Varied) -> None:
         """See whether it fits the sweep.
 
         :raises ValueError: it does not
         """
 
     @abstractmethod
-    def designed(self, settings: SweepSettings) -> set[str]:
+    def designed(self, settings: Varied) -> set[str]:
         """The parameters whose values the design chooses; the search chooses the others."""
 
     @abstractmethod
-    def plan(self, settings: SweepSettings) -> Plan:
+    def plan(self, settings: Varied) -> Plan:
         """Choose points, a batch at a time; what it returns is plain data, with its ``kind``.
 
         :raises ConfigurationError: what it looks at is not in the runs

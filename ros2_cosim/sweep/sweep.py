@@ -20,9 +20,10 @@ from ros2_cosim.sweep.progress import SweepProgress
 from ros2_cosim.sweep.rates import FailureRate, rates_of
 from ros2_cosim.sweep.report import render_sweep
 from ros2_cosim.sweep.search import Finding, Plan, Point
-from ros2_cosim.sweep.settings import MAX_RUNS, Sweep
+from ros2_cosim.sweep.settings import Sweep
 from ros2_cosim.sweep.store import SWEEP_FILE, TABLE_FILE, Store, SweepRun
 from ros2_cosim.sweep.task import RUNS, SweepJob, scenario_of
+from ros2_cosim.sweep.varied import MAX_RUNS
 from ros2_cosim.sweep.workers import Workers, start_fork_server, workers_for
 
 #: Address space of a worker of this machine with all that Dask imports [bytes]; most of it is never

@@ -36,7 +36,8 @@ from ros2_cosim.scenario.plan import RunOptions, make_plan
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.scenario.seams import SEAM_GROUP, available_seams, find_seam
 from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.sweep.settings import Parameter, SweepSettings
+from ros2_cosim.sweep.settings import SweepSettings
+from ros2_cosim.sweep.varied import Parameter
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import FleetVehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters

@@ -21,9 +21,10 @@ from ros2_cosim.sweep.design import points_of
 from ros2_cosim.sweep.progress import SweepProgress
 from ros2_cosim.sweep.rates import rates_of
 from ros2_cosim.sweep.search import available_searches
-from ros2_cosim.sweep.settings import Design, Parameter, load_sweep
+from ros2_cosim.sweep.settings import load_sweep
 from ros2_cosim.sweep.store import SweepRun
 from ros2_cosim.sweep.task import perform
+from ros2_cosim.sweep.varied import Design, Parameter
 
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra sweep is not installed")
 
