@@ -59,7 +59,7 @@ def renewed(model: Model, name: str, make: Callable[[], Model]) -> Model:
 
 
 class Reset(Layer):
-    """Lets the model begin anew between two activations, while its run goes on.
+    """Restarts the model between two activations of a run.
 
     :param name: the participant
     :param make: makes the model, as at the start of the run

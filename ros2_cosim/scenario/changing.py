@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layer by which a model is changed, or reset, while its run goes on."""
+"""The layer that changes or resets a model during a run."""
 
 from __future__ import annotations
 

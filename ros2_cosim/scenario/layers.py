@@ -147,7 +147,7 @@ PLACES: Final = (
     ),
     Place(
         "changes",
-        "A change holds for a whole activation, for the faults, too.",
+        "A change holds from the start of an activation, also for its faults.",
         lambda of: changes_layer(of.scenario, of.name, of.model),
     ),
 )

@@ -113,7 +113,7 @@ class _Bracket:
     note: str = ""
 
     def is_open(self, search: Boundary, parameter: Parameter) -> bool:
-        """Whether halving goes on."""
+        """Whether the bracket is still to be halved."""
         width = self.high - self.low
         return not self.note and width > search.tolerance and not (parameter.whole and width <= 1)
 

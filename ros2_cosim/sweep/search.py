@@ -30,7 +30,7 @@ Plan = Generator[list[Point], list[list[SweepRun]], Finding]
 
 
 class FoundTable(NamedTuple):
-    """What a search has found, for the report: names and numbers."""
+    """The result of a search as a table of the report."""
 
     title: str
     heads: tuple[str, ...]

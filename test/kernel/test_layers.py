@@ -19,7 +19,7 @@ STEP = Step(5, {}, {})
 
 
 class Noting(Plain):
-    """Notes every call with its arguments; each answer is a value of its own."""
+    """Records every call with its arguments; each method returns its own value."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
@@ -198,7 +198,7 @@ def test_before_an_activation_a_layer_may_change_what_is_below() -> None:
     model.attach(host)
     assert [model.activate(Step(time, {}, {}))["out"] for time in (0, 10)] == [1, 2]
     assert begun == [0]  # a layer nearer to the ports said that those below take no part
-    # The other model has a layer of its own, and meets the process.
+    # The other model has its own layer, and is attached to the process.
     assert model.activate(Step(20, {}, {})) == {"out": 54}
     assert sent[-1] == ("now", 14) and first.count == 2
     # From the model to its ports: 4, 8, 9.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of a model when a run begins anew: made again, for the same model."""
+"""What happens to a model and its layers when a run begins again."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_layer_of_another_distribution_is_there_in_all_shapes(environment, tmp
     assert len(set(found.values())) == 1, found
     (trace, factor), *_ = found.values()
     assert 0.0 < factor < 0.9
-    # A branch goes on with the state of the layer.
+    # A branch continues from the saved state of the layer.
     checkpoint = tmp_path / "inproc" / "checkpoint-1s.ckpt"
     branch = result(environment, "--branch", checkpoint, "--out", tmp_path / "branch")
     assert branch.code == 0, branch
