@@ -72,7 +72,7 @@ def load(verb: str) -> typer.Typer:
     found: typer.Typer | Callable[..., Any]
     if verb in VERBS:
         module, _, name = VERBS[verb].partition(":")
-        found = getattr(import_module(module), name)
+        found = vars(import_module(module))[name]
     else:
         found = _offered(verb, offered_verbs()[verb])
     if isinstance(found, typer.Typer):

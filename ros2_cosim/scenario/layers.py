@@ -8,8 +8,6 @@ Those of a run, which treat all participants alike, come next to the ports: what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -32,7 +30,7 @@ from ros2_cosim.scenario.changes import is_reset
 from ros2_cosim.scenario.changing import changes_layer
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.faults import faults_layer
-from ros2_cosim.scenario.registry import find_kind
+from ros2_cosim.scenario.registry import find_kind, offered
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.seams import seams_layer
 
@@ -185,12 +183,6 @@ def check_layers(scenario: Scenario, name: str) -> None:
     _made(LayeredParticipant(scenario, name, Onlooker(), Onlooker), PLACES)
 
 
-@lru_cache(maxsize=1)
-def available_layers() -> dict[str, EntryPoint]:
-    """Name -> entry point of every layer that an installed distribution offers."""
-    return {entry.name: entry for entry in sorted(entry_points(group=LAYER_GROUP))}
-
-
 def own_layers(scenario: Scenario, name: str) -> list[Layer]:
     """The layers that a participant names, from the model to its ports.
 
@@ -200,7 +192,7 @@ def own_layers(scenario: Scenario, name: str) -> list[Layer]:
     for chosen, given in scenario.participants[name].layers.items():
         where = f"participants.{name}.layers.{chosen}"
         kind: type[OfferedLayer] = find_kind(
-            available_layers(), chosen, where, "layer", OfferedLayer
+            offered(LAYER_GROUP), chosen, where, "layer", OfferedLayer
         )
         parameters = read_section(kind.Parameters, given, place=where)
         try:

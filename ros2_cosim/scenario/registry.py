@@ -74,6 +74,12 @@ def find_model(name: str, where: str) -> NamedModel:
     return NamedModel(name, Undeclared, found)
 
 
+@lru_cache
+def offered(group: str) -> dict[str, EntryPoint]:
+    """Name -> entry point of all that installed distributions offer in a group."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group))}
+
+
 def find_kind(
     known: Mapping[str, EntryPoint], name: str, where: str, noun: str, *kinds: type
 ) -> Any:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.record.svg_plot import Chart
-from ros2_cosim.scenario.registry import find_kind
+from ros2_cosim.scenario.registry import find_kind, offered
 from ros2_cosim.sweep.store import SweepRun
 from ros2_cosim.sweep.varied import Varied
 
@@ -77,12 +75,6 @@ class Search(Section, ABC):
         return []
 
 
-@lru_cache(maxsize=1)
-def available_searches() -> dict[str, EntryPoint]:
-    """Name -> entry point of every search that an installed distribution offers."""
-    return {entry.name: entry for entry in sorted(entry_points(group=SEARCH_GROUP))}
-
-
 def read_search(data: Mapping[str, Any], origin: str) -> Search:
     """The search of a sweep file.
 
@@ -90,6 +82,6 @@ def read_search(data: Mapping[str, Any], origin: str) -> Search:
     """
     where = f"{origin}: search.kind"
     kind: type[Search] = find_kind(
-        available_searches(), str(data.get("kind")), where, "search", Search
+        offered(SEARCH_GROUP), str(data.get("kind")), where, "search", Search
     )
     return read_section(kind, data, place="search", origin=origin)

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.registry import offered
 from ros2_cosim.sweep import sweep as sweeping
 from ros2_cosim.sweep.design import points_of
 from ros2_cosim.sweep.progress import SweepProgress
 from ros2_cosim.sweep.rates import rates_of
-from ros2_cosim.sweep.search import available_searches
 from ros2_cosim.sweep.settings import load_sweep
 from ros2_cosim.sweep.store import SweepRun
 from ros2_cosim.sweep.task import perform
@@ -358,9 +358,9 @@ def one_more(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text("[ros2_cosim.searches]\none_more = one_more:OneMore\n")
     (info.parent / "one_more.py").write_text(ONE)
     monkeypatch.syspath_prepend(info.parent)
-    available_searches.cache_clear()  # a process looks once
+    offered.cache_clear()  # a process looks once
     yield
-    available_searches.cache_clear()
+    offered.cache_clear()
 
 
 def test_a_search_of_another_distribution_chooses_points_and_is_in_the_report(tmp_path, one_more):
