@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.combinations import parser_of, rows_of
-from ros2_cosim.interfaces.records import CONTROLLER_MODES
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.scenario.library import NAMES, library_file
-from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.messages.records import CONTROLLER_MODES
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.scenario.library import NAMES, library_file
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 #: How the list of objects of follower N is lost.
 KINDS: Final = {

@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     server = subprocess.Popen(
-        [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0"],
+        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

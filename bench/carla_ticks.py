@@ -115,7 +115,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    command = [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0"]
+    command = [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"]
     highway = "config/highway.xodr"
     server = subprocess.Popen(
         [*command, "--exit-with-parent", "--map", highway], stdout=subprocess.PIPE, text=True

@@ -93,7 +93,7 @@ def main() -> None:
             print(f"  {line}")
         return
     for seed in range(1, options.seeds + 1):
-        command = [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", str(options.port)]
+        command = [sys.executable, "-m", "ros2_cosim.world.headless", "--port", str(options.port)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
         server.stdout.readline()

@@ -44,11 +44,11 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
-from ros2_cosim.interfaces.namespaces import process_name_of  # noqa: E402
-from ros2_cosim.run.dds import USER_CHOICES  # noqa: E402
-from ros2_cosim.run.domain_lock import claim, listened_to  # noqa: E402
-from ros2_cosim.run.inproc import run_inproc  # noqa: E402
-from ros2_cosim.scenario.schema import make_scenario  # noqa: E402
+from ros2_cosim.core.messages.namespaces import process_name_of  # noqa: E402
+from ros2_cosim.core.run.inproc import run_inproc  # noqa: E402
+from ros2_cosim.core.scenario.schema import make_scenario  # noqa: E402
+from ros2_cosim.ros.bringup.dds import USER_CHOICES  # noqa: E402
+from ros2_cosim.ros.bringup.domain_lock import claim, listened_to  # noqa: E402
 
 WATCHDOG_S = 3.0
 STARTUP_S = 15.0

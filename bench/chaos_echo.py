@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 import time
 
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 TYPES = {"/cosim": "ros2_cosim/msg/Completion"}
 DATA = "ros2_cosim/msg/ControlCommand"

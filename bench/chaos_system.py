@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import ControlCommand
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 

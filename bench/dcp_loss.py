@@ -23,19 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.dcp_master_soak import Faults, Network, simulated
-from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
-from ros2_cosim.carla_bridge.describe import scene_description
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.carla_bridge.serve import slave_options
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.trace import run_digest
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.wire.enums import PduType
-from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.trace import run_digest
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.world.carla.dcp_slave import SceneSlave
+from ros2_cosim.world.carla.describe import scene_description
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.scene_settings import scene_parameters
+from ros2_cosim.world.carla.serve import slave_options
 
 PLATOON = Path(__file__).parents[1] / "config" / "platoon.yaml"
 WORLD = "participants.world.parameters.dcp"

@@ -32,7 +32,12 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from bench.dcp_engine import Engine, Target
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.dcp.description.slave_description import (
+    LogCategory,
+    LogTemplate,
+    SlaveDescription,
+)
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
@@ -46,7 +51,6 @@ from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
 from ros2_cosim.dcp.wire.states import TRANSIENT
 from ros2_cosim.dcp.wire.transport import TcpLink
-from ros2_cosim.kernel.errors import CosimError
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _MASTER_PORT, _FIRST_SLAVE_PORT = 5000, 8001

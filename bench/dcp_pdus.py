@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from bench.dcp_nrt_rate import Echo, description
+from ros2_cosim.core.scenario.server_ports import server_ports
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.data_path import HEADER
 from ros2_cosim.dcp.wire.enums import TransportProtocol
-from ros2_cosim.scenario.server_ports import server_ports
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _FLOAT_BYTES = 8

@@ -31,8 +31,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from string import ascii_lowercase
 
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 
 ROOT = Path(__file__).resolve().parent.parent
 PORT = 18080
@@ -68,13 +68,13 @@ def switch_off_offloads(interface: str) -> None:
 
 def run_slave(duration: str) -> None:
     """The world as a DCP slave."""
-    from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
-    from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
-    from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-    from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+    from ros2_cosim.core.scenario.declaration import declare
     from ros2_cosim.dcp.slave.interfaces import SlaveOptions
     from ros2_cosim.dcp.slave.server import serve
-    from ros2_cosim.scenario.declaration import declare
+    from ros2_cosim.world.carla.dcp_slave import SceneSlave
+    from ros2_cosim.world.carla.dcp_variables import SceneVariables
+    from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+    from ros2_cosim.world.carla.scene_settings import scene_parameters
 
     declared = declare(scenario_of(duration, "tcp"), "world")
     context = declared.context
@@ -86,10 +86,10 @@ def run_slave(duration: str) -> None:
 
 def run_master(duration: str, transport: str) -> None:
     """All participants, with the world behind DCP; prints what came of it."""
-    from ros2_cosim.interfaces.reporting import report_of
-    from ros2_cosim.kernel.sequential import SequentialScheduler
-    from ros2_cosim.record.results import RunFacts, write_results
-    from ros2_cosim.scenario.system import build_graph, build_model
+    from ros2_cosim.core.kernel.sequential import SequentialScheduler
+    from ros2_cosim.core.messages.reporting import report_of
+    from ros2_cosim.core.record.results import RunFacts, write_results
+    from ros2_cosim.core.scenario.system import build_graph, build_model
 
     scenario = scenario_of(duration, transport)
     graph = build_graph(scenario)
@@ -203,7 +203,7 @@ def on(host: str, role: str, *more: str) -> list[str]:
 
 def measure(chosen: argparse.Namespace) -> int:
     """Run the platoon over each transport; returns 1 if a promise is not kept."""
-    from ros2_cosim.run.inproc import run_inproc
+    from ros2_cosim.core.run.inproc import run_inproc
 
     with tempfile.TemporaryDirectory() as directory:
         scenario = scenario_of(chosen.duration, "tcp")

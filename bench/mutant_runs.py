@@ -36,7 +36,7 @@ from typing import IO, Any, Final, NoReturn
 
 import pytest
 
-from ros2_cosim.interfaces.processes import end_with_parent
+from ros2_cosim.core.process.processes import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Which module has to run as Python: its name, and its file.

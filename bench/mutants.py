@@ -52,18 +52,18 @@ class Room:
 
 
 ROOMS: Final = {
-    "kernel": Room(("ros2_cosim/kernel/*.py",), ("test/kernel",)),
+    "kernel": Room(("ros2_cosim/core/kernel/*.py",), ("test/kernel",)),
     "dcp": Room(("ros2_cosim/dcp/**/*.py",), ("test/dcp",)),
-    "realtime": Room(("ros2_cosim/realtime/*.py",), ("test/realtime",)),
-    "record": Room(("ros2_cosim/record/*.py",), ("test/record",)),
-    "faults": Room(("ros2_cosim/faults/*.py",), ("test/faults",)),
+    "realtime": Room(("ros2_cosim/core/realtime/*.py",), ("test/realtime",)),
+    "record": Room(("ros2_cosim/core/record/*.py",), ("test/record",)),
+    "faults": Room(("ros2_cosim/core/faults/*.py",), ("test/faults",)),
     "measure": Room(
-        ("ros2_cosim/models/referee.py", "ros2_cosim/models/encounter*.py"),
+        ("ros2_cosim/driving/referee.py", "ros2_cosim/models/encounter*.py"),
         ("test/models/test_referee.py", "test/models/test_encounter*.py"),
     ),
     "ros": Room(
         tuple(
-            f"ros2_cosim/ros/{name}.py"
+            f"ros2_cosim/ros/node/{name}.py"
             for name in ("blocking", "courses", "expected_readers", "foreign_*", "inputs", "lane",
                          "lane_interface", "progress", "receipts", "short_forms", "writers")
         ),

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.combinations import parser_of, rows_of
-from ros2_cosim.models.reference_driver import WANDERING, CutIn, is_avoidable
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.world.drivers.reference_driver import WANDERING, CutIn, is_avoidable
 
 SCENARIOS = ("roadblock", "cut_in")
 #: Car-following laws with the time gaps that they are made for [s].

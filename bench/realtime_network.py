@@ -29,9 +29,9 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.tools.proxy import Proxy
-from ros2_cosim.run.domain_lock import claim
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.ros.bringup.domain_lock import claim
 
 ROOT = Path(__file__).resolve().parents[1]
 PLATOON = ROOT / "config" / "platoon.yaml"

@@ -25,17 +25,17 @@ _HERE = Path(__file__).resolve().parent
 # Run as a file: the project lies beside this directory.
 sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
-from ros2_cosim.carla_bridge.scene_settings import world_parameters  # noqa: E402
-from ros2_cosim.carla_bridge.world import CarlaWorld  # noqa: E402
-from ros2_cosim.kernel.layers import Layer, LayeredModel  # noqa: E402
-from ros2_cosim.kernel.model import Model  # noqa: E402
-from ros2_cosim.kernel.participant import ModelContext, Step  # noqa: E402
-from ros2_cosim.kernel.random_streams import RandomStream  # noqa: E402
-from ros2_cosim.realtime.run_settings import realtime_run  # noqa: E402
-from ros2_cosim.record.summary import Summary  # noqa: E402
-from ros2_cosim.run.inproc import run_inproc  # noqa: E402
-from ros2_cosim.run.replay import prepare_replay  # noqa: E402
-from ros2_cosim.scenario.schema import Scenario, load_scenario  # noqa: E402
+from ros2_cosim.core.kernel.layers import Layer, LayeredModel  # noqa: E402
+from ros2_cosim.core.kernel.model import Model  # noqa: E402
+from ros2_cosim.core.kernel.participant import ModelContext, Step  # noqa: E402
+from ros2_cosim.core.kernel.random_streams import RandomStream  # noqa: E402
+from ros2_cosim.core.realtime.run_settings import realtime_run  # noqa: E402
+from ros2_cosim.core.record.summary import Summary  # noqa: E402
+from ros2_cosim.core.run.inproc import run_inproc  # noqa: E402
+from ros2_cosim.core.run.replay import prepare_replay  # noqa: E402
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario  # noqa: E402
+from ros2_cosim.world.carla.scene_settings import world_parameters  # noqa: E402
+from ros2_cosim.world.carla.world import CarlaWorld  # noqa: E402
 
 PLATOON = _HERE.parent / "config" / "platoon.yaml"
 SHARES = (0.01, 0.05, 0.2)

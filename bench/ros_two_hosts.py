@@ -24,8 +24,8 @@ from typing import Any
 import yaml
 
 from bench.dcp_two_hosts import joined_hosts
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
 
 ROOT = Path(__file__).resolve().parent.parent
 PLATOON = ROOT / "config" / "platoon.yaml"

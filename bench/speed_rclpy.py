@@ -18,8 +18,8 @@ from speed_baselines import START, Timed, measure, relay
 from speed_result import STEP_S, STEPS_PER_CYCLE, Result
 from speed_systems import TYPE, as_record, first_of, plant_step
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.run.dds import loopback_environment
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.ros.bringup.dds import loopback_environment
 
 _CYCLE_NS = 40_000_000
 
@@ -32,8 +32,8 @@ class _Bare:
     """A node with raw publishers and subscriptions on the events executor."""
 
     def __init__(self, name: str) -> None:
-        from ros2_cosim.ros.session import Session
-        from ros2_cosim.ros.writers import data_qos
+        from ros2_cosim.ros.node.session import Session
+        from ros2_cosim.ros.node.writers import data_qos
 
         self.session = Session(name)
         self._qos = data_qos()

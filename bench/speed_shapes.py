@@ -10,11 +10,11 @@ from pathlib import Path
 import speed_systems
 from speed_result import STEP_S, Result, cpu_seconds, loop_messages
 
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest
 
 
 class CpuMeter:

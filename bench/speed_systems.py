@@ -8,11 +8,11 @@ from typing import Any
 
 from speed_result import DOUBLES
 
-from ros2_cosim.interfaces.records import PlatoonStatus
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Traits
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Model, Traits
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import PlatoonStatus
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 
 #: A type of the suite that holds any number of doubles: 1 + 15 + 14 of them here.
 TYPE = "ros2_cosim/msg/PlatoonStatus"

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import psutil
 
-from ros2_cosim.sweep.settings import load_sweep
-from ros2_cosim.sweep.sweep import run_sweep
+from ros2_cosim.lab.sweep.settings import load_sweep
+from ros2_cosim.lab.sweep.sweep import run_sweep
 
 CONFIG = Path(__file__).resolve().parents[1] / "config" / "car_following.yaml"
 SWEEP = """\

@@ -35,32 +35,32 @@ GROUP = LIBRARY_MODULE.removesuffix("__mypyc")
 #: What takes most of the time of a run. A module that is listed here is typed throughout, does not
 #: have its names replaced from outside, and defines no base class of users' classes.
 HOT = {
-    "kernel": (
+    "core/kernel": (
         "channel coordinator engine exactmath exactmath_slow latched lifecycle membership "
         "normal_quantile participant participant_lifecycle runtime sample sequential time "
         "time_advance trace unsynchronised"
     ),
-    "interfaces": "cdr cdr_parts raw simulator",
-    "models": (
-        "encounters field_of_view frames lane_frame lane_keeping leader_driver object_detection "
-        "vehicle_info"
-    ),
-    "models/controllers": "tracking",
-    "models/road": "cubics lanes nearest network plan_view stations",
-    "models/vehicle": "levels on_road parameters pedals vehicle",
-    "carla_headless": (
+    "core/messages": "cdr cdr_parts raw",
+    "core/scene": "simulator",
+    "world/geometry": "encounters frames lane_frame vehicle_info",
+    "driving/sensors": "field_of_view object_detection",
+    "world/drivers": "lane_keeping leader_driver",
+    "driving/controllers": "tracking",
+    "world/road": "cubics lanes nearest network plan_view stations",
+    "world/vehicle": "levels on_road parameters pedals vehicle",
+    "world/headless": (
         "actors body collisions contact gearbox signals skeleton snapshot sway walkers wire_types "
         "world"
     ),
-    "study": "free_running",  # a subclass of the runtime
-    "carla_bridge": ("commands inprocess_world observation plant scene scene_vehicle traffic"),
+    "lab/study": "free_running",  # a subclass of the runtime
+    "world/carla": "commands inprocess_world observation plant scene scene_vehicle traffic",
     # What every step of a run in several processes passes through.
-    "ros": (
+    "ros/node": (
         "blocking clock_node courses inputs lane outputs participant_node progress receipts "
         "recorder_node short_forms state_topics time_topics writers"
     ),
-    "realtime": "pacing run_control run_state",
-    "sockets": "brief_waits framing",
+    "core/realtime": "pacing run_control run_state",
+    "core/sockets": "brief_waits framing",
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.
@@ -68,7 +68,7 @@ OPTIMISATION = "-O2"
 #: Of rooms whose time is rather that of calls into Python and its libraries: the same within 2 %,
 #: compiled in 60 % of the time.
 LIGHT = "-O1"
-LIGHT_ROOMS = frozenset({"carla_bridge", "carla_headless", "realtime", "ros", "study"})
+LIGHT_ROOMS = frozenset({"core/realtime", "lab/study", "ros/node", "world/carla", "world/headless"})
 FLAGS = "-fPIC -g0 -DNDEBUG -ffp-contract=off -fno-fast-math -fwrapv -fvisibility=hidden -w"
 
 #: Types of the last three do not matter to hot modules, and to analyse them takes three times as

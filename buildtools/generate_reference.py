@@ -11,17 +11,17 @@ import json
 import sys
 from pathlib import Path
 
-from ros2_cosim.interfaces.manoeuvres import Action
-from ros2_cosim.scenario.import_template import ImportTemplate
-from ros2_cosim.scenario.platoon_template import PlatoonTemplate
-from ros2_cosim.scenario.reference import (
+from ros2_cosim.core.scenario.import_template import ImportTemplate
+from ros2_cosim.core.scenario.reference import (
     laws_table,
     models_table,
     scenario_schema,
     section_table,
 )
-from ros2_cosim.scenario.registry import available_models
-from ros2_cosim.scenario.ros_bridge_template import RosBridgeTemplate
+from ros2_cosim.core.scenario.registry import available_models
+from ros2_cosim.core.scene.manoeuvres import Action
+from ros2_cosim.driving.platoon_template import PlatoonTemplate
+from ros2_cosim.driving.ros_bridge.ros_bridge_template import RosBridgeTemplate
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"

@@ -10,13 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILDTOOLS = ROOT / "buildtools"
 sys.path.insert(0, str(ROOT))
 
-from ros2_cosim.interfaces.compilation import (  # noqa: E402
-    PYTHON_DIRECTORY as PYTHON_DIRECTORY,
-)
-from ros2_cosim.interfaces.compilation import (  # noqa: E402
-    build_interface_package,
-    wheel_prefix,
-)
+from ros2_cosim.core.messages.compilation import PYTHON_DIRECTORY as PYTHON_DIRECTORY  # noqa: E402
+from ros2_cosim.core.messages.compilation import build_interface_package, wheel_prefix  # noqa: E402
 
 
 def build_interfaces(scratch: Path, stage: Path) -> None:

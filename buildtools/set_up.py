@@ -90,9 +90,9 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
 WARM_UP = """
 import compileall, contextlib, importlib, pkgutil, sys
 import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
-import ros2_cosim.cli.main, ros2_cosim.cli.run, ros2_cosim.nodes
-for module in pkgutil.iter_modules(ros2_cosim.nodes.__path__):
-    importlib.import_module("ros2_cosim.nodes." + module.name)
+import ros2_cosim.cli.main, ros2_cosim.cli.run, ros2_cosim.ros.programs
+for module in pkgutil.iter_modules(ros2_cosim.ros.programs.__path__):
+    importlib.import_module("ros2_cosim.ros.programs." + module.name)
 compileall.compile_dir(ros2_cosim.__path__[0], quiet=1)
 for name in sys.argv[1:]:
     # What a library of the system is missing for says so when it is used.
@@ -150,16 +150,16 @@ def package_fingerprint() -> str:
         ROOT / name for name in ("CMakeLists.txt", "package.xml", "pyproject.toml", "setup.py")
     ]
     paths += [ROOT / "ros2_cosim" / "__init__.py"]
-    paths += (ROOT / "ros2_cosim" / "interfaces").glob("compilation.py")
-    paths += (ROOT / "ros2_cosim" / "interfaces").glob("*.cmake")
-    paths += (ROOT / "ros2_cosim" / "interfaces" / "message_generators").glob("*.py")
+    paths += (ROOT / "ros2_cosim" / "core" / "messages").glob("compilation.py")
+    paths += (ROOT / "ros2_cosim" / "core" / "messages").glob("*.cmake")
+    paths += (ROOT / "ros2_cosim" / "core" / "messages" / "message_generators").glob("*.py")
     paths += [*(ROOT / "msg").glob("*.msg"), *(ROOT / "srv").glob("*.srv")]
     paths += [
         path
         for path in (ROOT / "buildtools").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     ]
-    nodes = sorted(path.name for path in (ROOT / "ros2_cosim" / "nodes").glob("*.py"))
+    nodes = sorted(path.name for path in (ROOT / "ros2_cosim").glob("*/programs/*.py"))
     return fingerprint_of(paths, *nodes)
 
 

@@ -30,7 +30,7 @@ from buildtools.opendrive_writer import (
     road_lines,
     road_mark,
 )
-from ros2_cosim.kernel.exactmath import PI, atan2, sincos, sqrt, wrap_angle
+from ros2_cosim.core.kernel.exactmath import PI, atan2, sincos, sqrt, wrap_angle
 
 _LANE = 3.5
 _SHOULDER = 0.5

@@ -8,7 +8,7 @@ from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 
-from ros2_cosim.documents.installed import share_file
+from ros2_cosim.core.documents.installed import share_file
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -26,18 +26,18 @@ from launch.logging import get_logger
 from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
-from ros2_cosim.documents.files import in_words
-from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.run.launch_request import (
+from ros2_cosim.core.documents.files import in_words
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.scenario.plan import Process
+from ros2_cosim.ros.bringup.launch_request import (
     LaunchRequest,
     Seconds,
     check_names,
     launch_arguments,
     prepare_launch,
 )
-from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.watch import EARLY_S, GATHER_S
-from ros2_cosim.scenario.plan import Process
+from ros2_cosim.ros.bringup.processes import command_of
+from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S
 
 #: Launch files that take these arguments and no others.
 OWN_FILES = ("scenario.launch.py", "platoon.launch.py")

@@ -10,7 +10,5 @@ __path__ = extend_path(__path__, __name__)
 __version__ = "0.1.0"
 
 from ros2_cosim.compiled import install as _install_compiled
-from ros2_cosim.moved import install as _install_moved
 
 _install_compiled()
-_install_moved()

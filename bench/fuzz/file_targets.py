@@ -15,25 +15,25 @@ from typing import Any
 from bench.fuzz.dcp_targets import CONFIG
 from bench.fuzz.target import Target, as_file, expect, joined, pieces
 from ros2_cosim.cli.diff_text import print_comparison
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import ControlCommand, Odometry
-from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError, RunError
-from ros2_cosim.kernel.loading import data_only
-from ros2_cosim.models.road import RoadError, RoadNetwork
-from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
-from ros2_cosim.realtime.rules import read_values, write_values
-from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.comparison import Rules
-from ros2_cosim.record.comparison_report import compare_recordings, write_page
-from ros2_cosim.record.recovery import recover
-from ros2_cosim.record.report_data import load_activations
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.study.record import read_study
+from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError, RunError
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import ControlCommand, Odometry
+from ros2_cosim.core.realtime.arrivals import read_arrivals, write_arrivals
+from ros2_cosim.core.realtime.rules import read_values, write_values
+from ros2_cosim.core.record.bag import BagWriter
+from ros2_cosim.core.record.bag_metadata import BagTopic
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.comparison import Rules
+from ros2_cosim.core.record.comparison_report import compare_recordings, write_page
+from ros2_cosim.core.record.recovery import recover
+from ros2_cosim.core.record.report_data import load_activations
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.study.record import read_study
 from ros2_cosim.vds.replay import replay
+from ros2_cosim.world.road import RoadError, RoadNetwork
 
 _SHAPES = ("inproc", "ros")
 

@@ -15,25 +15,11 @@ import msgpack
 
 from bench.fuzz.dcp_targets import CONFIG
 from bench.fuzz.target import Target, expect, joined, pieces
-from ros2_cosim.carla_bridge.server_wire import (
-    ServerWire,
-    Snapshot,
-    Stream,
-    StreamMessage,
-    WireError,
-    contact_of,
-)
-from ros2_cosim.carla_headless.snapshot import (
-    SENSOR_WORLD,
-    STATE_NONE,
-    pack_record,
-    pack_sensor_header,
-    pack_world,
-    stream_token,
-)
-from ros2_cosim.interfaces.definitions import parse_constants, parse_definition, used_types
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.far_link import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.definitions import parse_constants, parse_definition, used_types
+from ros2_cosim.lab.web.starter_page import StarterApi
+from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required
+from ros2_cosim.ros.hosts.far_link import (
     Ended,
     FarLine,
     FarLink,
@@ -45,8 +31,22 @@ from ros2_cosim.run.far_link import (
     PartFailed,
     greet,
 )
-from ros2_cosim.run.starter_channel import EarlyLeave, Required
-from ros2_cosim.web.starter_page import StarterApi
+from ros2_cosim.world.carla.server_wire import (
+    ServerWire,
+    Snapshot,
+    Stream,
+    StreamMessage,
+    WireError,
+    contact_of,
+)
+from ros2_cosim.world.headless.snapshot import (
+    SENSOR_WORLD,
+    STATE_NONE,
+    pack_record,
+    pack_sensor_header,
+    pack_world,
+    stream_token,
+)
 
 #: Guards against a wait for ever only.
 _HANG_S = 100.0

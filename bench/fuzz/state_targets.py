@@ -11,17 +11,17 @@ from pathlib import Path
 
 from bench.fuzz.dcp_targets import CONFIG
 from bench.fuzz.target import Target, as_file
-from ros2_cosim.carla_headless.recording import MAGIC, Recorder, Recording
-from ros2_cosim.carla_headless.recording_texts import blocked, collisions, file_info
-from ros2_cosim.carla_headless.replayer import Replayer
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector
-from ros2_cosim.carla_headless.world import CallError, World
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import data_only
-from ros2_cosim.record.checkpoint import read_checkpoint
-from ros2_cosim.run.branch import check_branch, scenario_of
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.record.checkpoint import read_checkpoint
+from ros2_cosim.core.run.branch import check_branch, scenario_of
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.world.headless.recording import MAGIC, Recorder, Recording
+from ros2_cosim.world.headless.recording_texts import blocked, collisions, file_info
+from ros2_cosim.world.headless.replayer import Replayer
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
+from ros2_cosim.world.headless.world import CallError, World
 
 _MEMBERS = ("checkpoint.json", "states", "messages")
 #: Between the members of a checkpoint in an input: mutations reach what an archive packs.

@@ -20,15 +20,9 @@ import msgpack
 
 from bench.fuzz.dcp_targets import CONFIG
 from bench.fuzz.target import Target, expect, joined, pieces
-from ros2_cosim.carla_headless.blueprints import LIBRARY
-from ros2_cosim.carla_headless.dispatch import UnknownMethodError
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.methods import ALL
-from ros2_cosim.carla_headless.rpc_channel import RpcDecoder, encode_error, encode_response
-from ros2_cosim.carla_headless.simulation import Simulation
-from ros2_cosim.carla_headless.streaming import StreamServer
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ProtocolError
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import (
     ControlCommand,
     DetectedObject,
     ObjectList,
@@ -36,11 +30,9 @@ from ros2_cosim.interfaces.records import (
     PlatoonStatus,
     V2VMessage,
 )
-from ros2_cosim.kernel.errors import ProtocolError
-from ros2_cosim.models.vehicle import VEHICLES
-from ros2_cosim.realtime.run_state import RunState
-from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.core.realtime.run_state import RunState
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import _Handler
@@ -49,8 +41,16 @@ from ros2_cosim.vds.data_port.view import FleetView
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.vds1 import decode_command, decode_state, encode_command, encode_state
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
+from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.headless.dispatch import UnknownMethodError
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.methods import ALL
+from ros2_cosim.world.headless.rpc_channel import RpcDecoder, encode_error, encode_response
+from ros2_cosim.world.headless.simulation import Simulation
+from ros2_cosim.world.headless.streaming import StreamServer
+from ros2_cosim.world.vehicle import VEHICLES
 
-logging.getLogger("ros2_cosim.carla_headless").setLevel(logging.CRITICAL)  # as for DCP
+logging.getLogger("ros2_cosim.world.headless").setLevel(logging.CRITICAL)  # as for DCP
 
 _FLEET = {"vehicles": {"front": {"x": 30.0, "speed": 10.0}, "rear": {"speed": 12.0}}}
 

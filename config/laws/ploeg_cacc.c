@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The CACC of Ploeg et al. as C source: h du/dt = -u + kp e + kd de/dt + u_pred, solved exactly over a
- * step, as the control law ploeg_cacc (ros2_cosim/models/controllers/ploeg.py) does.
+ * step, as the control law ploeg_cacc (ros2_cosim/driving/controllers/ploeg.py) does.
  *
  *   cosim fmu build config/laws/ploeg_cacc.c      an FMU, for this and other tools
  *   --controllers config/laws/ploeg_cacc.c        as the law of a scenario, without an FMU of your own
@@ -13,7 +13,7 @@
 double kp = 0.2; /* [1/s^2] gain on the gap error */
 double kd = 0.7; /* [1/s] gain on its derivative */
 
-/* e**x by the same operations as in ros2_cosim.kernel.exactmath, so that the bits are the same.
+/* e**x by the same operations as in ros2_cosim.core.kernel.exactmath, so that the bits are the same.
  * Method: argument reduction by ln 2, then a rational approximation (FDLIBM, Sun Microsystems, 1993).
  */
 static double exact_exp(double x) {

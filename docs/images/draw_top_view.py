@@ -23,13 +23,13 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.patches import Polygon
 from PIL import Image
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.records import StaticObjects
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.ros import markers
-from ros2_cosim.ros.markers import Box, Cone, MarkerData, body_point
-from ros2_cosim.ros.road_markers import road_markers
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.records import StaticObjects
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.world.pictures import markers
+from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData, body_point
+from ros2_cosim.world.pictures.road_markers import road_markers
+from ros2_cosim.world.road import RoadNetwork
 
 WIDE = (640.0, 1012.0, -21.0, 19.5)
 CLOSE = (927.0, 1017.5, 3.2, 12.69)

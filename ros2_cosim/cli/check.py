@@ -12,7 +12,7 @@ import typer
 
 from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
 from ros2_cosim.cli.parameters import ScenarioFile, Settings, Shape
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
 def check(
@@ -32,12 +32,12 @@ def check(
 
     Modules of the models that it names are imported, unless it is --untrusted.
     """
-    from ros2_cosim.kernel import lookahead
-    from ros2_cosim.kernel.loading import data_only
-    from ros2_cosim.run.law_loop import doubts
-    from ros2_cosim.scenario.check import check_scenario
-    from ros2_cosim.scenario.scenario_error import ScenarioError
-    from ros2_cosim.scenario.schema import load_scenario
+    from ros2_cosim.core.kernel import lookahead
+    from ros2_cosim.core.kernel.loading import data_only
+    from ros2_cosim.core.scenario.check import check_scenario
+    from ros2_cosim.core.scenario.scenario_error import ScenarioError
+    from ros2_cosim.core.scenario.schema import load_scenario
+    from ros2_cosim.driving.controllers.law_loop import doubts
 
     with clear_errors():
         try:

@@ -30,28 +30,28 @@ def scenario_files(incomplete: str) -> list[str]:
 
 def laws(incomplete: str) -> list[str]:
     """Control laws that distributions offer by name."""
-    from ros2_cosim.models.controllers.registry import available_laws
+    from ros2_cosim.driving.controllers.registry import available_laws
 
     return _beginning(incomplete, available_laws())
 
 
 def model_names(incomplete: str) -> list[str]:
     """Models that distributions offer by name."""
-    from ros2_cosim.scenario.registry import available_models
+    from ros2_cosim.core.scenario.registry import available_models
 
     return _beginning(incomplete, available_models())
 
 
 def library_names(incomplete: str) -> list[str]:
     """Scenarios of the library."""
-    from ros2_cosim.scenario.library import NAMES
+    from ros2_cosim.core.scenario.library import NAMES
 
     return _beginning(incomplete, NAMES)
 
 
 def simulators(incomplete: str) -> list[str]:
     """Simulators that scenarios name by a word."""
-    from ros2_cosim.interfaces.named_simulator import CARLA_KINDS, available_simulators
+    from ros2_cosim.core.scene.named_simulator import CARLA_KINDS, available_simulators
 
     return _beginning(incomplete, [*CARLA_KINDS, *available_simulators()])
 

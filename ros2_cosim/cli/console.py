@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import typer
 
-from ros2_cosim.documents.files import in_words
-from ros2_cosim.interfaces.processes import signal_of
-from ros2_cosim.kernel.errors import (
+from ros2_cosim.core.documents.files import in_words
+from ros2_cosim.core.kernel.errors import (
     Cancelled,
     ConfigurationError,
     CosimError,
     OutdatedWarning,
     WithoutEffectWarning,
 )
-from ros2_cosim.run.process_limits import check_space
+from ros2_cosim.core.process.processes import signal_of
+from ros2_cosim.core.run.process_limits import check_space
 
 if TYPE_CHECKING:
-    from ros2_cosim.run.control import Visit
+    from ros2_cosim.ros.bringup.control import Visit
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -125,13 +125,13 @@ def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
 
 
 def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryview | None:
-    """Go on in a process apart, if this one is the command: see :mod:`ros2_cosim.run.apart`.
+    """Go on in a process apart, if this one is the command: see :mod:`ros2_cosim.core.run.apart`.
 
     :param subject: what this process does, as the error names it
     :param outlasts: whether it outlasts a run in which a participant does not return
     :returns: where a subject that is no run notes its simulated time [ns]; None: it is not read
     """
-    from ros2_cosim.run import apart
+    from ros2_cosim.core.run import apart
 
     if _program == [os.getpid()]:
         apart.go_on_apart(None if outlasts else _leave_stuck, subject)
@@ -150,7 +150,7 @@ def _leave_stuck(line: str) -> None:
 @contextlib.contextmanager
 def visiting() -> Iterator[Visit]:
     """A visit to a run, which ends when a failure has been shown and the exit code is known."""
-    from ros2_cosim.run.control import Visit
+    from ros2_cosim.ros.bringup.control import Visit
 
     visit, code = Visit(), EXIT_ERROR
     try:

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ros2_cosim.cli.console import refuse_beside, visiting
-from ros2_cosim.documents.plain_data import parse_value
-from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.time import parse_duration, to_seconds
-from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.run.options import read_time
-from ros2_cosim.sockets.peers import own_user
+from ros2_cosim.core.documents.plain_data import parse_value
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.kernel.time import parse_duration, to_seconds
+from ros2_cosim.core.realtime.pacing import parse_rate
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.run.options import read_time
+from ros2_cosim.core.sockets.peers import own_user
 
 if TYPE_CHECKING:
-    from ros2_cosim.run.control import WhichRun
+    from ros2_cosim.ros.bringup.control import WhichRun
 
 _UNSIGNED = 2**32
 
@@ -117,7 +117,7 @@ def _as_json(text: str) -> str:
 
 def _tell_changes(which: WhichRun, *, as_json: bool) -> None:
     """Print what may be changed in a run under way, as it is now."""
-    from ros2_cosim.run.control import changeable_now, find_run
+    from ros2_cosim.ros.bringup.control import changeable_now, find_run
 
     found = changeable_now(find_run(which, _tell))
     if as_json:
@@ -156,7 +156,7 @@ def control(
 ) -> None:
     """Pause, step, pace, change or end a run under way; returns when that is done."""
     with visiting() as visit:
-        from ros2_cosim.run.control import WhichRun, ask
+        from ros2_cosim.ros.bringup.control import WhichRun, ask
 
         which = WhichRun(domain, namespace, out)
         if word == "changes":
@@ -182,8 +182,8 @@ def monitor(
 ) -> None:
     """Show how far each participant of a run under way is, and what it waits for."""
     with visiting() as visit:
-        from ros2_cosim.run.control import WhichRun
-        from ros2_cosim.run.monitor import Form, watch
+        from ros2_cosim.ros.bringup.control import WhichRun
+        from ros2_cosim.ros.bringup.monitor import Form, watch
 
         form: Form = "json" if as_json else "table" if once else "live"
         watch(visit, WhichRun(domain, namespace, out), form=form)

@@ -11,7 +11,7 @@ import typer
 
 from ros2_cosim.cli.console import clear_errors, go_on_apart, refuse_beside, running, visiting
 from ros2_cosim.cli.control import Domain, Namespace, Out
-from ros2_cosim.sockets.peers import ADMISSION
+from ros2_cosim.core.sockets.peers import ADMISSION
 
 
 def dashboard(
@@ -36,7 +36,7 @@ def dashboard(
     ] = None,
 ) -> None:
     """Show a run under way in the browser, and control it; without one, start one there."""
-    from ros2_cosim.run.domain_lock import active_runs
+    from ros2_cosim.ros.bringup.domain_lock import active_runs
 
     context.with_resource(ADMISSION.widened(open_to_all))
     given = any(option is not None for option in (domain, namespace, out))
@@ -46,15 +46,15 @@ def dashboard(
             refuse_beside(context, "--folder", "domain namespace out")
         starts = folder is not None or (not named and not active_runs())
     if starts:
-        from ros2_cosim.web.starter_page import StarterPage
+        from ros2_cosim.lab.web.starter_page import StarterPage
 
         with running():
             go_on_apart("the page", outlasts=True)
             StarterPage(folder or Path(), host=http_host, port=http_port, token=token).serve()
         return
     with visiting() as visit:
-        from ros2_cosim.run.control import WhichRun
-        from ros2_cosim.web.dashboard import show
+        from ros2_cosim.lab.web.dashboard import show
+        from ros2_cosim.ros.bringup.control import WhichRun
 
         which = WhichRun(domain, namespace, out)
         show(visit, which, host=http_host, port=http_port, token=token)

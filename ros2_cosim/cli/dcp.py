@@ -21,14 +21,14 @@ from ros2_cosim.cli.console import (
     refuse_beside,
 )
 from ros2_cosim.cli.verbs import make_group
+from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import parse_duration, to_seconds
+from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import parse_duration, to_seconds
-from ros2_cosim.sockets.peers import ADMISSION
 
 
 class Mode(str, Enum):
@@ -147,7 +147,7 @@ def serve(
         else:
             refuse_beside(context, "a model", "out record")
         if world is not None:
-            from ros2_cosim.run.dcp_world import serve_scenario_world
+            from ros2_cosim.world.carla.offered_world import serve_scenario_world
 
             moment = go_on_apart(f"the world of {world}")
             serve_scenario_world(
@@ -207,8 +207,8 @@ def _check_choice(
 def _scenario(
     path: Path, settings: Sequence[str], out: Path | None, *, record: bool
 ) -> tuple[SlaveModel, SlaveDescription]:
-    from ros2_cosim.record.summary import Summary
-    from ros2_cosim.run.external import scenario_slave
+    from ros2_cosim.core.record.summary import Summary
+    from ros2_cosim.dcp.export.external import scenario_slave
 
     def done(summary: Summary) -> None:
         print(f"trace {summary.trace_sha256}: {summary.end_reason}", flush=True)
@@ -290,7 +290,7 @@ def describe(
     from ros2_cosim.dcp.description.write import description_bytes
     from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
     from ros2_cosim.dcp.wire.errors import DescriptionError
-    from ros2_cosim.run.dcp_world import describe_scenario_world
+    from ros2_cosim.world.carla.offered_world import describe_scenario_world
 
     with clear_errors():
         chosen = (model, fmu, scenario, external)

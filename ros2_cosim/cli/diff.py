@@ -14,7 +14,7 @@ import typer
 from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors
 
 if TYPE_CHECKING:
-    from ros2_cosim.record.comparison_report import RunComparison
+    from ros2_cosim.core.record.comparison_report import RunComparison
 
 
 def diff(
@@ -35,8 +35,12 @@ def diff(
 ) -> None:
     """Compare the messages of two runs or bags; exit code 3 if they differ."""
     from ros2_cosim.cli.diff_text import print_comparison
-    from ros2_cosim.record.comparison import Rules
-    from ros2_cosim.record.comparison_report import check_page, compare_recordings, write_page
+    from ros2_cosim.core.record.comparison import Rules
+    from ros2_cosim.core.record.comparison_report import (
+        check_page,
+        compare_recordings,
+        write_page,
+    )
 
     rules = Rules(ignore or (), _tolerances(tolerance or ()))
     with clear_errors():

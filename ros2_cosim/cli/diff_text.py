@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.record.comparison_report import (
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.record.comparison_report import (
     RunComparison,
     facts_of,
     headed,

@@ -32,7 +32,7 @@ def export(
     ] = None,
 ) -> None:
     """Write a scenario as an FMU (2.0, co-simulation) for this platform and this installation."""
-    from ros2_cosim.run.fmu_export import export_fmu
+    from ros2_cosim.dcp.export.fmu_export import export_fmu
 
     with clear_errors():
         print(export_fmu(scenario, out, settings or ()))
@@ -55,7 +55,7 @@ def build(
     ] = None,
 ) -> None:
     """Write a control law as an FMU (2.0, co-simulation) for this platform."""
-    from ros2_cosim.run.law_as_fmu import build_law
+    from ros2_cosim.driving.controllers.law_as_fmu import build_law
 
     given = {}
     for text in settings or ():

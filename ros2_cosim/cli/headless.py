@@ -6,24 +6,24 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from ros2_cosim.carla_headless.__main__ import make_command
 from ros2_cosim.cli.console import go_on_without_output
+from ros2_cosim.world.headless.__main__ import make_command
 
 if TYPE_CHECKING:
-    from ros2_cosim.carla_headless.sensor_topics import SensorTopics
-    from ros2_cosim.carla_headless.server import Server
+    from ros2_cosim.world.headless.sensor_topics import SensorTopics
+    from ros2_cosim.world.headless.server import Server
 
 
 def _world_page(server: Server, port: int) -> AbstractContextManager[str]:
     """The page of a headless server's world."""
-    from ros2_cosim.web.world_view import world_page
+    from ros2_cosim.lab.web.world_view import world_page
 
     return world_page(server, port)
 
 
 def _sensor_topics() -> SensorTopics:
     """What publishes the sensors of a headless server to ROS 2."""
-    from ros2_cosim.ros.native_sensors import NativeSensors
+    from ros2_cosim.ros.node.native_sensors import NativeSensors
 
     return NativeSensors()
 

@@ -12,7 +12,7 @@ import typer
 from ros2_cosim.cli.console import EXIT_ERROR, clear_errors, refuse_beside
 
 if TYPE_CHECKING:
-    from ros2_cosim.run.far_link import FarLink
+    from ros2_cosim.ros.hosts.far_link import FarLink
 
 
 def join(
@@ -36,11 +36,11 @@ def join(
 
     The environment variable COSIM_RUN_SECRET has the secret of the run, which cosim run prints.
     """
-    from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
-    from ros2_cosim.kernel.errors import ConfigurationError
-    from ros2_cosim.kernel.time import parse_duration, to_seconds
-    from ros2_cosim.live.address import Address
-    from ros2_cosim.run import far_part
+    from ros2_cosim.core.kernel.errors import ConfigurationError
+    from ros2_cosim.core.kernel.time import parse_duration, to_seconds
+    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
+    from ros2_cosim.ros.hosts import far_part
 
     with clear_errors():
         if run is None:
@@ -70,7 +70,7 @@ def join(
 
 def _over_pipes() -> FarLink:
     """The connection over standard input and output; what else is printed goes to the errors."""
-    from ros2_cosim.run.far_link import FarLink
+    from ros2_cosim.ros.hosts.far_link import FarLink
 
     reader, writer = os.dup(0), os.dup(1)
     os.dup2(2, 1)

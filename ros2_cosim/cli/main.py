@@ -12,7 +12,7 @@ import typer
 from ros2_cosim import __version__, compiled
 from ros2_cosim.cli.console import becomes_program, safe_output, show_notes, small_spaces
 from ros2_cosim.cli.verbs import Verbs, make_group
-from ros2_cosim.run.options import OPTIONS
+from ros2_cosim.core.run.options import OPTIONS
 
 app = make_group("cosim", "Deterministic ROS 2 co-simulation for automated driving.", cls=Verbs)
 #: As all programs of ROS take it: what follows is for ROS.
@@ -21,7 +21,7 @@ ROS_ARGS = OPTIONS["ros_args"].flag
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from ros2_cosim.interfaces.packages import changed_since_build
+        from ros2_cosim.core.messages.packages import changed_since_build
 
         print(f"cosim {__version__}, compiled: {compiled.describe()}")
         if changed := changed_since_build():

@@ -42,7 +42,11 @@ def build(
 
     Packages that are given together may be built of each other.
     """
-    from ros2_cosim.interfaces.building import build_packages, environment_prefix, variables_for
+    from ros2_cosim.core.messages.building import (
+        build_packages,
+        environment_prefix,
+        variables_for,
+    )
 
     with clear_errors():
         place = (prefix or environment_prefix()).absolute()

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ros2_cosim.scenario.reference import ModelPage
+from ros2_cosim.core.scenario.reference import ModelPage
 
 
 def print_list(pages: list[ModelPage]) -> None:

@@ -12,7 +12,7 @@ from ros2_cosim.cli.completion import model_names
 from ros2_cosim.cli.console import clear_errors, refuse_beside
 
 if TYPE_CHECKING:
-    from ros2_cosim.scenario.reference import ModelPage
+    from ros2_cosim.core.scenario.reference import ModelPage
 
 
 def models(
@@ -28,7 +28,7 @@ def models(
 ) -> None:
     """List the models, or print parameters, units, limits and ports of one."""
     from ros2_cosim.cli.model_tables import print_list, print_page
-    from ros2_cosim.scenario.reference import model_page, model_pages, scenario_schema
+    from ros2_cosim.core.scenario.reference import model_page, model_pages, scenario_schema
 
     with clear_errors():
         if schema:

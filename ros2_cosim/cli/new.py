@@ -31,7 +31,7 @@ def new(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Make a scenario of your own from another one; the road map comes with it."""
-    from ros2_cosim.scenario.library import library, new_scenario
+    from ros2_cosim.core.scenario.library import library, new_scenario
 
     if as_list == (name is not None) or (as_list and template is not None):
         raise typer.BadParameter("allowed is either NAME, or --list alone")

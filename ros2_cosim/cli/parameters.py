@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ros2_cosim.cli import completion
-from ros2_cosim.run.options import OPTIONS
+from ros2_cosim.core.run.options import OPTIONS
 
 if TYPE_CHECKING:
-    from ros2_cosim.live.address import Address
+    from ros2_cosim.core.live.address import Address
 
 ScenarioFile = Annotated[
     Path,
@@ -43,8 +43,8 @@ def page_address(address: str, shape: str, repeat: int) -> Address | None:
     """Where the page of a run is to be, if it is to have one."""
     if not address:
         return None
-    from ros2_cosim.live.address import Address
-    from ros2_cosim.web.driven_run import check_shown
+    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.lab.web.driven_run import check_shown
 
     check_shown(shape, repeat)
     return Address.of(address, "--dashboard")

@@ -25,12 +25,12 @@ from ros2_cosim.cli.parameters import (
     Transport,
     page_address,
 )
-from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
-from ros2_cosim.run.options import OPTIONS
+from ros2_cosim.core.messages.namespaces import ROOT, parse_namespace
+from ros2_cosim.core.run.options import OPTIONS
 
 if TYPE_CHECKING:
-    from ros2_cosim.run.listening import ListeningPort
-    from ros2_cosim.scenario.plan import Process
+    from ros2_cosim.core.scenario.plan import Process
+    from ros2_cosim.ros.bringup.listening import ListeningPort
 
 
 def plan(
@@ -53,13 +53,13 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Print the processes that a run would start, their command lines, and all that listens."""
-    from ros2_cosim.run.bringup import RunRequest, adjusted_scenario, check_shape
-    from ros2_cosim.run.listening import STARTER, listening_ports
-    from ros2_cosim.run.processes import command_of
-    from ros2_cosim.scenario.check import check_scenario
-    from ros2_cosim.scenario.grouping import cores_for, grouped
-    from ros2_cosim.scenario.held_ports import resolve_ports
-    from ros2_cosim.scenario.plan import RunOptions, make_plan
+    from ros2_cosim.core.scenario.check import check_scenario
+    from ros2_cosim.core.scenario.grouping import cores_for, grouped
+    from ros2_cosim.core.scenario.held_ports import resolve_ports
+    from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+    from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario, check_shape
+    from ros2_cosim.ros.bringup.listening import STARTER, listening_ports
+    from ros2_cosim.ros.bringup.processes import command_of
 
     with clear_errors():
         request = RunRequest(
@@ -111,7 +111,7 @@ def plan(
 
 def _described(process: Process, ports: Sequence[ListeningPort]) -> dict[str, object]:
     """A process of a plan as JSON data."""
-    from ros2_cosim.run.processes import command_of
+    from ros2_cosim.ros.bringup.processes import command_of
 
     return {
         "name": process.name,

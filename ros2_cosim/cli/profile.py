@@ -28,8 +28,8 @@ def profile(
 
     Writes profile.json to the output directory.
     """
-    from ros2_cosim.documents.files import write_atomically
-    from ros2_cosim.record.profile import PROFILE_FILE, read_profile
+    from ros2_cosim.core.documents.files import write_atomically
+    from ros2_cosim.core.record.profile import PROFILE_FILE, read_profile
 
     with clear_errors():
         found = read_profile(run_directory)

@@ -13,7 +13,7 @@ import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import EXIT_VERDICT, go_on_apart, print_line, progress_of, running
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
 def replay(
@@ -106,10 +106,10 @@ def _repeat(
     as_json: bool,
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
-    from ros2_cosim.record.summary import print_summary
-    from ros2_cosim.run.bringup import RunRequest, bring_up
-    from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
-    from ros2_cosim.run.start import start
+    from ros2_cosim.core.record.summary import print_summary
+    from ros2_cosim.core.run.replay import DifferentError, compare, prepare_replay
+    from ros2_cosim.core.run.start import start
+    from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
     with running(), redirect_stdout(sys.stderr) if as_json else nullcontext():
         scenario, arrivals, former = prepare_replay(run_directory)
@@ -156,9 +156,9 @@ def _replay_into(
 ) -> None:
     """Feed recorded inputs to participants; compare their outputs."""
     from ros2_cosim.cli.diff_text import print_comparison
-    from ros2_cosim.run.output_directory import shown
-    from ros2_cosim.run.replay_into import replay_into
-    from ros2_cosim.run.tracebacks import noting
+    from ros2_cosim.core.run.output_directory import shown
+    from ros2_cosim.core.run.tracebacks import noting
+    from ros2_cosim.ros.bringup.replay_into import replay_into
 
     with running():
         if out is not None and out.resolve() == bag.resolve():
@@ -186,11 +186,11 @@ def _replay_into(
 def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_json: bool) -> None:
     """Run again with another model from a time on; compare."""
     from ros2_cosim.cli.diff_text import print_comparison
-    from ros2_cosim.record.summary import print_summary
-    from ros2_cosim.run.options import read_time
-    from ros2_cosim.run.output_directory import shown
-    from ros2_cosim.run.start import run_request
-    from ros2_cosim.run.what_if import compare_what_if, prepare_what_if, run_of
+    from ros2_cosim.core.record.summary import print_summary
+    from ros2_cosim.core.run.options import read_time
+    from ros2_cosim.core.run.output_directory import shown
+    from ros2_cosim.core.run.start import run_request
+    from ros2_cosim.core.run.what_if import compare_what_if, prepare_what_if, run_of
 
     with running():
         run = run_of(recording)

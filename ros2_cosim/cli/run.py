@@ -26,15 +26,15 @@ from ros2_cosim.cli.parameters import (
     Transport,
     page_address,
 )
-from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.options import OPTIONS, words
-from ros2_cosim.sockets.peers import ADMISSION
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.namespaces import ROOT, parse_namespace
+from ros2_cosim.core.run.options import OPTIONS, words
+from ros2_cosim.core.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
-    from ros2_cosim.live.address import Address
-    from ros2_cosim.record.summary import Summary
-    from ros2_cosim.run.bringup import PreparedRun
+    from ros2_cosim.core.live.address import Address
+    from ros2_cosim.core.record.summary import Summary
+    from ros2_cosim.ros.bringup.bringup import PreparedRun
 
 
 def run(
@@ -97,12 +97,12 @@ def run(
     ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
-    from ros2_cosim.realtime.pacing import parse_rate
-    from ros2_cosim.record.summary import print_repetitions, print_summary
-    from ros2_cosim.run.bringup import RunRequest, bring_up
-    from ros2_cosim.run.options import read_time
-    from ros2_cosim.run.output_directory import repetitions, shown
-    from ros2_cosim.run.tracebacks import debugging, showing
+    from ros2_cosim.core.realtime.pacing import parse_rate
+    from ros2_cosim.core.record.summary import print_repetitions, print_summary
+    from ros2_cosim.core.run.options import read_time
+    from ros2_cosim.core.run.output_directory import repetitions, shown
+    from ros2_cosim.core.run.tracebacks import debugging, showing
+    from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
     context.with_resource(ADMISSION.widened(open_to_all))
     if branch is not None:
@@ -175,7 +175,7 @@ def run(
 
 def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
     """The summary of a run, with its output directory, and those of its repetitions."""
-    from ros2_cosim.record.summary import SUMMARY_FILE
+    from ros2_cosim.core.record.summary import SUMMARY_FILE
 
     def content(directory: Path) -> dict[str, object]:
         text = (directory / SUMMARY_FILE).read_text(encoding="utf-8")
@@ -186,7 +186,7 @@ def _as_data(output: Path, repeated: Iterable[Path]) -> dict[str, object]:
 
 def _start(prepared: PreparedRun) -> Summary:
     """Run what is prepared, with progress."""
-    from ros2_cosim.run.start import start
+    from ros2_cosim.core.run.start import start
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return start(prepared, progress=progress, on_line=print_line)
@@ -194,7 +194,7 @@ def _start(prepared: PreparedRun) -> Summary:
 
 def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
     """Run what is prepared, with progress, shown in the browser."""
-    from ros2_cosim.web.driven_run import run_shown
+    from ros2_cosim.lab.web.driven_run import run_shown
 
     def tell(line: str) -> None:
         print_line("inproc", line)
@@ -206,8 +206,8 @@ def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
 
 def _print_checkpoints(prepared: PreparedRun, summary: Summary) -> None:
     """The checkpoints that were written, and those that were not."""
-    from ros2_cosim.record.checkpoint import checkpoint_name
-    from ros2_cosim.run.output_directory import shown
+    from ros2_cosim.core.record.checkpoint import checkpoint_name
+    from ros2_cosim.core.run.output_directory import shown
 
     for time_ns in prepared.options.checkpoints:
         name = checkpoint_name(time_ns)

@@ -13,7 +13,7 @@ import typer
 from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import go_on_apart, print_line, running
 from ros2_cosim.cli.verbs import make_group
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
 
 app = make_group("study", "Many runs, one result.")
 
@@ -48,9 +48,9 @@ def causality(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
-    from ros2_cosim.study.causality import run_study
-    from ros2_cosim.study.plan import study_options
-    from ros2_cosim.study.record import STUDY_FILE
+    from ros2_cosim.lab.study.causality import run_study
+    from ros2_cosim.lab.study.plan import study_options
+    from ros2_cosim.lab.study.record import STUDY_FILE
 
     with running():
         options = study_options(
@@ -108,9 +108,9 @@ def string_stability(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure how a disturbance passes down a platoon, beside what theory says."""
-    from ros2_cosim.run.tracebacks import noting
-    from ros2_cosim.study.stability_report import render_stability
-    from ros2_cosim.study.string_stability import StabilityOptions, run_string_stability
+    from ros2_cosim.core.run.tracebacks import noting
+    from ros2_cosim.lab.study.stability_report import render_stability
+    from ros2_cosim.lab.study.string_stability import StabilityOptions, run_string_stability
 
     with running():
         options = StabilityOptions(
@@ -151,8 +151,8 @@ def pedals(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure what the pedals of a vehicle do: the lower controller for it."""
-    from ros2_cosim.run.tracebacks import noting
-    from ros2_cosim.study.pedal_identification import identify_pedals, write_pedals
+    from ros2_cosim.core.run.tracebacks import noting
+    from ros2_cosim.lab.study.pedal_identification import identify_pedals, write_pedals
 
     with running():
         if not 5.0 <= top_speed <= 100.0:
@@ -177,7 +177,7 @@ def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:
 
     :param looked: whether the smallest time gap was looked for
     """
-    from ros2_cosim.study.stability_report import largest_gain
+    from ros2_cosim.lab.study.stability_report import largest_gain
 
     stable = {True: "string stable", False: "not string stable", None: "string stability not "
               "determined"}[result["string_stable"]]  # fmt: skip

@@ -14,8 +14,8 @@ from ros2_cosim.cli.completion import scenario_files
 from ros2_cosim.cli.console import EXIT_ERROR, running
 
 if TYPE_CHECKING:
-    from ros2_cosim.sweep.search import Search
-    from ros2_cosim.sweep.sweep import SweepResult
+    from ros2_cosim.lab.sweep.search import Search
+    from ros2_cosim.lab.sweep.sweep import SweepResult
 
 #: So many runs that failed are shown; ``runs.parquet`` has all.
 _SHOWN = 5
@@ -49,8 +49,8 @@ def sweep(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run a scenario many times with other values; results as a table. Exit 1 if a run failed."""
-    from ros2_cosim.sweep.settings import load_sweep
-    from ros2_cosim.sweep.sweep import run_sweep
+    from ros2_cosim.lab.sweep.settings import load_sweep
+    from ros2_cosim.lab.sweep.sweep import run_sweep
 
     if workers is not None and cluster is not None:
         raise typer.BadParameter("allowed is one of --workers and --cluster")
@@ -76,8 +76,8 @@ def sweep(
 
 
 def _print(result: SweepResult, search: Search | None) -> None:
-    from ros2_cosim.run.output_directory import shown
-    from ros2_cosim.sweep.rates import CONFIDENCE
+    from ros2_cosim.core.run.output_directory import shown
+    from ros2_cosim.lab.sweep.rates import CONFIDENCE
 
     for rate in result.rates:
         print(

@@ -17,11 +17,11 @@ import typer
 
 from ros2_cosim.cli.console import clear_errors, go_on_without_output, refuse_beside
 from ros2_cosim.cli.verbs import make_group
-from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND, format_ns, parse_duration
-from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.sockets.peers import ADMISSION
+from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import SECOND, format_ns, parse_duration
+from ros2_cosim.core.realtime.pacing import parse_rate
+from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
@@ -196,7 +196,7 @@ def replay(
 
 
 def _read_fleet(path: Path) -> FleetSettings:
-    from ros2_cosim.documents.plain_data import read_mapping
+    from ros2_cosim.core.documents.plain_data import read_mapping
     from ros2_cosim.vds.fleet_settings import read_settings
 
     settings = read_settings(read_mapping(path, "--fleet"), str(path))

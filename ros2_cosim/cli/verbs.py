@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from ros2_cosim.cli.console import clear_errors
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import line_of
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import line_of
 
 #: Verb -> where its function, or the application of a group of commands, is; in the order of
 #: ``cosim --help``.

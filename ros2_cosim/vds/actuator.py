@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Generic, TypeVar
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND, format_ns
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import SECOND, format_ns
 from ros2_cosim.vds.vehicle_plant import IDLE, VehicleCommand
 
 _Value = TypeVar("_Value")

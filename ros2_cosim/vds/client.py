@@ -5,17 +5,12 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
-from ros2_cosim.sockets.peers import Senders
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.errors import ConnectionFailedError, ProtocolError
+from ros2_cosim.core.sockets.peers import Senders
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.vds.sockets import Address, open_port
-from ros2_cosim.vds.vds1 import (
-    SequenceFilter,
-    StatePacket,
-    decode_state,
-    encode_command,
-)
+from ros2_cosim.vds.vds1 import SequenceFilter, StatePacket, decode_state, encode_command
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 _READ_SIZE = 512

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.pacing import checked_rate
-from ros2_cosim.realtime.run_state import RunState
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.realtime.pacing import checked_rate
+from ros2_cosim.core.realtime.run_state import RunState
 
 RUNNING, PAUSED, ENDED = "running", "paused", "ended"
 #: The largest number of steps in one request.

@@ -16,8 +16,8 @@ from math import isfinite
 from struct import Struct
 from typing import NamedTuple, Protocol
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND, format_ns
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import SECOND, format_ns
 from ros2_cosim.vds.actuator import Actuator, ActuatorSettings, DelayLine
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces, VehicleCommand
 

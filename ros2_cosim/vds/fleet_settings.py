@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from ros2_cosim.documents.files import cause_of, read_bounded
-from ros2_cosim.documents.plain_data import read_mapping
-from ros2_cosim.documents.settings import (
+from ros2_cosim.core.documents.files import cause_of, read_bounded
+from ros2_cosim.core.documents.plain_data import read_mapping
+from ros2_cosim.core.documents.settings import (
     Duration,
     Number,
     PositiveDuration,
@@ -22,12 +22,15 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
-from ros2_cosim.documents.xml_reader import MAX_BYTES
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import to_seconds
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import VEHICLES, Vehicle, VehicleParameters
-from ros2_cosim.models.vehicle.levels import (
+from ros2_cosim.core.documents.xml_reader import MAX_BYTES
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import to_seconds
+from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
+from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
+from ros2_cosim.vds.vehicle_plant import TYPICAL_STEERING, SteeringParameters, VehiclePlant
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.vehicle import VEHICLES, Vehicle, VehicleParameters
+from ros2_cosim.world.vehicle.levels import (
     TYPICAL_TYRE,
     KinematicVehicle,
     MagicFormula,
@@ -35,9 +38,6 @@ from ros2_cosim.models.vehicle.levels import (
     TwoTrackVehicle,
     typical_body,
 )
-from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
-from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
-from ros2_cosim.vds.vehicle_plant import TYPICAL_STEERING, SteeringParameters, VehiclePlant
 
 MAX_VEHICLES = 64
 #: What a file of a vehicle may say of its type.

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import MILLISECOND, SECOND
-from ros2_cosim.realtime.pacing import TimeScale, checked_rate
-from ros2_cosim.realtime.run_state import RunState
-from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing, WallClock
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import MILLISECOND, SECOND
+from ros2_cosim.core.realtime.pacing import TimeScale, checked_rate
+from ros2_cosim.core.realtime.run_state import RunState
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock, Timing, WallClock
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand

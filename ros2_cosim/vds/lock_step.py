@@ -13,9 +13,9 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any
 
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.run_state import RunState
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.realtime.run_state import RunState
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.sockets import Address, CommandPorts, StateSender

@@ -30,17 +30,14 @@ from typing import Any, Literal, Protocol
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from ros2_cosim.documents.settings import Host, Number, PositiveDuration, Section, Whole
-from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
-from ros2_cosim.kernel.listening import Listening, PortUse
-from ros2_cosim.kernel.model import Model, Port, Repeatability, Report, Traits
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.models.frames import quaternion_from_rpy
-from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY
-from ros2_cosim.models.scene import scene_road
-from ros2_cosim.models.vehicle import SEDAN, VEHICLES
+from ros2_cosim.core.documents.settings import Host, Number, PositiveDuration, Section, Whole
+from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.core.kernel.listening import Listening, PortUse
+from ros2_cosim.core.kernel.model import Model, Port, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.message_types import ACCELERATION, CONTROL, ODOMETRY
+from ros2_cosim.core.messages.records import Acceleration, ControlCommand, Odometry
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet import VehicleSession
@@ -48,6 +45,9 @@ from ros2_cosim.vds.fleet_settings import VehicleSettings
 from ros2_cosim.vds.sockets import read_address
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
+from ros2_cosim.world.geometry.frames import quaternion_from_rpy
+from ros2_cosim.world.geometry.scene import scene_road
+from ros2_cosim.world.vehicle import SEDAN, VEHICLES
 
 #: Time stamps are doubles; largest accepted difference from the expected time [s].
 _TIME_TOLERANCE = 1e-6

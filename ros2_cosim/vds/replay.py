@@ -18,9 +18,9 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ros2_cosim.documents.files import cause_of, open_ordinary
-from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
+from ros2_cosim.core.documents.files import cause_of, open_ordinary
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.kernel.time import FOREVER, format_ns, parse_duration
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings, road_digest
 from ros2_cosim.vds.vehicle_plant import VehicleCommand

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.models.vehicle import VEHICLES
-from ros2_cosim.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.data_port.api import DataPortApi
@@ -25,6 +24,7 @@ from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
 from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.replay import VdsRecorder
 from ros2_cosim.vds.sockets import Address, CommandPorts, CommandReceiver, StateSender
+from ros2_cosim.world.vehicle import VEHICLES
 
 # Without fail-safe a sender counts as silent after this time [ns].
 _SILENCE = SECOND

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
-from ros2_cosim.realtime.wall_clock import WallClock
-from ros2_cosim.sockets.endpoints import open_udp
-from ros2_cosim.sockets.peers import Senders
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.core.realtime.wall_clock import WallClock
+from ros2_cosim.core.sockets.endpoints import open_udp
+from ros2_cosim.core.sockets.peers import Senders
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vds1 import (
     CommandPacket,

@@ -14,8 +14,8 @@ import zlib
 from math import isfinite
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
-from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.vds.fleet import state_bytes, state_from_bytes
 from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from math import nan
 from typing import Final, NamedTuple
 
-from ros2_cosim.kernel.exactmath import sincos, sqrt
-from ros2_cosim.kernel.time import to_seconds
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import ActuatorCommand, Vehicle, VehicleParameters
-from ros2_cosim.models.vehicle.levels import TwoTrackVehicle
-from ros2_cosim.models.vehicle.parameters import GRAVITY
-from ros2_cosim.models.vehicle.wheel_ground import TYPICAL_TRACK, RoadGround, WheelGround
+from ros2_cosim.core.kernel.exactmath import sincos, sqrt
+from ros2_cosim.core.kernel.time import to_seconds
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.vehicle import ActuatorCommand, Vehicle, VehicleParameters
+from ros2_cosim.world.vehicle.levels import TwoTrackVehicle
+from ros2_cosim.world.vehicle.parameters import GRAVITY
+from ros2_cosim.world.vehicle.wheel_ground import TYPICAL_TRACK, RoadGround, WheelGround
 
 #: Values of ``VehicleCommand.gear``; every positive number drives forward, negative backward.
 FORWARD, NEUTRAL, REVERSE = 1, 0, -1

@@ -16,8 +16,8 @@ from bench.blind_sensor import (
     run,
     table,
 )
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_mutants_are_put_in_run_as_python_and_judged(tmp_path: Path) -> None:
 
 def test_a_module_that_is_not_the_changed_one_is_noticed() -> None:
     command = [sys.executable, "-m", "pytest", "-p", "bench.mutant_runs", "test/faults", "-q"]
-    module = f"ros2_cosim.kernel.time={ROOT / 'elsewhere.py'}"
+    module = f"ros2_cosim.core.kernel.time={ROOT / 'elsewhere.py'}"
     done = subprocess.run(
         command, cwd=ROOT, env={"COSIM_MUTANT_MODULE": module}, capture_output=True, text=True
     )

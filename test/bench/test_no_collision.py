@@ -14,8 +14,8 @@ from bench.no_collision import (
     run,
     table,
 )
-from ros2_cosim.models.controllers.registry import available_laws
-from ros2_cosim.models.reference_driver import is_avoidable
+from ros2_cosim.driving.controllers.registry import available_laws
+from ros2_cosim.world.drivers.reference_driver import is_avoidable
 
 
 def test_a_gentle_law_whose_v2v_is_lost_touches_nothing() -> None:

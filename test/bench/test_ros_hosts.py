@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from bench.ros_two_hosts import ADDRESSES, PARTS, scenario_of
-from ros2_cosim.scenario.declaration import declare_all
-from ros2_cosim.scenario.distribution import hosts_of
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.declaration import declare_all
+from ros2_cosim.core.scenario.distribution import hosts_of
+from ros2_cosim.core.scenario.schema import load_scenario
 
 FAR = {
     "follower": {"sensor2": "lab1", "cacc2": "lab1"},

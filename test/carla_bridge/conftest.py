@@ -15,7 +15,7 @@ from support.bridge_scenes import HIGHWAY
 def server() -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A headless server process and its RPC port; it must end cleanly unless a test ends it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0", "--exit-with-parent"]
+        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0", "--exit-with-parent"]
         + ["--map", str(HIGHWAY)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

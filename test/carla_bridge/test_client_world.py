@@ -18,27 +18,22 @@ from support.bridge_scenes import careless_commands, platoon, record
 from support.patience import until
 from support.sensor_scenario import SENSORS, sensor_scenario
 
-from ros2_cosim.carla_bridge.client_world import ClientWorld
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene import (
-    FIRST_STRANGER_ID,
-    FIRST_TRAFFIC_ID,
-    ActorCommand,
-    Scene,
-)
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.carla_bridge.server_wire import ServerWire
-from ros2_cosim.carla_headless.outsiders import RUN_CLIENT
-from ros2_cosim.interfaces.records import CLASS_TRUCK
-from ros2_cosim.interfaces.sensors import Payload
-from ros2_cosim.interfaces.simulator import MapChoice, Pose, SensorMount, Simulator, Size
-from ros2_cosim.kernel.errors import (
+from ros2_cosim.core.kernel.errors import (
     CausalityError,
     ConfigurationError,
     ConnectionFailedError,
 )
-from ros2_cosim.models.road.traffic_lights import GREEN, RED, YELLOW
-from ros2_cosim.scenario.declaration import declare
+from ros2_cosim.core.messages.records import CLASS_TRUCK
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scene.sensors import Payload
+from ros2_cosim.core.scene.simulator import MapChoice, Pose, SensorMount, Simulator, Size
+from ros2_cosim.world.carla.client_world import ClientWorld
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.scene import FIRST_STRANGER_ID, FIRST_TRAFFIC_ID, ActorCommand, Scene
+from ros2_cosim.world.carla.scene_settings import scene_parameters
+from ros2_cosim.world.carla.server_wire import ServerWire
+from ros2_cosim.world.headless.outsiders import RUN_CLIENT
+from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
 
 ROOT = Path(__file__).parents[2]
 Server = tuple["subprocess.Popen[str]", int]

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.carla_bridge.commands import check_command, has_no_pedals
-from ros2_cosim.carla_bridge.dcp_world import world_mapping
-from ros2_cosim.carla_bridge.describe import scene_description
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.dcp.bridge.coupled import PortMapping
 from ros2_cosim.dcp.wire.values import Value
-from ros2_cosim.dcp_bridge.coupled import PortMapping
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.world.carla.commands import check_command, has_no_pedals
+from ros2_cosim.world.carla.dcp_world import world_mapping
+from ros2_cosim.world.carla.describe import scene_description
+from ros2_cosim.world.carla.scene_settings import scene_parameters
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 WRONG = [

@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.lights import NONE_AHEAD, LightsAhead
-from ros2_cosim.carla_bridge.parameters import DriverSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.interfaces.records import TrafficLightAhead
-from ros2_cosim.interfaces.scene import FIRST_TRAFFIC_ID
-from ros2_cosim.interfaces.simulator import MapChoice
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.light_stop import LightStop
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.road.stop_lines import stop_lines
-from ros2_cosim.models.road.traffic_lights import GREEN, RED, network_lights
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.records import TrafficLightAhead
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scene.scene import FIRST_TRAFFIC_ID
+from ros2_cosim.core.scene.simulator import MapChoice
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.lights import NONE_AHEAD, LightsAhead
+from ros2_cosim.world.carla.parameters import DriverSpec, SceneParameters, VehicleSpec
+from ros2_cosim.world.carla.scene import Scene
+from ros2_cosim.world.drivers.light_stop import LightStop
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.stop_lines import stop_lines
+from ros2_cosim.world.road.traffic_lights import GREEN, RED, network_lights
 
 TEXT = (Path(__file__).parents[2] / "config" / "town.xodr").read_text(encoding="utf-8")
 TOWN = RoadNetwork.from_xodr(TEXT, "town.xodr")

@@ -11,17 +11,17 @@ import pytest
 from pydantic import TypeAdapter
 from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, platoon, record
 
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
-from ros2_cosim.carla_bridge.plant import SceneRun
-from ros2_cosim.carla_bridge.scene import ActorCommand, Scene, check_places
-from ros2_cosim.interfaces.manoeuvres import Manoeuvre
-from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
-from ros2_cosim.interfaces.scene import FIRST_OBJECT_ID
-from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, Body, MapChoice, Pose, Size
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
-from ros2_cosim.models.manoeuvres import plan_manoeuvre
-from ros2_cosim.models.road import RoadNetwork, lateral_error
+from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.core.messages.records import CLASS_OBSTACLE, ControlCommand
+from ros2_cosim.core.scene.manoeuvres import Manoeuvre
+from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID
+from ros2_cosim.core.scene.simulator import CONTACT_DELAY_TICKS, Body, MapChoice, Pose, Size
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
+from ros2_cosim.world.carla.plant import SceneRun
+from ros2_cosim.world.carla.scene import ActorCommand, Scene, check_places
+from ros2_cosim.world.drivers.manoeuvres import plan_manoeuvre
+from ros2_cosim.world.road import RoadNetwork, lateral_error
 
 HIGHWAY_ROADS = RoadNetwork.from_file(HIGHWAY)
 

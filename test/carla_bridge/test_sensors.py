@@ -14,18 +14,18 @@ import pytest
 from numpy.typing import NDArray
 from support.sensor_scenario import SENSORS, sensor_data, sensor_scenario
 
-from ros2_cosim.carla_bridge.dcp_world import check_slave
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.carla_bridge.weather import WEATHER
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.models.frames import yaw_from_quaternion
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model, with_declared_outputs
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model, with_declared_outputs
+from ros2_cosim.world.carla.dcp_world import check_slave
+from ros2_cosim.world.carla.scene_settings import scene_parameters
+from ros2_cosim.world.carla.weather import WEATHER
+from ros2_cosim.world.geometry.frames import yaw_from_quaternion
 
 _STEP = 20_000_000
 

@@ -13,7 +13,9 @@ import msgpack
 import pytest
 from support.bridge_scenes import HIGHWAY
 
-from ros2_cosim.carla_bridge.server_wire import (
+from ros2_cosim.core.kernel.exactmath import float32
+from ros2_cosim.core.scene.simulator import Pose
+from ros2_cosim.world.carla.server_wire import (
     ServerWire,
     Snapshot,
     Stream,
@@ -24,11 +26,9 @@ from ros2_cosim.carla_bridge.server_wire import (
     pose_command,
     velocity_command,
 )
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.server import Server
-from ros2_cosim.carla_headless.snapshot import narrow, pack_sensor_header
-from ros2_cosim.interfaces.simulator import Pose
-from ros2_cosim.kernel.exactmath import float32
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.headless.snapshot import narrow, pack_sensor_header
 
 #: What the client 0.9.16 sends for these commands, taken from its connection.
 BATCH_OF_THE_CLIENT = bytes.fromhex(

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.carla_bridge.crossings import Crossings, Reservations, WayRequest
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.parameters import DriverSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.interfaces.simulator import MapChoice
-from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.core.scene.simulator import MapChoice
+from ros2_cosim.world.carla.crossings import Crossings, Reservations, WayRequest
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.parameters import DriverSpec, SceneParameters, VehicleSpec
+from ros2_cosim.world.carla.scene import Scene
+from ros2_cosim.world.road import RoadNetwork
 
 TEXT = (Path(__file__).parents[2] / "config" / "town.xodr").read_text(encoding="utf-8")
 TOWN = RoadNetwork.from_xodr(TEXT, "town.xodr")

@@ -9,15 +9,15 @@ import pytest
 from support.bridge_scenes import GENERATED, HIGHWAY, platoon, record
 from support.world_scenarios import world_scenario
 
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.carla_bridge.traffic import STYLE
-from ros2_cosim.carla_bridge.traffic_placement import place_traffic
-from ros2_cosim.interfaces.scene import FIRST_TRAFFIC_ID
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.intelligent_driver import intelligent_driver
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.scenario.system import build_model
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.system import build_model
+from ros2_cosim.core.scene.scene import FIRST_TRAFFIC_ID
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.scene import Scene
+from ros2_cosim.world.carla.traffic import STYLE
+from ros2_cosim.world.carla.traffic_placement import place_traffic
+from ros2_cosim.world.drivers.intelligent_driver import intelligent_driver
+from ros2_cosim.world.road import RoadNetwork
 
 ROADS = RoadNetwork.from_file(HIGHWAY)
 

@@ -13,28 +13,28 @@ from typing import Any
 import pytest
 from support.sensor_scenario import sensor_data, sensor_scenario
 
-from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
-from ros2_cosim.carla_bridge.dcp_world import check_slave
-from ros2_cosim.carla_bridge.describe import scene_description
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.carla_bridge.serve import slave_options
-from ros2_cosim.carla_bridge.timing import TimedSimulator
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.trace import run_digest
+from ros2_cosim.core.realtime.renewal import renewed
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.held_ports import resolve_ports
+from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.trace import run_digest
-from ros2_cosim.realtime.renewal import renewed
-from ros2_cosim.run.dcp_world import serve_scenario_world
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.held_ports import resolve_ports
-from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.world.carla.dcp_slave import SceneSlave
+from ros2_cosim.world.carla.dcp_world import check_slave
+from ros2_cosim.world.carla.describe import scene_description
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.offered_world import serve_scenario_world
+from ros2_cosim.world.carla.scene_settings import scene_parameters
+from ros2_cosim.world.carla.serve import slave_options
+from ros2_cosim.world.carla.timing import TimedSimulator
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 WORLD = "participants.world.parameters"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.carla_headless.ackermann import AckermannController
-from ros2_cosim.carla_headless.wire_types import AckermannControl, AckermannSettings
+from ros2_cosim.world.headless.ackermann import AckermannController
+from ros2_cosim.world.headless.wire_types import AckermannControl, AckermannSettings
 
 DT = 0.05
 MOST = 0.6

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from support.headless_process import HIGHWAY
 from support.sensor_bench import CAR, HEADER, Bench
 
-from ros2_cosim.carla_headless.blueprints import LIBRARY
-from ros2_cosim.carla_headless.labels import BUILDINGS, ROAD_LINES, ROADS, TERRAIN
-from ros2_cosim.carla_headless.maps import own_maps
-from ros2_cosim.carla_headless.sensing.axes import axes_of
-from ros2_cosim.carla_headless.sensing.light import Illumination
-from ros2_cosim.carla_headless.sensing.mesh import cross
-from ros2_cosim.carla_headless.sensing.raster import Lens, depths, pixel_centres, render
-from ros2_cosim.carla_headless.sensing.rays import cast, nearby
-from ros2_cosim.carla_headless.sensing.scene import SceneBuilder
-from ros2_cosim.carla_headless.sensing.shapes import shape_of
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, Weather
-from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.headless.labels import BUILDINGS, ROAD_LINES, ROADS, TERRAIN
+from ros2_cosim.world.headless.maps import own_maps
+from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.light import Illumination
+from ros2_cosim.world.headless.sensing.mesh import cross
+from ros2_cosim.world.headless.sensing.raster import Lens, depths, pixel_centres, render
+from ros2_cosim.world.headless.sensing.rays import cast, nearby
+from ros2_cosim.world.headless.sensing.scene import SceneBuilder
+from ros2_cosim.world.headless.sensing.shapes import shape_of
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
+from ros2_cosim.world.headless.world import CallError, World
 
 SIZE = {"image_size_x": 160, "image_size_y": 120}
 LENS = Lens(160, 120, 80.0)

@@ -10,7 +10,7 @@ from typing import Any
 import carla
 import pytest
 
-from ros2_cosim.carla_headless.recording import Recording
+from ros2_cosim.world.headless.recording import Recording
 
 _STEP = 0.05
 

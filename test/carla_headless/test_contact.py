@@ -8,7 +8,7 @@ import math
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless.contact import OrientedBox, contact
+from ros2_cosim.world.headless.contact import OrientedBox, contact
 
 _PLACE = st.floats(-6.0, 6.0)
 _SIZE = st.floats(0.2, 3.0)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless import decoding
-from ros2_cosim.carla_headless.decoding import ArgumentError, read_arguments
-from ros2_cosim.carla_headless.methods import ALL
-from ros2_cosim.carla_headless.wire_types import EpisodeSettings, Transform
+from ros2_cosim.world.headless import decoding
+from ros2_cosim.world.headless.decoding import ArgumentError, read_arguments
+from ros2_cosim.world.headless.methods import ALL
+from ros2_cosim.world.headless.wire_types import EpisodeSettings, Transform
 
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

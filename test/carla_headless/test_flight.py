@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless.actors import VehicleActor
-from ros2_cosim.carla_headless.flight import DROP, FreeBody, Ground, box_shape
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
-from ros2_cosim.carla_headless.world import World
-from ros2_cosim.models.frames import world_to_body
-from ros2_cosim.models.vehicle.parameters import GRAVITY
+from ros2_cosim.world.geometry.frames import world_to_body
+from ros2_cosim.world.headless.actors import VehicleActor
+from ros2_cosim.world.headless.flight import DROP, FreeBody, Ground, box_shape
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.vehicle.parameters import GRAVITY
 
 CONFIG = Path(__file__).parents[2] / "config"
 HIGHWAY = (CONFIG / "highway.xodr").read_text(encoding="utf-8")

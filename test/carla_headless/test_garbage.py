@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from ros2_cosim.carla_headless.methods import ALL
+from ros2_cosim.world.headless.methods import ALL
 
 
 def _connect(port: int) -> socket.socket:

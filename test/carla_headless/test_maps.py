@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.world.headless.maps import MapLibrary
 
 
 def test_a_town_with_layers_is_the_town(tmp_path: Path) -> None:

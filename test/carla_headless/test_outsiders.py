@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from support.patience import HANG_S
 
-from ros2_cosim.carla_headless.outsiders import OutsideChange, Outsiders
-from ros2_cosim.sockets.peers import own_user
+from ros2_cosim.core.sockets.peers import own_user
+from ros2_cosim.world.headless.outsiders import OutsideChange, Outsiders
 
 CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
 WAIT = "print('here', flush=True); sys.stdin.read()"

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from support.closed_forms import braking_way, resistance, time_to, top_speed
 
-from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
-from ros2_cosim.carla_headless.world import World
-from ros2_cosim.models.vehicle import VehicleParameters
-from ros2_cosim.models.vehicle.parameters import GRAVITY
+from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.vehicle import VehicleParameters
+from ros2_cosim.world.vehicle.parameters import GRAVITY
 
 PAGE = Path(__file__).parents[2] / "docs" / "carla-headless.md"
 STEP = 0.02

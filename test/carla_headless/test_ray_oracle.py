@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ros2_cosim.carla_headless.maps import own_maps
-from ros2_cosim.carla_headless.sensing.axes import axes_of
-from ros2_cosim.carla_headless.sensing.rays import cast, nearby
-from ros2_cosim.carla_headless.sensing.scene import SceneBuilder
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform
-from ros2_cosim.carla_headless.world import World
+from ros2_cosim.world.headless.maps import own_maps
+from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.rays import cast, nearby
+from ros2_cosim.world.headless.sensing.scene import SceneBuilder
+from ros2_cosim.world.headless.wire_types import Rotation, Transform
+from ros2_cosim.world.headless.world import World
 
 WHY = "the extra is missing: make setup EXTRAS=sensors"
 rtcore: Any = pytest.importorskip("embreex.rtcore_scene", reason=WHY)

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sensor_bench import CAR, HEADER, Bench
 
-from ros2_cosim.carla_headless.labels import ROADS, TERRAIN
-from ros2_cosim.carla_headless.maps import own_maps
-from ros2_cosim.carla_headless.sensing import lidar
-from ros2_cosim.carla_headless.sensing.axes import axes_of
-from ros2_cosim.carla_headless.sensing.exact_arrays import exp, sincos
-from ros2_cosim.carla_headless.sensing.probes import all_between, first_on
-from ros2_cosim.carla_headless.sensing.rays import Grid, cast, cast_grid, nearby
-from ros2_cosim.carla_headless.sensing.scene import SceneBuilder, TriangleScene
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector
-from ros2_cosim.carla_headless.world import World
-from ros2_cosim.kernel import exactmath
+from ros2_cosim.core.kernel import exactmath
+from ros2_cosim.world.headless.labels import ROADS, TERRAIN
+from ros2_cosim.world.headless.maps import own_maps
+from ros2_cosim.world.headless.sensing import lidar
+from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.exact_arrays import exp, sincos
+from ros2_cosim.world.headless.sensing.probes import all_between, first_on
+from ros2_cosim.world.headless.sensing.rays import Grid, cast, cast_grid, nearby
+from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
+from ros2_cosim.world.headless.world import World
 
 LABELLED = np.dtype([("point", "<f4", 3), ("cos", "<f4"), ("actor", "<u4"), ("tag", "<u4")])
 

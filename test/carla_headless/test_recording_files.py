@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless.recording import MAGIC, Recorder, Recording
-from ros2_cosim.carla_headless.recording_texts import file_info
-from ros2_cosim.carla_headless.replayer import Replayer
-from ros2_cosim.carla_headless.wire_types import Transform, Vector
-from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.world.headless.recording import MAGIC, Recorder, Recording
+from ros2_cosim.world.headless.recording_texts import file_info
+from ros2_cosim.world.headless.replayer import Replayer
+from ros2_cosim.world.headless.wire_types import Transform, Vector
+from ros2_cosim.world.headless.world import CallError, World
 
 _NAN = float("nan")
 _ADD, _POSITION, _DELETE, _FRAME_START, _FRAME_END = 2, 6, 3, 0, 1

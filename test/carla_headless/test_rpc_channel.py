@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless.rpc_channel import (
+from ros2_cosim.core.kernel.errors import ProtocolError
+from ros2_cosim.world.headless.rpc_channel import (
     RpcDecoder,
     RpcRequest,
     encode_error,
     encode_response,
 )
-from ros2_cosim.kernel.errors import ProtocolError
 
 _SIMPLE = st.none() | st.booleans() | st.integers(-(2**31), 2**32) | st.text() | st.binary()
 _VALUES = st.recursive(_SIMPLE, lambda inner: st.lists(inner, max_size=4), max_leaves=10)

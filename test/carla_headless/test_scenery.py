@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from support.headless_process import HIGHWAY, TOWN
 
-from ros2_cosim.carla_headless.debug_shapes import MOST_SHAPES
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.methods import ALL
-from ros2_cosim.carla_headless.simulation import Simulation
-from ros2_cosim.carla_headless.snapshot import STATE_LIGHTS_CHANGE
-from ros2_cosim.carla_headless.wire_types import ActorDescription, EpisodeSettings
+from ros2_cosim.world.headless.debug_shapes import MOST_SHAPES
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.methods import ALL
+from ros2_cosim.world.headless.simulation import Simulation
+from ros2_cosim.world.headless.snapshot import STATE_LIGHTS_CHANGE
+from ros2_cosim.world.headless.wire_types import ActorDescription, EpisodeSettings
 
 PLACE = [1.0, 2.0, 3.0]
 POINT = [[0, [PLACE, 0.1]], [255, 0, 0], 1.0, False]

@@ -14,17 +14,17 @@ import pytest
 from numpy.typing import NDArray
 from support.sensor_bench import HEADER, Bench
 
-from ros2_cosim.carla_headless.sensing import scene
-from ros2_cosim.carla_headless.sensing.hub import DEVICES, is_due
-from ros2_cosim.carla_headless.sensor_attributes import CLIENT_SIDE, SENSORS, UNSUPPORTED
-from ros2_cosim.carla_headless.wire_types import (
+from ros2_cosim.world.headless.sensing import scene
+from ros2_cosim.world.headless.sensing.hub import DEVICES, is_due
+from ros2_cosim.world.headless.sensor_attributes import CLIENT_SIDE, SENSORS, UNSUPPORTED
+from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     Rotation,
     Transform,
     Vector,
     VehicleControl,
 )
-from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.world.headless.world import CallError
 
 Floats = NDArray[np.float64]
 

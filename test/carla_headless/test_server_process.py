@@ -16,7 +16,7 @@ from support.headless_process import HIGHWAY, start_server
 from support.patience import until
 from support.ports import three_free_ports
 
-_MODULE = [sys.executable, "-m", "ros2_cosim.carla_headless"]
+_MODULE = [sys.executable, "-m", "ros2_cosim.world.headless"]
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -63,7 +63,9 @@ def test_wrong_arguments_are_one_clear_line(arguments: tuple[str, ...], expected
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("module", ["ros2_cosim.carla_headless", "ros2_cosim.nodes.carla_headless"])
+@pytest.mark.parametrize(
+    "module", ["ros2_cosim.world.headless", "ros2_cosim.ros.programs.carla_headless"]
+)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

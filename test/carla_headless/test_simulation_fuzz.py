@@ -13,10 +13,10 @@ import msgpack
 import pytest
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless.blueprints import LIBRARY
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.methods import ALL
-from ros2_cosim.carla_headless.simulation import Simulation
+from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.methods import ALL
+from ros2_cosim.world.headless.simulation import Simulation
 
 _WILD = (0.0, -0.0, 1e-40, -1.0, 1.0, 7.5, -120.0, 1e4, 1e6, -3e38, 3e38)
 

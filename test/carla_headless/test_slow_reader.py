@@ -14,10 +14,10 @@ import msgpack
 import pytest
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless import simulation, streaming
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.server import Server
-from ros2_cosim.carla_headless.wire_types import Transform, Vector
+from ros2_cosim.world.headless import simulation, streaming
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.headless.wire_types import Transform, Vector
 
 _ACTORS = 300  # make a snapshot of about 36 kB
 _SYNCHRONOUS = [True, False, [True, 0.01], True, 0.01, 10, 0.0, True, 3e3, 2e3, True]

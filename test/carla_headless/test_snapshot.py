@@ -8,7 +8,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless.snapshot import (
+from ros2_cosim.world.headless.snapshot import (
     RECORD_BYTES,
     ActorState,
     VehicleStatus,
@@ -19,7 +19,7 @@ from ros2_cosim.carla_headless.snapshot import (
     pack_vehicle_record,
     pack_world,
 )
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 
 _NUMBER = st.floats(-1e6, 1e6)
 _VECTOR = st.builds(Vector, _NUMBER, _NUMBER, _NUMBER)

@@ -8,13 +8,13 @@ from math import atan2, degrees
 import pytest
 from support.headless_process import TOWN
 
-from ros2_cosim.carla_headless.blueprints import LIBRARY
-from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES, VehicleEntry
-from ros2_cosim.carla_headless.wire_types import VehicleControl
-from ros2_cosim.carla_headless.world import World
-from ros2_cosim.interfaces.simulator import CLASS_STEERING, STEERING
-from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
-from ros2_cosim.models.vehicle.vehicle import ActuatorCommand, Vehicle
+from ros2_cosim.core.scene.simulator import CLASS_STEERING, STEERING
+from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES, VehicleEntry
+from ros2_cosim.world.headless.wire_types import VehicleControl
+from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
+from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle
 
 SHARED = ["vehicle.tesla.model3", "vehicle.gazelle.omafiets", "vehicle.audi.a2"]
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.headless_process import start_server
 
-from ros2_cosim.carla_headless.sway import AMPLITUDE, Sway
-from ros2_cosim.interfaces.simulator import CLASS_STEERING, STEERING
+from ros2_cosim.core.scene.simulator import CLASS_STEERING, STEERING
+from ros2_cosim.world.headless.sway import AMPLITUDE, Sway
 
 STEP_S = 0.05
 

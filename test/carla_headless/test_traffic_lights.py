@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless.signals import LightActor
-from ros2_cosim.carla_headless.wire_types import Transform, VehicleControl
-from ros2_cosim.carla_headless.world import CallError, World
-from ros2_cosim.models.road.traffic_lights import GREEN, OFF, RED, YELLOW, make_groups
+from ros2_cosim.world.headless.signals import LightActor
+from ros2_cosim.world.headless.wire_types import Transform, VehicleControl
+from ros2_cosim.world.headless.world import CallError, World
+from ros2_cosim.world.road.traffic_lights import GREEN, OFF, RED, YELLOW, make_groups
 
 TOWN = (Path(__file__).parents[2] / "config" / "town.xodr").read_text(encoding="utf-8")
 _STEP_NS = 50_000_000

@@ -6,16 +6,16 @@ from __future__ import annotations
 import pytest
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless.actors import VehicleActor
-from ros2_cosim.carla_headless.wire_types import (
+from ros2_cosim.world.headless.actors import VehicleActor
+from ros2_cosim.world.headless.wire_types import (
     AckermannControl,
     Rotation,
     Transform,
     Vector,
     VehicleControl,
 )
-from ros2_cosim.carla_headless.world import MAX_GONE, CallError, World
-from ros2_cosim.models.road import RoadError
+from ros2_cosim.world.headless.world import MAX_GONE, CallError, World
+from ros2_cosim.world.road import RoadError
 
 CAR = "vehicle.tesla.model3"
 BARRIER = "static.prop.streetbarrier"

@@ -13,13 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.cli.completion import (
-    laws,
-    library_names,
-    model_names,
-    scenario_files,
-    simulators,
-)
+from ros2_cosim.cli.completion import laws, library_names, model_names, scenario_files, simulators
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).parent / "cosim"

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from ros2_cosim.dcp.wire.enums import DataType, PduType
 from ros2_cosim.dcp.wire.errors import PduError
-from ros2_cosim.dcp.wire.pdu import (
-    LAYOUTS,
-    Pdu,
-    decode,
-    decode_address,
-    encode_address,
-    make,
-)
+from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, decode, decode_address, encode_address, make
 from ros2_cosim.dcp.wire.values import (
     CONVERSIONS,
     PayloadCodec,

@@ -13,13 +13,13 @@ import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
 from support.patience import HANG_S
 
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.transport import TcpLink
-from ros2_cosim.sockets.reactor import Reactor
 
 TCP = TransportProtocol.TCP_IPv4
 STEPS = 40

@@ -10,12 +10,12 @@ import pytest
 from bench.dcp_loss import PLATOON, deviation, drive
 from bench.dcp_master_soak import soak as soak_master
 from bench.dcp_soak import soak
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.trace import run_digest
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.wire.enums import State
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.trace import run_digest
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -13,6 +13,7 @@ import pytest
 from support.dcp_models import Offset, Types, running
 from support.patience import HANG_S, until
 
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.description.sizes import USUAL_PDU_BYTES, largest_received
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
@@ -25,7 +26,6 @@ from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpTimeoutError
 from ros2_cosim.dcp.wire.pdu import make
-from ros2_cosim.sockets.reactor import Reactor
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 # -- at a master ---------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from support.dcp_session import box
 from support.patience import HANG_S
 from support.ports import free_port
 
+from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.dcp.description.slave_description import Capabilities, Resolution, ResolutionRange
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import Input, SlaveModel
@@ -32,7 +33,6 @@ from ros2_cosim.dcp.tools.tester_steps import PROCEDURES, first_mode
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import PduError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
-from ros2_cosim.kernel.errors import CosimError
 
 P = PduType
 Script = Callable[..., Session]

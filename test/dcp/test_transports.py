@@ -19,7 +19,12 @@ from support.patience import HANG_S
 from ros2_cosim.dcp.description.package import write_package
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.description.write import description_bytes
-from ros2_cosim.dcp.master.cosimulation import _text, load_cosimulation, prepared, run_cosimulation
+from ros2_cosim.dcp.master.cosimulation import (
+    _text,
+    load_cosimulation,
+    prepared,
+    run_cosimulation,
+)
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer

@@ -20,13 +20,7 @@ from ros2_cosim.dcp.description.slave_description import (
     Variable,
 )
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
-from ros2_cosim.dcp.slave.slave_model import (
-    Input,
-    Output,
-    Parameter,
-    SlaveModel,
-    StepInfo,
-)
+from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 
 FOLDER = Path(__file__).parent / "vectors"

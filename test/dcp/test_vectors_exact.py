@@ -20,7 +20,11 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_models import SINE_UUID, running
 
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import (
+    LogCategory,
+    LogTemplate,
+    SlaveDescription,
+)
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo

@@ -17,18 +17,18 @@ import pytest
 import yaml
 from support.wave_models import Trigonometric
 
+from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.core.realtime.renewal import cannot_begin_anew, renewed
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scenario.system import build_model
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import StepInfo
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import Scenario, make_scenario
-from ros2_cosim.scenario.system import build_model
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent

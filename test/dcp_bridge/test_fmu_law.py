@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from support.fmu_builder import build_fmu
 
+from ros2_cosim.core.kernel.errors import ConfigurationError, ModelError
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.messages.records import DetectedObject
 from ros2_cosim.dcp.slave.c_source import c_fmu
-from ros2_cosim.interfaces.records import DetectedObject
-from ros2_cosim.kernel.errors import ConfigurationError, ModelError
-from ros2_cosim.kernel.loading import data_only
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.models.controllers import Measurement, Peer, make_law
-from ros2_cosim.models.controllers.registry import adapted, check_law, law_repeatability
+from ros2_cosim.driving.controllers import Measurement, Peer, make_law
+from ros2_cosim.driving.controllers.registry import adapted, check_law, law_repeatability
 
 SEEN = tuple(
     DetectedObject(i, 1, 10.0 * i, -1.0, 0.0 if i > 1 else 3.0, 4.5, 1.8, 1.0) for i in (1, 2, 3)

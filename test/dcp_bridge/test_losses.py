@@ -16,18 +16,18 @@ from support.dcp_models import running
 from support.udp_relay import losing_relay
 from support.wave_models import Trigonometric
 
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.messages.reporting import report_of
+from ros2_cosim.core.record.results import RunFacts, write_results
+from ros2_cosim.core.record.summary import Summary, read_summary
+from ros2_cosim.core.scenario.declaration import declare_all, repeatability_of
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.record.results import RunFacts, write_results
-from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.scenario.declaration import declare_all, repeatability_of
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
 
 SCENARIO = """
 name: waves

@@ -18,30 +18,30 @@ import pytest
 import typer
 import yaml
 
-from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
-from ros2_cosim.faults.settings import FaultSettings
-from ros2_cosim.interfaces import ros_bridge_ports as bridge
-from ros2_cosim.interfaces.scene import SceneSettings, SceneVehicleSettings
-from ros2_cosim.interfaces.sensors import SensorSettings
-from ros2_cosim.kernel.activation import Activation
-from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP, available_laws
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.ros import topics
-from ros2_cosim.run.launch_request import launch_arguments
-from ros2_cosim.scenario import schema
-from ros2_cosim.scenario.host_settings import HostSettings
-from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
-from ros2_cosim.scenario.seams import SEAM_GROUP, available_seams, find_seam
-from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.sweep.settings import SweepSettings
-from ros2_cosim.sweep.varied import Parameter
+from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.kernel.activation import Activation
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.scenario import schema
+from ros2_cosim.core.scenario.host_settings import HostSettings
+from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.core.scenario.registry import MODEL_GROUP, available_models
+from ros2_cosim.core.scenario.seams import SEAM_GROUP, available_seams, find_seam
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.core.scene.scene import SceneSettings, SceneVehicleSettings
+from ros2_cosim.core.scene.sensors import SensorSettings
+from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP, available_laws
+from ros2_cosim.driving.ros_bridge import ros_bridge_ports as bridge
+from ros2_cosim.lab.sweep.settings import SweepSettings
+from ros2_cosim.lab.sweep.varied import Parameter
+from ros2_cosim.ros.bringup.launch_request import launch_arguments
+from ros2_cosim.ros.node import topics
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import FleetVehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
 from ros2_cosim.vds.replay import replay
+from ros2_cosim.world.carla.parameters import DriverSpec, VehicleSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "docs/clock.md"

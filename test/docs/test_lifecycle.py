@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.lifecycle import TRANSITIONS, State
-from ros2_cosim.kernel.model import HANDLERS
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.lifecycle import TRANSITIONS, State
+from ros2_cosim.core.kernel.model import HANDLERS
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "lifecycle.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
@@ -44,7 +44,7 @@ def test_all_handlers_are_there():
 
 def test_the_mapping_to_managed_nodes_is_that_of_the_code():
     pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
-    from ros2_cosim.ros.lifecycle_mapping import LABELS, ROS_STATE
+    from ros2_cosim.ros.node.lifecycle_mapping import LABELS, ROS_STATE
 
     told = {
         name: row[0]

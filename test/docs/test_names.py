@@ -45,5 +45,5 @@ def test_what_is_looked_for_is_found() -> None:
         "kernel/requirement.py",
         "kernel/model.py",
     ]
-    assert is_there("ros2_cosim.kernel.model.Model") and is_there("ros2_cosim.dcp.slave")
-    assert not is_there("ros2_cosim.ros.seal")
+    assert is_there("ros2_cosim.core.kernel.model.Model") and is_there("ros2_cosim.dcp.slave")
+    assert not is_there("ros2_cosim.ros.node.seal")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.reference import model_page, model_pages, scenario_schema
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.reference import model_page, model_pages, scenario_schema
+from ros2_cosim.core.scenario.schema import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.scenario.calls import CallSettings, ServiceSettings
+from ros2_cosim.core.scenario.calls import CallSettings, ServiceSettings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "services.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)

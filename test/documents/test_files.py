@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.documents.files import cause_of, in_words, read_bounded, write_atomically
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.documents.files import cause_of, in_words, read_bounded, write_atomically
+from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import ros2_cosim
-from ros2_cosim.documents.installed import find_executable, find_share, share_file
-from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.definitions import find_definition
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.documents.installed import find_executable, find_share, share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.catalogue import Catalogue
+from ros2_cosim.core.messages.definitions import find_definition
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.core.documents import archives, plain_data
+from ros2_cosim.core.documents.archives import opened_archive
+from ros2_cosim.core.documents.plain_data import json_value, parse_value, read_mapping
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.building import needed_packages
+from ros2_cosim.core.messages.packages import find_packages
+from ros2_cosim.core.realtime.arrivals import read_arrivals
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.report_data import load_activations
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.scenario.messages import offer_messages
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation
 from ros2_cosim.dcp.slave.fmu_description import read_fmu
 from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.documents import archives, plain_data
-from ros2_cosim.documents.archives import opened_archive
-from ros2_cosim.documents.plain_data import json_value, parse_value, read_mapping
-from ros2_cosim.interfaces.building import needed_packages
-from ros2_cosim.interfaces.packages import find_packages
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.arrivals import read_arrivals
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.report_data import load_activations
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.scenario.messages import offer_messages
 from ros2_cosim.vds.replay import replay
+from ros2_cosim.world.headless.maps import MapLibrary
 
 MERGES = "a0: &a0 {x: 1}\n" + "\n".join(
     f"a{i}: &a{i}\n  <<: [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, Field, model_validator
 
-from ros2_cosim.documents.settings import Duration, Name, PositiveDuration, Section, read_section
-from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
+from ros2_cosim.core.documents.settings import (
+    Duration,
+    Name,
+    PositiveDuration,
+    Section,
+    read_section,
+)
+from ros2_cosim.core.kernel.errors import ConfigurationError, ZeroDelayLoopError
 
 
 class Wheel(Section):

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.faults.faulty import Faults
-from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
-from ros2_cosim.faults.settings import FaultSettings
-from ros2_cosim.interfaces.records import Acceleration, DetectedObject, ObjectList
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.replay_into import replay_into
-from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.leave_out import leave_out
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.faults.faulty import Faults
+from ros2_cosim.core.faults.manipulators import Fault, FaultyPort, Moment
+from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import Acceleration, DetectedObject, ObjectList
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.leave_out import leave_out
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest
+from ros2_cosim.ros.bringup.replay_into import replay_into
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CAR = CONFIG / "car_following.yaml"

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ros2_cosim.faults.faulty import Faults
-from ros2_cosim.faults.fields import fields_of, type_of_field, values_of, with_field
-from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
-from ros2_cosim.faults.settings import FaultSettings
-from ros2_cosim.interfaces.records import Acceleration, DetectedObject, ObjectList
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.model import Model, Report
-from ros2_cosim.kernel.participant import Host, Past, Sample, Step
-from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.core.faults.faulty import Faults
+from ros2_cosim.core.faults.fields import fields_of, type_of_field, values_of, with_field
+from ros2_cosim.core.faults.manipulators import Fault, FaultyPort, Moment
+from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.model import Model, Report
+from ros2_cosim.core.kernel.participant import Host, Past, Sample, Step
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import Acceleration, DetectedObject, ObjectList
 
 MS = 1_000_000
 

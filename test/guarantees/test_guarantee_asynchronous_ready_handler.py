@@ -8,8 +8,8 @@ import time
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_events_are_handled_and_all_wait_until_completion():

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.lifecycle import Operation, State
-from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
+from ros2_cosim.core.kernel.lifecycle import Operation, State
+from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 def test_it_runs_whatever_the_state_of_the_system_is():

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support.service_models import SCENARIO
 
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import make_scenario
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from functools import partial
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_all_have_initialised_before_the_first_handler_is_called():
@@ -27,7 +27,7 @@ def test_all_have_initialised_before_the_first_handler_is_called():
 
 
 def test_a_node_without_its_readers_holds_the_others_back():
-    from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
+    from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
     life = ParticipantLifecycle("p", Plain())
     life.create()

@@ -17,12 +17,12 @@ def test_each_participant_connects_and_disconnects_once(observed: Any) -> None:
 
 def test_a_node_without_a_known_name_has_not_gone(ros_domain: int) -> None:
     pytest.importorskip("rclpy")
-    from ros2_cosim.interfaces.protocol import ParticipantState
-    from ros2_cosim.kernel.lifecycle import State
-    from ros2_cosim.ros import topics
-    from ros2_cosim.ros.session import Session
-    from ros2_cosim.ros.system_monitor import SystemMonitor
-    from ros2_cosim.ros.writers import data_qos
+    from ros2_cosim.core.kernel.lifecycle import State
+    from ros2_cosim.core.messages.protocol import ParticipantState
+    from ros2_cosim.ros.node import topics
+    from ros2_cosim.ros.node.session import Session
+    from ros2_cosim.ros.node.system_monitor import SystemMonitor
+    from ros2_cosim.ros.node.writers import data_qos
 
     told: list[str] = []
     with Session("looks_on", []) as session:
@@ -53,11 +53,11 @@ def test_a_node_without_a_known_name_has_not_gone(ros_domain: int) -> None:
 def test_a_name_that_stays_when_all_have_ended_is_not_there(ros_domain: int) -> None:
     """The middleware can keep the name of a node whose process has ended."""
     pytest.importorskip("rclpy")
-    from ros2_cosim.kernel.lifecycle import State
-    from ros2_cosim.ros import topics
-    from ros2_cosim.ros.session import Session
-    from ros2_cosim.ros.system_monitor import SystemMonitor
-    from ros2_cosim.ros.writers import data_qos, message_class
+    from ros2_cosim.core.kernel.lifecycle import State
+    from ros2_cosim.ros.node import topics
+    from ros2_cosim.ros.node.session import Session
+    from ros2_cosim.ros.node.system_monitor import SystemMonitor
+    from ros2_cosim.ros.node.writers import data_qos, message_class
 
     message = message_class(topics.PARTICIPANT_STATE_TYPE)
     with Session("stays", []) as session:

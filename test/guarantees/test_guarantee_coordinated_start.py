@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.membership import system_state
-from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.membership import system_state
+from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 @given(st.integers(2, 5), st.integers(0, 2**32))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.membership import system_state
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.membership import system_state
 
 DOMINANT = [State.PAUSED, State.STOPPING, State.ERROR, State.ABORTING]
 running = st.lists(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.membership import system_state
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.membership import system_state
 
 
 @pytest.mark.parametrize("state", State, ids=lambda state: state.name)

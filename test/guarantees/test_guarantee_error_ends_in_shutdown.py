@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.kernel.errors import LifecycleError
-from ros2_cosim.kernel.lifecycle import Lifecycle, State
+from ros2_cosim.core.kernel.errors import LifecycleError
+from ros2_cosim.core.kernel.lifecycle import Lifecycle, State
 
 
 @pytest.mark.parametrize("asked", State, ids=lambda state: state.name)

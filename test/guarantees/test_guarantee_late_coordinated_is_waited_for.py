@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.coordinator import Coordinator
 
 
 def test_the_horizon_stands_until_it_is_there():

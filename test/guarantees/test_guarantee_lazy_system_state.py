@@ -8,8 +8,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.membership import system_state
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.membership import system_state
 
 COURSE = [s for s in State if State.SERVICES_CREATED <= s <= State.RUNNING]
 

@@ -8,8 +8,8 @@ from functools import partial
 
 from support.kernel_systems import Mixer
 
-from ros2_cosim.kernel.lifecycle import Change, State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.lifecycle import Change, State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_a_model_without_any_handler_goes_through_all_states():

@@ -37,8 +37,8 @@ def test_the_graph_holds_all_that_can_happen(observed: Any) -> None:
 
 def test_every_transition_of_ours_is_one_of_a_managed_node() -> None:
     pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
-    from ros2_cosim.kernel.lifecycle import TRANSITIONS, State
-    from ros2_cosim.ros.lifecycle_mapping import ALLOWED, EDGES, ROS_STATE, edge_between
+    from ros2_cosim.core.kernel.lifecycle import TRANSITIONS, State
+    from ros2_cosim.ros.node.lifecycle_mapping import ALLOWED, EDGES, ROS_STATE, edge_between
 
     for state, following in TRANSITIONS.items():
         for goal in following if state is not State.INVALID else ():

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from support.step_systems import Part, StepSystem
 
-from ros2_cosim.kernel.channel import CausalityCounts, Channel
-from ros2_cosim.kernel.errors import CausalityError
-from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.core.kernel.channel import CausalityCounts, Channel
+from ros2_cosim.core.kernel.errors import CausalityError
+from ros2_cosim.core.kernel.participant import Sample
 
 
 def test_one_that_overtook_another_ends_the_run():

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Scripted
 
-from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 PORT = InputPort("outside", unsynchronised=True)
 RECEIVED = OutputPort("outside/received", schedule="sparse")

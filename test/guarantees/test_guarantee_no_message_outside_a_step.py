@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.step_systems import MS, Part, StepSystem
 
-from ros2_cosim.kernel.errors import LifecycleError
+from ros2_cosim.core.kernel.errors import LifecycleError
 
 
 def test_sending_before_after_and_between_steps_is_refused():

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.step_systems import MS, Part, StepSystem
 
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 
 def test_no_step_before_the_slowest_is_ready():

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from support.step_systems import Part, StepSystem
 
-from ros2_cosim.kernel.errors import CausalityError
-from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.core.kernel.errors import CausalityError
+from ros2_cosim.core.kernel.participant import Sample
 
 
 def build() -> StepSystem:

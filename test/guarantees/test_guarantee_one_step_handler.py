@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 from support.step_systems import context
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.virtual_time import VirtualTime
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.realtime.virtual_time import VirtualTime
 
 SETTERS = ["set_step_handler", "set_step_handler_async"]
 

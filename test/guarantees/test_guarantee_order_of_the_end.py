@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 def test_handlers_and_states_alternate_as_promised():

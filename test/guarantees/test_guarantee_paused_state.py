@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle import State
 
 
 def test_it_makes_no_step_while_paused(observed: Any) -> None:

@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 from support.step_systems import MS, Part, StepSystem
 
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.lifecycle import Change, State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.lifecycle import Change, State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 
 def test_the_state_carries_the_report():

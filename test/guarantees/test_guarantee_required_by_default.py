@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.scenario.schema import ParticipantSettings
+from ros2_cosim.core.scenario.schema import ParticipantSettings
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ def test_the_mode_decides_unless_something_else_is_said(settings, required):
 def test_the_state_of_the_system_is_that_of_those_that_take_part():
     from support.step_systems import Part, StepSystem
 
-    from ros2_cosim.kernel.coordinator import Coordinator
-    from ros2_cosim.kernel.lifecycle import State
-    from ros2_cosim.kernel.membership import Membership
+    from ros2_cosim.core.kernel.coordinator import Coordinator
+    from ros2_cosim.core.kernel.lifecycle import State
+    from ros2_cosim.core.kernel.membership import Membership
 
     graph = StepSystem(a=Part(10), late=Part(10, enter=500), leaver=Part(10, leave=300)).graph()
     coordinator = Coordinator(

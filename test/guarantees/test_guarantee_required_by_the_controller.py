@@ -15,10 +15,10 @@ from runs.cosim_process import Running, left_processes, user_environment
 from support.held_runs import participant, reference, scenario
 from support.onlooker import Onlooker
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.realtime.run_control import Command
-from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.run.dds import loopback_environment
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.realtime.run_control import Command
+from ros2_cosim.core.record.summary import Summary, read_summary
+from ros2_cosim.ros.bringup.dds import loopback_environment
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -40,8 +40,8 @@ class Commander:
     def __init__(self, session: Any) -> None:
         from ros2_cosim.srv import ControlRun
 
-        from ros2_cosim.ros.system_controller import SystemController
-        from ros2_cosim.ros.system_monitor import SystemMonitor
+        from ros2_cosim.ros.node.system_controller import SystemController
+        from ros2_cosim.ros.node.system_monitor import SystemMonitor
 
         self._kind = ControlRun
         self.onlooker = Onlooker(session)
@@ -67,7 +67,7 @@ def commanded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: dict[str, Any], *options: str
 ) -> Iterator[tuple[Commander, Callable[[], Summary]]]:
     """Begin a run; gives (commander, function that ends it and gives its summary)."""
-    from ros2_cosim.ros.session import Session
+    from ros2_cosim.ros.node.session import Session
 
     file = tmp_path / "system.json"
     file.write_text(json.dumps(data), encoding="utf-8")

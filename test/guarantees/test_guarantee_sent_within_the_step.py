@@ -8,7 +8,7 @@ import threading
 import pytest
 from support.step_systems import MS, Part, StepSystem
 
-from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.errors import ParticipantError
 
 
 def test_readers_have_it_while_the_step_is_open() -> None:

@@ -24,7 +24,7 @@ def test_others_stop_where_they_need_what_one_has_not_sent():
 
 
 def test_the_clock_shows_the_time_of_the_slowest():
-    from ros2_cosim.kernel.coordinator import Coordinator
+    from ros2_cosim.core.kernel.coordinator import Coordinator
 
     coordinator = Coordinator("abc", duration_ns=100, run_ahead_ns=10, stop_latency_ns=10)
     for name, bound in (("a", 80), ("b", 30), ("c", 100)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Scripted
 
-from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 
 PORT = InputPort("in", unsynchronised=True)
 RECEIVED = (OutputPort("in/received", schedule="sparse"),)

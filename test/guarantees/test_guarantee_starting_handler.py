@@ -8,8 +8,8 @@ from functools import partial
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_it_comes_between_ready_and_running():

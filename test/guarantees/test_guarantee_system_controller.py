@@ -11,7 +11,7 @@ from runs.cosim_process import ROOT, Running, left_processes, user_environment
 from support.lifecycle_models import MS, SCENARIO
 from support.onlooker import Onlooker
 
-from ros2_cosim.run.dds import loopback_environment
+from ros2_cosim.ros.bringup.dds import loopback_environment
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -23,8 +23,8 @@ def test_all_hear_of_it(
 ) -> None:
     from std_srvs.srv import SetBool
 
-    from ros2_cosim.ros.session import Session
-    from ros2_cosim.ros.system_controller import SystemController
+    from ros2_cosim.ros.node.session import Session
+    from ros2_cosim.ros.node.system_controller import SystemController
 
     log = tmp_path / "log"
     log.mkdir()

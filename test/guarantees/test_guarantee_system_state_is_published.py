@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle import State
 
 
 def test_it_goes_through_the_course_of_a_run(observed: Any) -> None:

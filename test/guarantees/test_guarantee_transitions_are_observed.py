@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle import State
 
 COURSE = [s for s in State if s not in (State.INVALID, State.PAUSED, State.ERROR, State.ABORTING)]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.membership import system_state
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.membership import system_state
 
 others = st.lists(st.sampled_from([s for s in State if s is not State.ABORTING]), max_size=5)
 

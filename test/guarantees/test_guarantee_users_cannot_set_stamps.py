@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.step_systems import Part, StepSystem
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.records import Acceleration
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.records import Acceleration
 
 
 def test_the_stamp_is_no_part_of_what_is_sent():

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.interfaces import catalogue, definitions, records
-from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.definitions import parse_constants, parse_definition
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages import catalogue, definitions, records
+from ros2_cosim.core.messages.catalogue import Catalogue
+from ros2_cosim.core.messages.definitions import parse_constants, parse_definition
 
 
 class Hit(NamedTuple):
@@ -57,7 +57,7 @@ def test_all_standard_types_are_there_without_an_installation(
 def test_importing_the_catalogue_reads_no_message_file() -> None:
     code = (
         "import sys\n"
-        "from ros2_cosim.interfaces import catalogue\n"
+        "from ros2_cosim.core.messages import catalogue\n"
         "assert not catalogue.DEFAULT._fields\n"
         "assert 'rosbags.typesys.stores.ros2_jazzy' not in sys.modules\n"
         "catalogue.codec('nav_msgs/msg/Odometry')\n"

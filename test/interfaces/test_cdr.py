@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.definitions import SEQUENCE
-from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
-from ros2_cosim.kernel.errors import ProtocolError
+from ros2_cosim.core.kernel.errors import ProtocolError
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.catalogue import Catalogue
+from ros2_cosim.core.messages.definitions import SEQUENCE
+from ros2_cosim.core.messages.records import Acceleration, ControlCommand, Odometry
 
 TYPES = sorted(catalogue.DEFAULT)
 CHILD = "car/base_link"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.interfaces.packages import changed_since_build
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario import messages
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.packages import changed_since_build
+from ros2_cosim.core.scenario import messages
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces.field_paths import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.field_paths import (
     array_path_of_identifier,
     field_path,
     path_of_identifier,
 )
-from ros2_cosim.interfaces.records import DetectedObject, ObjectList, PlatoonStatus
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.controllers import Measurement, Peer
+from ros2_cosim.core.messages.records import DetectedObject, ObjectList, PlatoonStatus
+from ros2_cosim.driving.controllers import Measurement, Peer
 
 
 def detected(number: int, distance: float, lateral: float) -> DetectedObject:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.interfaces.raw import RawMessage
-from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
+from ros2_cosim.core.messages.raw import RawMessage
 
 CORNER = "float64 x\nfloat32 weight 1.0\nstring label\n"
 SURVEY = """

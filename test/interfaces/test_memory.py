@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 
-from ros2_cosim.interfaces.memory import forget_former_run, settled_memory
+from ros2_cosim.core.process.memory import forget_former_run, settled_memory
 
 
 class _Former:

@@ -9,7 +9,7 @@ import pytest
 from rosidl_parser import parser
 from rosidl_parser.definition import Message
 
-from ros2_cosim.interfaces.message_generators.sitecustomize import share_parsed_definitions
+from ros2_cosim.core.messages.message_generators.sitecustomize import share_parsed_definitions
 
 POINT = "module pkg { module msg { struct Point { double x; sequence<octet, 8> rest; }; }; };"
 OTHER = POINT.replace("Point", "Other")

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from ros2_cosim.documents.settings import Number, Section
-from ros2_cosim.interfaces.named_simulator import NamedSimulator, SimulatorContext, find_simulator
-from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose, Simulator
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import data_only
+from ros2_cosim.core.documents.settings import Number, Section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.scene.named_simulator import (
+    NamedSimulator,
+    SimulatorContext,
+    find_simulator,
+)
+from ros2_cosim.core.scene.simulator import Body, Contact, MapChoice, Motion, Pose, Simulator
 
 HERE = "interfaces.test_named_simulator"
 STILL = Motion(Pose(0, 0, 0, 0, 0, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0))

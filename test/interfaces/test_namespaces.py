@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.interfaces.namespaces import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.namespaces import (
     OWN_PROCESSES,
     node_name_of,
     process_name_of,
     renamed_argument,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.plan import Process
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.plan import Process
+from ros2_cosim.core.scenario.schema import make_scenario
 
 
 def test_nodes_of_the_project_have_its_name_and_those_of_participants_their_own() -> None:

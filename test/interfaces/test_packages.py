@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.documents import extras
-from ros2_cosim.interfaces import building, packages
-from ros2_cosim.interfaces.building import build_packages, needed_packages
-from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.packages import find_packages
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.documents import extras
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages import building, packages
+from ros2_cosim.core.messages.building import build_packages, needed_packages
+from ros2_cosim.core.messages.catalogue import Catalogue
+from ros2_cosim.core.messages.packages import find_packages
 
 
 def write(directory: Path, name: str, definitions: dict[str, str], described: str = "") -> Path:

@@ -12,7 +12,7 @@ _CHILD = "import time; print('up', flush=True); time.sleep(3600)"
 _STARTER = f"""
 import os, subprocess, sys, time
 from functools import partial
-from ros2_cosim.interfaces.processes import end_with_parent
+from ros2_cosim.core.process.processes import end_with_parent
 parent = int(sys.argv[1]) or os.getpid()
 child = subprocess.Popen(
     [sys.executable, "-c", {_CHILD!r}], preexec_fn=partial(end_with_parent, parent)
@@ -53,7 +53,7 @@ def test_a_process_leaves_before_its_objects_are_tidied_up() -> None:
     """It has said everything and ended its threads; an object would keep it for ever."""
     program = """
 import atexit, sys, threading, time
-from ros2_cosim.interfaces.processes import leave
+from ros2_cosim.core.process.processes import leave
 class Slow:
     def __del__(self):
         time.sleep(1000.0)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.interfaces.raw import CarrierCodec, RawCodec, RawMessage
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
+from ros2_cosim.core.messages.raw import CarrierCodec, RawCodec, RawMessage
+from ros2_cosim.core.messages.records import Odometry
 
 KNOWN = "nav_msgs/msg/Odometry", "ros2_cosim/msg/ObjectList", "ros2_cosim/msg/ParticipantReport"
 STAMPS = st.integers(0, 2**31 * 10**9 - 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.interfaces.ros_bridge_objects import NO_OBJECT, BridgeObjects
-from ros2_cosim.interfaces.scene import read_scene
+from ros2_cosim.core.scene.scene import read_scene
+from ros2_cosim.driving.ros_bridge.ros_bridge_objects import NO_OBJECT, BridgeObjects
 
 SCENE = {
     "vehicles": {"slow": {}, "ego": {"blueprint": "vehicle.audi.tt"}, "hidden": {}},

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ros2_cosim.interfaces.scene import scene_settings
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext
+from ros2_cosim.core.scene.scene import scene_settings
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.cdr import MAX_TRAILING
-from ros2_cosim.interfaces.protocol import Completion, PortPromise
-from ros2_cosim.interfaces.seal import SEAL_BYTES, SealCheck, Sealer, new_secret, secret_of
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.cdr import MAX_TRAILING
+from ros2_cosim.core.messages.protocol import Completion, PortPromise
+from ros2_cosim.core.process.seal import SEAL_BYTES, SealCheck, Sealer, new_secret, secret_of
 
 TOPIC = "/cosim/completion/a"
 

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from ros2_cosim.interfaces.turns import TurnReader, TurnWriter
+from ros2_cosim.core.process.turns import TurnReader, TurnWriter
 
 NAMES = ("a", "b")
 DYING = """
 import os, sys
-from ros2_cosim.interfaces.turns import TurnWriter
+from ros2_cosim.core.process.turns import TurnWriter
 turns = TurnWriter(("a", "b"))
 turns.note("b")
 print(turns.place, flush=True)

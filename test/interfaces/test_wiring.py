@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.wiring import DataTopic, Wiring, wire_codec
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.wiring import DataTopic, Wiring, wire_codec
 
 CODEC = CATALOGUE.codec("ros2_cosim/msg/SystemState")
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.activations import PORTS, MultipleOf, activations
 
-from ros2_cosim.kernel.activation import (
+from ros2_cosim.core.kernel.activation import (
     Activation,
     Combination,
     Count,
@@ -17,8 +17,8 @@ from ros2_cosim.kernel.activation import (
     all_of,
     any_of,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample
 
 
 def fed(alpha: Activation, text: str) -> list[bool]:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, wire
 
-from ros2_cosim.kernel.channel import Promise
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.errors import CausalityError
-from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.core.kernel.channel import Promise
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.errors import CausalityError
+from ros2_cosim.core.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.time import FOREVER
 
 
 def engine_for(schedule: str) -> Engine:

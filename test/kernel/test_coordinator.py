@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from support.engine_network import digests
 from support.kernel_systems import CoordinatedRun, System, systems
 
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
 
 UNTIL = 200
 

@@ -3,10 +3,10 @@
 
 import pytest
 
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.activation import all_of, any_of
-from ros2_cosim.kernel.errors import DeadEndError
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.activation import all_of, any_of
+from ros2_cosim.core.kernel.errors import DeadEndError
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import Interleaving, System, systems
 
-from ros2_cosim.kernel.activation import Activation, Count, all_of
-from ros2_cosim.kernel.channel import Promise
-from ros2_cosim.kernel.engine import Blocked, Engine
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel.activation import Activation, Count, all_of
+from ros2_cosim.core.kernel.channel import Promise
+from ros2_cosim.core.kernel.engine import Blocked, Engine
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,
@@ -22,9 +22,9 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
 
 UNTIL = 200
 

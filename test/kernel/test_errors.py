@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.kernel.errors import (
+from ros2_cosim.core.kernel.errors import (
     Aborted,
     AbortOrigin,
     Cancelled,

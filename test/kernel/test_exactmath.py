@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel import exactmath, exactmath_slow
+from ros2_cosim.core.kernel import exactmath, exactmath_slow
 
 ordinary = st.floats(-1.0e6, 1.0e6)
 any_finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -10,9 +10,9 @@ from typing import ClassVar
 import pytest
 from support.behaviours import wire
 
-from ros2_cosim.kernel.activation import Activation, Count, all_of
-from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel.activation import Activation, Count, all_of
+from ros2_cosim.core.kernel.errors import ConfigurationError, ZeroDelayLoopError
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,

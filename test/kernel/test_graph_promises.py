@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from support.activations import MultipleOf
 from support.kernel_systems import Interleaving, System, run_sequential, systems
 
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.activation import Activation, Count, Predicate, all_of
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.activation import Activation, Count, Predicate, all_of
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,
@@ -20,8 +20,8 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 UNTIL = 200
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.kernel.guesses import did_you_mean, edit_distance
+from ros2_cosim.core.kernel.guesses import did_you_mean, edit_distance
 
 
 @pytest.mark.parametrize(

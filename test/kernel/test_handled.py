@@ -10,10 +10,10 @@ import pytest
 from support.behaviours import Plain
 from support.engine_network import EngineNetwork, digests
 
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.activation import Activation, Count, all_of
-from ros2_cosim.kernel.errors import DeadEndError, ParticipantError, ZeroDelayLoopError
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.activation import Activation, Count, all_of
+from ros2_cosim.core.kernel.errors import DeadEndError, ParticipantError, ZeroDelayLoopError
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,
@@ -21,8 +21,8 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 Log = list[tuple[str, int, Any]]
 

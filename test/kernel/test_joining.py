@@ -12,16 +12,16 @@ from support.behaviours import Scripted, sends, wire
 from support.engine_network import digests
 from support.kernel_systems import CoordinatedRun, System, run_sequential, systems
 
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.channel import CausalityCounts, Channel
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.errors import CausalityError, ConfigurationError
-from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.activation import Activation, Count, all_of, any_of
+from ros2_cosim.core.kernel.channel import CausalityCounts, Channel
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.errors import CausalityError, ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.time import FOREVER
 
 UNTIL = 200
 OUT = (OutputPort("out"),)

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.latched import (
+from ros2_cosim.core.kernel.latched import (
     REFERENCE,
     LatchedChannel,
     LatchedInputs,
     LatchedPort,
     SharedInputs,
 )
-from ros2_cosim.kernel.sample import Sample
+from ros2_cosim.core.kernel.sample import Sample
 
 WRITERS = "abc"
 

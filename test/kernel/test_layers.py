@@ -11,9 +11,9 @@ import pytest
 from kernel.test_model import DESCRIPTIVE
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.layers import Activation, Layer, LayeredModel, bare
-from ros2_cosim.kernel.model import DECLARED, Model, Report, Traits
-from ros2_cosim.kernel.participant import Host, Sample, Step
+from ros2_cosim.core.kernel.layers import Activation, Layer, LayeredModel, bare
+from ros2_cosim.core.kernel.model import DECLARED, Model, Report, Traits
+from ros2_cosim.core.kernel.participant import Host, Sample, Step
 
 STEP = Step(5, {}, {})
 

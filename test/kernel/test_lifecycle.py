@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.errors import CosimError, LifecycleError
-from ros2_cosim.kernel.lifecycle import TRANSITIONS, Change, Lifecycle, State, known_state
+from ros2_cosim.core.kernel.errors import CosimError, LifecycleError
+from ros2_cosim.core.kernel.lifecycle import TRANSITIONS, Change, Lifecycle, State, known_state
 
 REGULAR = [
     State.SERVICES_CREATED,

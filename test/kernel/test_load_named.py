@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import (
     data_only,
     is_own_module,
     load_module,
@@ -19,8 +19,8 @@ from ros2_cosim.kernel.loading import (
     search_also,
 )
 
-HERE = "ros2_cosim.kernel.time:NEVER"
-LAWS = {"never": HERE, "soon": "ros2_cosim.kernel.time:FOREVER"}
+HERE = "ros2_cosim.core.kernel.time:NEVER"
+LAWS = {"never": HERE, "soon": "ros2_cosim.core.kernel.time:FOREVER"}
 
 
 def named(name: str, targets: dict[str, str] | None = None) -> Any:
@@ -34,13 +34,13 @@ def named(name: str, targets: dict[str, str] | None = None) -> Any:
 
 
 def test_a_name_stands_for_an_installed_object_or_one_of_a_module() -> None:
-    from ros2_cosim.kernel.errors import AbortOrigin
-    from ros2_cosim.kernel.time import FOREVER, NEVER
+    from ros2_cosim.core.kernel.errors import AbortOrigin
+    from ros2_cosim.core.kernel.time import FOREVER, NEVER
 
     assert named("never") is NEVER and named("soon") is FOREVER
-    assert named("ros2_cosim.kernel.errors:AbortOrigin.REQUEST") is AbortOrigin.REQUEST
+    assert named("ros2_cosim.core.kernel.errors:AbortOrigin.REQUEST") is AbortOrigin.REQUEST
     # What an attribute is, not what a descriptor makes of it.
-    assert isinstance(named("ros2_cosim.kernel.loading:Path.parent"), property)
+    assert isinstance(named("ros2_cosim.core.kernel.loading:Path.parent"), property)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_where_data_alone_is_read_no_code_but_that_of_the_project_is_loaded() ->
             with pytest.raises(ConfigurationError, match="is code; allowed is code of ros2_cosim"):
                 load()
         assert named("never") == named(HERE)
-        assert load_module("ros2_cosim.kernel.time").__name__ == "ros2_cosim.kernel.time"
+        assert load_module("ros2_cosim.core.kernel.time").__name__ == "ros2_cosim.core.kernel.time"
     refuse_code("x")
 
 
@@ -79,7 +79,7 @@ def test_where_data_alone_is_read_no_code_but_that_of_the_project_is_loaded() ->
     ("name", "own"),
     [
         ("ros2_cosim", True),
-        ("ros2_cosim.kernel", True),
+        ("ros2_cosim.core.kernel", True),
         ("ros2_cosim.py", False),
         ("ros2_cosim_x", False),
         ("other.ros2_cosim", False),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import load_module, search_also
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import load_module, search_also
 
 
 def test_a_module_and_a_file(tmp_path: Path) -> None:

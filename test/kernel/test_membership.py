@@ -9,10 +9,10 @@ import pytest
 from support.behaviours import wire
 from support.memberships import END, spec, system
 
-from ros2_cosim.kernel.channel import Channel, SequenceNumbers
-from ros2_cosim.kernel.graph import Graph, InputPort, ParticipantSpec
-from ros2_cosim.kernel.membership import MembershipView, Presence
-from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.kernel.channel import Channel, SequenceNumbers
+from ros2_cosim.core.kernel.graph import Graph, InputPort, ParticipantSpec
+from ros2_cosim.core.kernel.membership import MembershipView, Presence
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
 
 
 def test_the_horizon_stops_at_the_entry_of_a_missing_participant() -> None:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import pytest
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.duck_typed import DuckTyped, as_model
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.model import (
+from ros2_cosim.core.kernel.duck_typed import DuckTyped, as_model
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.model import (
     BeginsAnew,
     Model,
     Needs,
@@ -23,7 +23,7 @@ from ros2_cosim.kernel.model import (
     Service,
     Traits,
 )
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
 
 #: Asked of a class before a model is made: nothing that a wrapper stands in front of.
 DESCRIPTIVE = {

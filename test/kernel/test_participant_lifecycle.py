@@ -10,17 +10,17 @@ from functools import partial
 import pytest
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.errors import (
+from ros2_cosim.core.kernel.errors import (
     Cancelled,
     ConfigurationError,
     LifecycleError,
     ParticipantError,
     RunError,
 )
-from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.participant import Host
-from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
+from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.participant import Host
+from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 class Witness(Plain):

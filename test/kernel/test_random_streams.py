@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Philox
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.normal_quantile import normal_quantile
-from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream, stream_key
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.normal_quantile import normal_quantile
+from ros2_cosim.core.kernel.random_streams import LatencyDistribution, RandomStream, stream_key
 
 MS = 1_000_000
 DRAWS = 20_000

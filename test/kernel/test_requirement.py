@@ -7,16 +7,16 @@ import pytest
 from support.behaviours import Plain, wire
 from support.memberships import OUT, spec, system
 
-from ros2_cosim.kernel.activation import Count
-from ros2_cosim.kernel.channel import CausalityCounts, Channel
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import Graph, InputPort, ParticipantSpec
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.membership import MembershipView, Presence, check_required
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.time import FOREVER, NEVER
-from ros2_cosim.realtime.run_control import Command, Request, RunControl
+from ros2_cosim.core.kernel.activation import Count
+from ros2_cosim.core.kernel.channel import CausalityCounts, Channel
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph, InputPort, ParticipantSpec
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.membership import MembershipView, Presence, check_required
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.realtime.run_control import Command, Request, RunControl
 
 IN = (InputPort("in"),)
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from support.behaviours import Scripted, sends, wire
 
-from ros2_cosim.kernel.activation import all_of, any_of
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.latched import LatchedChannel
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.core.kernel.activation import all_of, any_of
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.latched import LatchedChannel
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.time import NEVER
 
 
 def alone(behaviour: Model, *outputs: OutputPort) -> ParticipantRuntime:

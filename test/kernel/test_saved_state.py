@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.kernel.saved_state import SavedAttributes
 
 
 class Colour(Enum):

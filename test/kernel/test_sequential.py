@@ -11,10 +11,10 @@ from support.behaviours import Scripted, sends, wire
 from support.engine_network import digests
 from support.kernel_systems import System, run_sequential, systems
 
-from ros2_cosim.kernel.activation import Count
-from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.activation import Count
+from ros2_cosim.core.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 UNTIL = 200
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import (
     FOREVER,
     NEVER,
     format_ns,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.activations import PORTS, activations, all_activations
 
-from ros2_cosim.kernel.activation import Activation, Count, all_of
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
+from ros2_cosim.core.kernel.activation import Activation, Count, all_of
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.time_advance import QueuedSample, TimeAdvance
 
 
 def entry(stamp: int, channel: int, seq: int = 0, value: int = 0) -> QueuedSample:

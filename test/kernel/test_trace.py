@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.latched import REFERENCE
-from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
+from ros2_cosim.core.kernel.latched import REFERENCE
+from ros2_cosim.core.kernel.trace import ParticipantTrace, run_digest
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 _REFERENCES = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 3))

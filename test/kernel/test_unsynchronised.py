@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 from support.behaviours import Scripted, sends, wire
 
-from ros2_cosim.kernel.activation import Count
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.unsynchronised import KEPT
+from ros2_cosim.core.kernel.activation import Count
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.unsynchronised import KEPT
 
 PORT = InputPort("in", unsynchronised=True)
 OUTPUTS = (OutputPort("out"), OutputPort("in/received", schedule="sparse"))

@@ -15,7 +15,7 @@ import pytest
 from support.isolation import drop_dds_settings
 from support.launched_run import Launched, launched
 
-from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.core.record.bag_reader import is_complete
 
 pytest.importorskip("rclpy")
 

@@ -8,20 +8,20 @@ import sys
 
 import pytest
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.controllers import Measurement, make_law
-from ros2_cosim.run.processes import ProcessGroup, command_of
-from ros2_cosim.run.watch import RunWatch
-from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_model
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.adjust import adjusted
+from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.system import build_model
+from ros2_cosim.driving.controllers import Measurement, make_law
+from ros2_cosim.ros.bringup.processes import ProcessGroup, command_of
+from ros2_cosim.ros.bringup.watch import RunWatch
 
 NODE = """
 import sys
 from neighbour import Law
-from ros2_cosim.nodes.cacc_controller import run_controller
+from ros2_cosim.ros.programs.cacc_controller import run_controller
 
 GAIN = 2.0
 assert __name__ == "__main__" and len(sys.argv) == 1
@@ -116,7 +116,8 @@ def test_script_leaves_no_trace_in_this_process(script):
         ("import sys; sys.exit(3)\n", "failed before it called run_controller: SystemExit: 3"),
         ("def f(:\n", "SyntaxError"),
         (
-            "from ros2_cosim.nodes.cacc_controller import run_controller\nrun_controller(7)\n",
+            "from ros2_cosim.ros.programs.cacc_controller import run_controller\n"
+            "run_controller(7)\n",
             "int has no method acceleration",
         ),
     ],
@@ -187,7 +188,7 @@ def test_process_that_ends_early_without_an_error_is_named():
 
 
 def test_group_names_a_script_that_only_defines_a_law(tmp_path, monkeypatch, nothing_left):
-    monkeypatch.setattr("ros2_cosim.run.processes.EARLY_S", 0.0)
+    monkeypatch.setattr("ros2_cosim.ros.bringup.processes.EARLY_S", 0.0)
     law, other = tmp_path / "law.py", tmp_path / "other.py"
     law.write_text("class Law:\n    pass\n")
     other.write_text("import time\ntime.sleep(300)\n")

@@ -14,24 +14,24 @@ import pytest
 import yaml
 from support.isolation import drop_dds_settings
 
-from ros2_cosim.documents.installed import PACKAGE, share_file
-from ros2_cosim.interfaces.seal import RUN_SECRET
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.summary import write_summary
-from ros2_cosim.run.dds import PROFILE_FILE
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.launch_request import (
+from ros2_cosim.core.documents.installed import PACKAGE, share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.process.seal import RUN_SECRET
+from ros2_cosim.core.record.summary import write_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.sockets.switchboard import LANE
+from ros2_cosim.ros.bringup.dds import PROFILE_FILE
+from ros2_cosim.ros.bringup.launch_request import (
     LaunchRequest,
     Seconds,
     check_names,
     launch_arguments,
     prepare_launch,
 )
-from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.starter_channel import CHANNEL, Progress
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.sockets.switchboard import LANE
+from ros2_cosim.ros.bringup.processes import command_of
+from ros2_cosim.ros.bringup.starter_channel import CHANNEL, Progress
 
 LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "scenario.launch.py"
 
@@ -64,7 +64,7 @@ def test_plan_is_that_of_cosim_run(request_):
 def test_every_executable_exists(request_):
     for process in request_.plan:
         assert process.package == PACKAGE
-        assert callable(import_module(f"ros2_cosim.nodes.{process.executable}").main)
+        assert callable(import_module(f"ros2_cosim.ros.programs.{process.executable}").main)
 
 
 def test_parameter_file_says_what_the_command_line_says(request_):
@@ -102,7 +102,7 @@ def test_arguments_offered_are_those_that_count(values):
 def test_launch_file_leaves_the_deciding_to_the_package():
     tree = ast.parse(LAUNCH_FILE.read_text())
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {"launch", "launch_ros.actions", "ros2_cosim.run.launch_request"} <= modules
+    assert {"launch", "launch_ros.actions", "ros2_cosim.ros.bringup.launch_request"} <= modules
     # No argument is named in it a second time; the namespace may be pushed by another launch file.
     names = {a.name for a in launch_arguments()} - {"simulator", "out", "namespace"}
     literals = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}

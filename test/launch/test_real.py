@@ -19,12 +19,12 @@ from support.isolation import drop_dds_settings
 from support.patience import until
 from tutorials.tutorial import Tutorial
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.bag_reader import is_complete, read_bag
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.executables import find_installed
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.bag_reader import is_complete, read_bag
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.executables import find_installed
+from ros2_cosim.core.scenario.schema import load_scenario
 
 LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "platoon.launch.py"
 

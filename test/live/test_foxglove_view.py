@@ -13,15 +13,15 @@ from rosbags.typesys import Stores, get_typestore
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.live.address import Address
-from ros2_cosim.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
-from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun, run_inproc
-from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.views import FOXGLOVE_LAYOUT, MARKER_TOPICS
+from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.core.live.address import Address
+from ros2_cosim.core.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.inproc import InprocRun, run_inproc
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.scenario.views import FOXGLOVE_LAYOUT, MARKER_TOPICS
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 pytest.importorskip("foxglove", reason="the extra live is not installed")
 pytest.importorskip("tornado", reason="the extra sweep is not installed")
@@ -221,7 +221,7 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
 def test_a_missing_extra_is_one_sentence_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ros2_cosim.documents.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("ros2_cosim.core.documents.extras.find_spec", lambda name: None)
     arguments = ["run", str(CONFIG / "platoon.yaml"), "--shape", "inproc", "--foxglove", "0"]
     done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out")])
     assert done.exit_code == 1

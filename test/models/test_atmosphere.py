@@ -12,19 +12,19 @@ from models.test_sensor import EXACT, VEHICLES, block, look, on_road
 from support.models import made, scene_of
 
 from buildtools.highway import make_highway
-from ros2_cosim.interfaces.scene import read_scene
-from ros2_cosim.interfaces.weather import PRESETS
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.atmosphere import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scene.scene import read_scene
+from ros2_cosim.core.scene.weather import PRESETS
+from ros2_cosim.driving.sensors.atmosphere import (
     CLEAR_VISIBILITY,
     Atmosphere,
     Conditions,
     Principle,
     conditions_of,
 )
-from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.object_sensor import ObjectSensor
-from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
+from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.road import RoadNetwork
 
 REACH = 150.0
 ROAD = RoadNetwork.from_xodr(make_highway())

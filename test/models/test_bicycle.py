@@ -13,7 +13,7 @@ from support.bicycle import (
     single_track_derivative,
 )
 
-from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
+from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 RATE, ACCELERATION = 0.15, 0.63 * 9.81
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.models import made
 
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     Acceleration,
     ControlCommand,
@@ -21,18 +23,16 @@ from ros2_cosim.interfaces.records import (
     TrafficLightAhead,
     V2VMessage,
 )
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.cacc import CaccController
-from ros2_cosim.models.controllers import Measurement
-from ros2_cosim.models.controllers.safety import (
+from ros2_cosim.driving.cacc import CaccController
+from ros2_cosim.driving.controllers import Measurement
+from ros2_cosim.driving.controllers.safety import (
     BrakingEstimator,
     CommandLimits,
     EmergencyBrake,
     StandstillHold,
 )
-from ros2_cosim.models.controllers.tracking import AccelerationTracker
-from ros2_cosim.models.vehicle import SEDAN, pedals_for
+from ros2_cosim.driving.controllers.tracking import AccelerationTracker
+from ros2_cosim.world.vehicle import SEDAN, pedals_for
 
 MS = 1_000_000
 

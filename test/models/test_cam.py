@@ -15,22 +15,22 @@ from typing import Any
 import pytest
 from support.models import made, scene_of
 
-from ros2_cosim.documents import extras
-from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.interfaces.records import Acceleration, Odometry, V2VMessage
-from ros2_cosim.interfaces.seams import SeamPlace
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.cam import Cam, CamError, PathPoint, decoded, encoded
-from ros2_cosim.models.cam_contents import CamPlace, CamWriter
-from ros2_cosim.models.earth import MapOrigin
-from ros2_cosim.models.seams.cooperation import FromCamBytes
-from ros2_cosim.models.v2v import V2VChannel
-from ros2_cosim.models.vehicle_info import VehicleInfo
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.documents import extras
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.messages.records import Acceleration, Odometry, V2VMessage
+from ros2_cosim.core.messages.seams import SeamPlace
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.seams.cooperation import FromCamBytes
+from ros2_cosim.driving.v2v.cam import Cam, CamError, PathPoint, decoded, encoded
+from ros2_cosim.driving.v2v.cam_contents import CamPlace, CamWriter
+from ros2_cosim.driving.v2v.v2v import V2VChannel
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.world.geometry.earth import MapOrigin
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 pytest.importorskip("asn1tools", reason="needs the extra v2x")
 
@@ -99,7 +99,7 @@ def test_bytes_of_another_encoder_say_what_they_were_made_of(cam: Cam, data: str
 
 def test_all_containers_of_a_cam_are_read() -> None:
     """The bits of the second encoder come out again, so each field has its width and place."""
-    from ros2_cosim.models import cam
+    from ros2_cosim.driving.v2v import cam
 
     lines = (Path(__file__).parent / "cam_vectors.txt").read_text("ascii").split()
     assert len(lines) == 40

@@ -9,12 +9,12 @@ from math import cos, pi, sin
 import pytest
 from support.models import made, scene_of
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.cam_triggering import CamTriggering
-from ros2_cosim.models.v2v import V2VChannel
-from ros2_cosim.models.vehicle_info import VehicleInfo
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.driving.v2v.cam_triggering import CamTriggering
+from ros2_cosim.driving.v2v.v2v import V2VChannel
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 MS = 1_000_000
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.models import made
 
-from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.car_following import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.records import ControlCommand, DetectedObject, ObjectList, Odometry
+from ros2_cosim.driving.car_following import (
     DrivingFunction,
     LeaderMotion,
     RangeSensor,

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ros2_cosim.interfaces.records import DetectedObject
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.controllers.safety import CutInWatch
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import DetectedObject
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.controllers.safety import CutInWatch
 
 PERIOD = 40_000_000
 

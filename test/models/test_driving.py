@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import float32
-from ros2_cosim.models.frames import rpy_from_quaternion, yaw_from_quaternion
-from ros2_cosim.models.lane_keeping import LaneKeeper
-from ros2_cosim.models.leader_driver import LeaderDriver
-from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork
-from ros2_cosim.models.vehicle import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.exactmath import float32
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
+from ros2_cosim.world.drivers.leader_driver import LeaderDriver
+from ros2_cosim.world.geometry.frames import rpy_from_quaternion, yaw_from_quaternion
+from ros2_cosim.world.road import OFF_ROAD, RoadError, RoadNetwork
+from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,
     VAN,

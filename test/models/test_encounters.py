@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from buildtools.highway import make_highway
-from ros2_cosim.models.encounters import (
+from ros2_cosim.world.geometry.encounters import (
     Encounters,
     Extreme,
     Mover,
@@ -24,9 +24,9 @@ from ros2_cosim.models.encounters import (
     time_to_collision,
     touch,
 )
-from ros2_cosim.models.lane_frame import box_at
-from ros2_cosim.models.open_ground import OPEN_GROUND
-from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.world.geometry.lane_frame import box_at
+from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
+from ros2_cosim.world.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 SECOND = 1_000_000_000

@@ -10,10 +10,10 @@ from itertools import pairwise
 import pytest
 from models.test_laws import GRID, gamma, ploeg_gains
 
-from ros2_cosim.models.controllers.measurement import Measurement, Peer
-from ros2_cosim.models.controllers.ploeg import PloegCacc
-from ros2_cosim.models.controllers.safety import EmergencyBrake
-from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
+from ros2_cosim.driving.controllers.measurement import Measurement, Peer
+from ros2_cosim.driving.controllers.ploeg import PloegCacc
+from ros2_cosim.driving.controllers.safety import EmergencyBrake
+from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 
 @pytest.mark.parametrize(("time_gap", "expected"), [(1.4, 2217), (1.1, 2720), (0.6, 4371)])

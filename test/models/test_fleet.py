@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.sample import Sample
-from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
+from ros2_cosim.core.kernel.sample import Sample
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes
 
 VEHICLES = [("odometry/a", 4.0, 2.0), ("odometry/b", 5.0, 2.0), ("odometry/c", 4.5, 1.9)]
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
-from ros2_cosim.models.controllers.human import GippsDriver, IntelligentDriver
-from ros2_cosim.models.controllers.measurement import Measurement, Peer
-from ros2_cosim.models.controllers.path import PathCacc, PathCaccSampled
+from ros2_cosim.driving.controllers.estimation import SingerEstimator, SingerParameters
+from ros2_cosim.driving.controllers.human import GippsDriver, IntelligentDriver
+from ros2_cosim.driving.controllers.measurement import Measurement, Peer
+from ros2_cosim.driving.controllers.path import PathCacc, PathCaccSampled
 
 Law = Callable[[Measurement], float]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.controllers import Measurement, available_laws, make_law
-from ros2_cosim.models.controllers.ploeg import PloegCacc
-from ros2_cosim.models.controllers.registry import adapted, check_law
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.driving.controllers import Measurement, available_laws, make_law
+from ros2_cosim.driving.controllers.ploeg import PloegCacc
+from ros2_cosim.driving.controllers.registry import adapted, check_law
 
 OWN_LAW = """\
 class MyLaw:
@@ -32,7 +32,7 @@ def test_every_built_in_name_gives_a_law() -> None:
 
 def test_parameters_reach_the_law() -> None:
     assert make_law("ploeg_cacc", {"kp": 0.3}) == PloegCacc(kp=0.3)
-    assert make_law("ros2_cosim.models.controllers.ploeg:PloegCacc") == PloegCacc()
+    assert make_law("ros2_cosim.driving.controllers.ploeg:PloegCacc") == PloegCacc()
 
 
 def test_a_users_own_file(tmp_path: Path) -> None:

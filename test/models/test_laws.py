@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ros2_cosim.models.controllers import LongitudinalLaw, Measurement, Peer
-from ros2_cosim.models.controllers.path import CruiseControl, PathAcc, PathCacc
-from ros2_cosim.models.controllers.ploeg import PloegCacc
-from ros2_cosim.models.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
+from ros2_cosim.driving.controllers import LongitudinalLaw, Measurement, Peer
+from ros2_cosim.driving.controllers.path import CruiseControl, PathAcc, PathCacc
+from ros2_cosim.driving.controllers.ploeg import PloegCacc
+from ros2_cosim.driving.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
 
 GRID = [10 ** (-4 + 6 * i / 3000) for i in range(3001)]
 STEADY = Peer(20.0, 0.0, 0.0, 0.0)

@@ -7,15 +7,15 @@ import math
 
 import pytest
 
-from ros2_cosim.models.vehicle import SEDAN, TRUCK, ActuatorCommand, Vehicle, VehicleParameters
-from ros2_cosim.models.vehicle.levels import (
+from ros2_cosim.world.vehicle import SEDAN, TRUCK, ActuatorCommand, Vehicle, VehicleParameters
+from ros2_cosim.world.vehicle.levels import (
     TYPICAL_TYRE,
     KinematicVehicle,
     MagicFormula,
     PacejkaVehicle,
     TwoTrackVehicle,
 )
-from ros2_cosim.models.vehicle.parameters import GRAVITY
+from ros2_cosim.world.vehicle.parameters import GRAVITY
 
 LEVELS = (KinematicVehicle, Vehicle, PacejkaVehicle, TwoTrackVehicle)
 

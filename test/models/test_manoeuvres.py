@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from ros2_cosim.documents.settings import read_section
-from ros2_cosim.interfaces.manoeuvres import LARGEST_SPEED, Action, CycleName, Manoeuvre
-from ros2_cosim.interfaces.scene import DriverSettings
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.leader_driver import LeaderDriver
-from ros2_cosim.models.manoeuvres import ManoeuvreRun, Room, plan_manoeuvre
-from ros2_cosim.models.speed_profiles import (
+from ros2_cosim.core.documents.settings import read_section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scene.manoeuvres import LARGEST_SPEED, Action, CycleName, Manoeuvre
+from ros2_cosim.core.scene.scene import DriverSettings
+from ros2_cosim.world.drivers.leader_driver import LeaderDriver
+from ros2_cosim.world.drivers.manoeuvres import ManoeuvreRun, Room, plan_manoeuvre
+from ros2_cosim.world.drivers.speed_profiles import (
     Multitone,
     Oscillation,
     SpeedCourse,
@@ -28,7 +28,7 @@ from ros2_cosim.models.speed_profiles import (
     check_cycle,
     drive_cycle,
 )
-from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
+from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 NS = 1_000_000_000
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from models.test_laws import measurement
 
-from ros2_cosim.models.controllers import Peer
-from ros2_cosim.models.controllers.box_qp import minimise
-from ros2_cosim.models.controllers.mpc import SWEEPS, MpcCacc
-from ros2_cosim.models.controllers.theory import Following, Loop, largest_gain, linearised
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.controllers import Peer
+from ros2_cosim.driving.controllers.box_qp import minimise
+from ros2_cosim.driving.controllers.mpc import SWEEPS, MpcCacc
+from ros2_cosim.driving.controllers.theory import Following, Loop, largest_gain, linearised
 
 
 def slopes(matrix: Any, vector: Any, x: list[float]) -> list[float]:

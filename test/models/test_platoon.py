@@ -16,23 +16,23 @@ import pytest
 from support.models import made, scene_of
 
 from buildtools.highway import make_highway
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.core.messages.records import (
     CLASS_OBSTACLE,
     ControlCommand,
     PlatoonStatus,
     StaticObject,
     StaticObjects,
 )
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
-from ros2_cosim.models.cacc import CaccController
-from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.object_sensor import ObjectSensor
-from ros2_cosim.models.referee import PlatoonReferee
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.v2v import V2VChannel, link_port
-from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, RoadVehicle, pedals_for
-from ros2_cosim.models.vehicle_info import VehicleInfo
+from ros2_cosim.driving.cacc import CaccController
+from ros2_cosim.driving.referee import PlatoonReferee
+from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
+from ros2_cosim.driving.v2v.v2v import V2VChannel, link_port
+from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, RoadVehicle, pedals_for
 
 MS = 1_000_000
 LANE = -2

@@ -13,11 +13,13 @@ from models.test_v2v import VEHICLES
 from models.test_v2v import step as beacon_step
 from support.models import made, scene_of
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.cam_triggering import dcc_interval
-from ros2_cosim.models.radio import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.driving.v2v.cam_triggering import dcc_interval
+from ros2_cosim.driving.v2v.radio import (
     Radio,
     RadioFrame,
     RadioSettings,
@@ -25,10 +27,8 @@ from ros2_cosim.models.radio import (
     milliwatts,
     sent_frames,
 )
-from ros2_cosim.models.v2v import V2VChannel
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.scenario.library import library_file
+from ros2_cosim.driving.v2v.v2v import V2VChannel
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 PERIOD = 50_000_000
 RADIO = RadioSettings()
@@ -268,8 +268,8 @@ def test_what_the_radio_needs_is_told() -> None:
 
 
 OWN_NETWORK = """
-from ros2_cosim.kernel.model import Report
-from ros2_cosim.models.v2v import V2VChannel
+from ros2_cosim.core.kernel.model import Report
+from ros2_cosim.driving.v2v.v2v import V2VChannel
 
 
 class Network(V2VChannel):

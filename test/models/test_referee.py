@@ -11,7 +11,9 @@ import pytest
 from support.models import made, scene_of
 
 from buildtools.highway import make_highway
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
     CollisionEvent,
@@ -23,12 +25,10 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.referee import PlatoonReferee, RefereeParameters
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle_info import VehicleInfo
+from ros2_cosim.driving.referee import PlatoonReferee, RefereeParameters
+from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 PLATOON = ["leader", "follower1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.models.reference_driver import (
+from ros2_cosim.world.drivers.reference_driver import (
     BRAKE_DELAY,
     BUILD_UP,
     DECELERATION,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.models.road import (
+from ros2_cosim.world.road import (
     OFF_ROAD,
     RoadError,
     RoadNetwork,
@@ -15,8 +15,8 @@ from ros2_cosim.models.road import (
     driving_direction,
     lateral_error,
 )
-from ros2_cosim.models.road.cubics import Cubics
-from ros2_cosim.models.road.plan_view import (
+from ros2_cosim.world.road.cubics import Cubics
+from ros2_cosim.world.road.plan_view import (
     Arc,
     Line,
     ParamPoly3,

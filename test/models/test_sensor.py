@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from support.models import made, scene_of
 
 from buildtools.highway import make_highway
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
     CLASS_UNKNOWN,
@@ -22,15 +24,13 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.models.false_detections import FIRST_FALSE_IDENTITY
-from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
-from ros2_cosim.models.object_sensor import ObjectSensor
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.scene import scene_vehicles
-from ros2_cosim.models.vehicle_info import VehicleInfo
+from ros2_cosim.driving.sensors.false_detections import FIRST_FALSE_IDENTITY
+from ros2_cosim.driving.sensors.field_of_view import FieldOfView
+from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
+from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes
+from ros2_cosim.world.geometry.scene import scene_vehicles
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 VEHICLES = {

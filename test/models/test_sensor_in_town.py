@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from support.models import made, scene_of
 
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_TRUCK,
     DetectedObject,
@@ -18,11 +19,10 @@ from ros2_cosim.interfaces.records import (
     RoadUser,
     RoadUsers,
 )
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.object_sensor import ObjectSensor
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle_info import VehicleInfo
+from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
+from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
 
 TOWN = RoadNetwork.from_file(Path(__file__).parents[2] / "config" / "town.xodr")
 EXACT: dict[str, Any] = {"distance_noise": 0.0, "speed_noise": 0.0, "lateral_noise": 0.0}

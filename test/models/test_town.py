@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from bench.carla_map import compare
 from buildtools.town import make_town
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.lane_keeping import LaneKeeper
-from ros2_cosim.models.road import OFF_ROAD, RoadNetwork, RoadPosition
-from ros2_cosim.models.vehicle import SEDAN
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
+from ros2_cosim.world.road import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.world.vehicle import SEDAN
 
 CONFIG = Path(__file__).parents[2] / "config" / "town.xodr"
 TEXT = CONFIG.read_text(encoding="utf-8")

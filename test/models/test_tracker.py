@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from support.models import made, scene_of
 
 from buildtools.highway import make_highway
-from ros2_cosim.interfaces.records import DetectedObject, ObjectList, Odometry, V2VMessage
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.assignment import assign
-from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.object_tracker import FIRST_NUMBER, ObjectTracker
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.tracks import Axis
-from ros2_cosim.models.vehicle_info import VehicleInfo
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import DetectedObject, ObjectList, Odometry, V2VMessage
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.sensors.assignment import assign
+from ros2_cosim.driving.sensors.object_tracker import FIRST_NUMBER, ObjectTracker
+from ros2_cosim.driving.sensors.tracks import Axis
+from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 VEHICLES = {"leader": VehicleInfo(1, 4.5, 1.8), "follower1": VehicleInfo(2, 4.7, 1.9)}

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.models.frames import body_to_world
-from ros2_cosim.models.transforms import TransformParameters, Transforms
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.world.geometry.frames import body_to_world
+from ros2_cosim.world.geometry.transforms import TransformParameters, Transforms
 
 SCENE = {
     "vehicles": {

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from support.models import made, scene_of
 
-from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry, V2VMessage
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.packet_loss import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import Acceleration, ControlCommand, Odometry, V2VMessage
+from ros2_cosim.driving.v2v.packet_loss import (
     GilbertElliottLoss,
     GilbertElliottParameters,
     LossSettings,
     make_loss,
 )
-from ros2_cosim.models.v2v import V2VChannel, link_port
-from ros2_cosim.models.vehicle_info import VehicleInfo
+from ros2_cosim.driving.v2v.v2v import V2VChannel, link_port
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 VEHICLES = {
     "leader": VehicleInfo(1, 4.5, 1.8),

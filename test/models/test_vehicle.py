@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.vehicle import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,
     VAN,

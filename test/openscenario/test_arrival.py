@@ -9,19 +9,21 @@ import pytest
 from openscenario.test_storyboard import begins, marker, played
 from support.xosc_files import at, by_entity, by_value, document, event, group, private, speed
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
-from ros2_cosim.models.frames import quaternion_from_yaw
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.openscenario.arrival import _Way
-from ros2_cosim.openscenario.story import Box, Where
-from ros2_cosim.openscenario.traffic import Traffic
-from ros2_cosim.openscenario.trajectories import Path as Line
-from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.kernel.exactmath import cos, sin, wrap_angle
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.driving.openscenario.arrival import _Way
+from ros2_cosim.driving.openscenario.story import Box, Where
+from ros2_cosim.driving.openscenario.traffic import Traffic
+from ros2_cosim.driving.openscenario.trajectories import Path as Line
+from ros2_cosim.world.geometry.frames import quaternion_from_yaw
+from ros2_cosim.world.road import RoadNetwork
 
 TOWN = RoadNetwork.from_file(Path(__file__).resolve().parents[2] / "config" / "town.xodr")
 
-pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning"
+)
 
 
 def place(s: float, lane: int) -> str:

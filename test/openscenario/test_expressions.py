@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.openscenario.expressions import MAX_LENGTH, substituted
+from ros2_cosim.driving.openscenario.expressions import MAX_LENGTH, substituted
 
 PARAMETERS = {"v": "90", "name": "Ego", "on": "true", "_x1": "-2.5"}
 

@@ -25,11 +25,11 @@ from support.xosc_files import (
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError, WithoutEffectWarning
-from ros2_cosim.kernel.loading import data_only
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.scenario_error import ScenarioError
-from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError, WithoutEffectWarning
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 
 EXAMPLE = HIGHWAY.parent / "openscenario" / "overtaking.xosc"
 #: A car's rear axle is so far behind its centre [m].

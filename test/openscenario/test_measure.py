@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from support.played_stories import PERIOD, begins, marker, played
 from support.xosc_files import by_entity, document, group, speed
 
-from ros2_cosim.carla_headless.contact import OrientedBox, contact
-from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.models.encounters import Mover, encounter
-from ros2_cosim.models.frames import quaternion_from_yaw
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.openscenario.conditions import ConditionRun, Instant
-from ros2_cosim.openscenario.story import Box, Condition
-from ros2_cosim.openscenario.traffic import Measured, Traffic
-from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.driving.openscenario.conditions import ConditionRun, Instant
+from ros2_cosim.driving.openscenario.story import Box, Condition
+from ros2_cosim.driving.openscenario.traffic import Measured, Traffic
+from ros2_cosim.world.geometry.encounters import Mover, encounter
+from ros2_cosim.world.geometry.frames import quaternion_from_yaw
+from ros2_cosim.world.headless.contact import OrientedBox, contact
+from ros2_cosim.world.road import RoadNetwork
 
 RADIUS = 30.0
 #: A straight road, a bend of 30 m around 172 degrees to the left, and a straight road.
@@ -149,7 +149,7 @@ def test_longer_times_are_found_too() -> None:
         assert holds(traffic, time_to_collision=ttc) is (rule == "lessThan")  # (65 - 4.8) / 2
 
 
-@pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+@pytest.mark.filterwarnings("ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning")
 def test_a_run_in_a_bend(tmp_path: Path) -> None:
     road = tmp_path / "bend.xodr"
     road.write_text(BEND, encoding="utf-8")

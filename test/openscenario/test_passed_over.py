@@ -24,9 +24,9 @@ from support.xosc_files import (
     written,
 )
 
-from ros2_cosim.kernel.errors import ConfigurationError, WithoutEffectWarning
-from ros2_cosim.scenario.scenario_error import ScenarioError
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError, WithoutEffectWarning
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scenario.schema import load_scenario
 
 #: All of OpenSCENARIO XML 1.0 to 1.3: element around it -> kinds.
 ACTIONS = {

@@ -9,10 +9,10 @@ import pytest
 from openscenario.test_storyboard import begins, marker, played
 from support.xosc_files import at, by_entity, document, event, group, private
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.road.lane_routes import Stretch, lane_route, place_on, roads_of
-from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.lane_routes import Stretch, lane_route, place_on, roads_of
 
 TOWN_FILE = Path(__file__).resolve().parents[2] / "config" / "town.xodr"
 TOWN = RoadNetwork.from_file(TOWN_FILE)
@@ -89,7 +89,9 @@ def driven(action: str, stop: float = 30.0) -> str:
     ).replace('<AbsoluteTargetSpeed value="20"/>', '<AbsoluteTargetSpeed value="5"/>')
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning"
+)
 
 
 def test_a_vehicle_turns_as_its_route_does(tmp_path: Path) -> None:

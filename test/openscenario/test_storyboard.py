@@ -21,12 +21,12 @@ from support.xosc_files import (
     teleport,
 )
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.models.speed_profiles import SpeedCourse
-from ros2_cosim.openscenario.motion import speed_profile
-from ros2_cosim.openscenario.places import neighbour
-from ros2_cosim.openscenario.story import Dynamics, compare
-from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.driving.openscenario.motion import speed_profile
+from ros2_cosim.driving.openscenario.places import neighbour
+from ros2_cosim.driving.openscenario.story import Dynamics, compare
+from ros2_cosim.world.drivers.speed_profiles import SpeedCourse
 
 #: So long a run goes on when it is to end [s].
 LATENCY = 0.5
@@ -36,7 +36,9 @@ def when_slower(value: float, name: str = "A", edge: str = "none", delay: float 
     return by_entity(f'<SpeedCondition value="{value}" rule="lessThan"/>', name, edge, delay)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning"
+)
 
 
 @pytest.mark.parametrize(

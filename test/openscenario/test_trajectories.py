@@ -22,17 +22,19 @@ from support.xosc_files import (
     written,
 )
 
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.openscenario.story import Box, Standing, Trajectory
-from ros2_cosim.openscenario.traffic import Traffic
-from ros2_cosim.openscenario.trajectories import Path as Line
-from ros2_cosim.openscenario.trajectories import points_of, pose_of
-from ros2_cosim.scenario.scenario_error import ScenarioError
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.openscenario.story import Box, Standing, Trajectory
+from ros2_cosim.driving.openscenario.traffic import Traffic
+from ros2_cosim.driving.openscenario.trajectories import Path as Line
+from ros2_cosim.driving.openscenario.trajectories import points_of, pose_of
+from ros2_cosim.world.road import RoadNetwork
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 
-pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning"
+)
 
 
 @pytest.fixture(scope="module")

@@ -20,21 +20,23 @@ from support.xosc_files import (
     teleport,
 )
 
-from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene import Scene
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.interfaces.simulator import MapChoice
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scene.simulator import MapChoice
+from ros2_cosim.world.carla.dcp_variables import SceneVariables
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.parameters import ObjectSpec, SceneParameters, VehicleSpec
+from ros2_cosim.world.carla.scene import Scene
 
 WALKER = '<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>'
 #: Beside the right lane, looking across the road.
 CURB = '<LanePosition roadId="1" laneId="-3" s="160"><Orientation h="1.5707963"/></LanePosition>'
 
-pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning"
+)
 
 
 def start(place: str = CURB, pace: str = "0") -> str:

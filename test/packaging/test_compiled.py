@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ros2_cosim import compiled
-from ros2_cosim.kernel import exactmath
+from ros2_cosim.core.kernel import exactmath
 
 ROOT = Path(__file__).resolve().parents[2]
 

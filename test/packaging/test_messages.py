@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.interfaces import records
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.messages import records
 
 MESSAGES = Path(__file__).resolve().parents[2] / "msg"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ros2_cosim
-from ros2_cosim.interfaces.packages import STANDARD_PACKAGES
+from ros2_cosim.core.messages.packages import STANDARD_PACKAGES
 
 if sys.version_info >= (3, 11):
     import tomllib

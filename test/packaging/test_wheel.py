@@ -15,7 +15,7 @@ import pytest
 import setuptools
 
 from ros2_cosim.compiled import directory
-from ros2_cosim.interfaces.compilation import PYTHON_DIRECTORY
+from ros2_cosim.core.messages.compilation import PYTHON_DIRECTORY
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = f"{PYTHON_DIRECTORY}/ros2_cosim"

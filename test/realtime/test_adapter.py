@@ -13,22 +13,22 @@ from support.behaviours import Plain
 from support.coupling_signals import MS, Signal, adapted, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.layers import bare
-from ros2_cosim.kernel.model import Report
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.trace import run_digest
-from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
-from ros2_cosim.realtime.coupling import Delivery
-from ros2_cosim.realtime.coupling_record import CouplingRecord
-from ros2_cosim.realtime.estimated_input import EstimatedInput
-from ros2_cosim.realtime.estimators_of_records import RecordEstimator, order_rule
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.layers import bare
+from ros2_cosim.core.kernel.model import Report
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.trace import run_digest
+from ros2_cosim.core.messages.records import Acceleration
+from ros2_cosim.core.realtime.arrivals import read_arrivals, write_arrivals
+from ros2_cosim.core.realtime.coupling import Delivery
+from ros2_cosim.core.realtime.coupling_record import CouplingRecord
+from ros2_cosim.core.realtime.estimated_input import EstimatedInput
+from ros2_cosim.core.realtime.estimators_of_records import RecordEstimator, order_rule
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 
 ACCEL = "geometry_msgs/msg/AccelStamped"
 

@@ -11,7 +11,8 @@ import pytest
 from support.control_scenarios import chain
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.interfaces.spans import (
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.process.spans import (
     COMPUTE,
     READ,
     REPORT,
@@ -28,13 +29,12 @@ from ros2_cosim.interfaces.spans import (
     Spans,
     read_spans,
 )
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.realtime.sequential_run import SequentialRun
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.core.realtime.sequential_run import SequentialRun
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
+from ros2_cosim.core.sockets.reactor import Reactor
 
 MS = 1_000_000
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.coupling_signals import MS, SECOND, ArrivesAt, Signal, adapted, coupled, step_at
 
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.realtime.check_pattern import CheckPattern
-from ros2_cosim.realtime.coupling import MacroStepCoupling
-from ros2_cosim.realtime.estimators_of_records import RecordEstimator, order_rule
+from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.realtime.check_pattern import CheckPattern
+from ros2_cosim.core.realtime.coupling import MacroStepCoupling
+from ros2_cosim.core.realtime.estimators_of_records import RecordEstimator, order_rule
 
 STEPS = 400
 

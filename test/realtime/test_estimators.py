@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.coupling_signals import MS, SECOND, Signal, adapted, step_at
 
-from ros2_cosim.interfaces.records import Acceleration, Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.estimators import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.records import Acceleration, Odometry
+from ros2_cosim.core.realtime.estimators import (
     CharacteristicMap,
     Curve,
     EarlierRun,
@@ -25,9 +25,9 @@ from ros2_cosim.realtime.estimators import (
     Point,
     Rate,
 )
-from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
-from ros2_cosim.realtime.rules import VALUES_FILE, make_rules, read_values, write_values
-from ros2_cosim.realtime.settings import RuleSettings
+from ros2_cosim.core.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
+from ros2_cosim.core.realtime.rules import VALUES_FILE, make_rules, read_values, write_values
+from ros2_cosim.core.realtime.settings import RuleSettings
 
 HISTORY = [Point(2 * SECOND, 7.0), Point(1 * SECOND, 4.0), Point(0, 3.0)]
 STATE = {"fast.x": 1.5, "fast.y": 10.0}

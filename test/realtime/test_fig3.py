@@ -10,9 +10,9 @@ from typing import Any
 
 from support.coupling_signals import SECOND, ArrivesAt, Signal, coupled, step_at
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.realtime.coupling import Data, MacroStepCoupling
-from ros2_cosim.realtime.estimators_of_records import RecordEstimator, order_rule
+from ros2_cosim.core.messages.records import Acceleration
+from ros2_cosim.core.realtime.coupling import Data, MacroStepCoupling
+from ros2_cosim.core.realtime.estimators_of_records import RecordEstimator, order_rule
 
 #: The slow part's data by macro step: a curve on which a line is wrong.
 SN = {0: 1.0, 1: 2.0, 2: 4.0, 3: 7.0, 4: 11.0, 5: 16.0}

@@ -12,15 +12,15 @@ from support.behaviours import Plain
 from support.coupling_signals import MS, Signal, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.realtime.deadline import Deadline
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_settings import RealtimeRun
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_model
+from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.realtime.deadline import Deadline
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_settings import RealtimeRun
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_model
 
 COSTS = [1, 1, 14, 1, 1]
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from support.coupling_signals import MS, SECOND
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.realtime.hard_realtime import HardRealtime
-from ros2_cosim.realtime.histogram import BOUNDS_NS, Histogram
-from ros2_cosim.realtime.pacing import Pacer, TimeScale, checked_rate, parse_rate
-from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
-from ros2_cosim.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.realtime.hard_realtime import HardRealtime
+from ros2_cosim.core.realtime.histogram import BOUNDS_NS, Histogram
+from ros2_cosim.core.realtime.pacing import Pacer, TimeScale, checked_rate, parse_rate
+from ros2_cosim.core.realtime.run_settings import RealtimeRun, realtime_run
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1, 3.0, 7.3, 20.0])

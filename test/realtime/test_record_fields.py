@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.realtime.record_fields import numbers_of, with_numbers
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.realtime.record_fields import numbers_of, with_numbers
 
 
 class Mixed(NamedTuple):

@@ -12,14 +12,14 @@ from support.behaviours import Plain
 from support.coupling_signals import adapted
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.layers import Layer, LayeredModel
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Host, Step
-from ros2_cosim.realtime.local_host import local_host
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.renewal import Reset, cannot_begin_anew, renewed
-from ros2_cosim.realtime.run_settings import RealtimeRun
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.layers import Layer, LayeredModel
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Host, Step
+from ros2_cosim.core.realtime.local_host import local_host
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.renewal import Reset, cannot_begin_anew, renewed
+from ros2_cosim.core.realtime.run_settings import RealtimeRun
 
 
 class Open(Plain):

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ros2_cosim.realtime.repeated_requests import RepeatedRequests, Reply
-from ros2_cosim.realtime.run_control import Answer
+from ros2_cosim.core.realtime.repeated_requests import RepeatedRequests, Reply
+from ros2_cosim.core.realtime.run_control import Answer
 
 DONE = Answer(True, "done")
 

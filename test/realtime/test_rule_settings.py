@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.realtime.settings import RuleSettings
+from ros2_cosim.core.realtime.settings import RuleSettings
 
 MAP = {"method": "map", "of": ["a.b", "a.c"], "x": [0], "y": [0], "values": [[1]]}
 CURVE = {"method": "curve", "of": ["a.b"], "points": [[0, 1]]}

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.kernel_systems import CoordinatedRun, System, run_sequential, systems
 
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError
-from ros2_cosim.kernel.time import FOREVER, NEVER
-from ros2_cosim.realtime.pacing import TimeScale
-from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.errors import Aborted, AbortOrigin, ConfigurationError
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.realtime.pacing import TimeScale
+from ros2_cosim.core.realtime.run_control import Answer, Command, Request, RunControl
 
 UNTIL = 200
 SECOND = 1_000_000_000

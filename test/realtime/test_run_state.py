@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from support.coupling_signals import MS
 
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.realtime.pacing import TimeScale
-from ros2_cosim.realtime.run_state import RunState
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.realtime.pacing import TimeScale
+from ros2_cosim.core.realtime.run_state import RunState
 
 DT = 10 * MS
 

@@ -16,11 +16,11 @@ import yaml
 from support.coupling_signals import loop_scenario
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_settings import RealtimeRun
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_settings import RealtimeRun
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

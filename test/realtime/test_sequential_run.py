@@ -7,13 +7,13 @@ import pytest
 from support.control_scenarios import chain
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.kernel.errors import Aborted
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_control import Command, Request, RunControl
-from ros2_cosim.realtime.sequential_run import SequentialRun
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.core.kernel.errors import Aborted
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_control import Command, Request, RunControl
+from ros2_cosim.core.realtime.sequential_run import SequentialRun
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 
 MS = 1_000_000
 SLICE = 100 * MS

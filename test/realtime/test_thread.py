@@ -21,18 +21,18 @@ from support.coupling_signals import MS, adapted, loop_scenario, step_at
 from support.patience import HANG_S, until
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.realtime.computation import InThread, MacroStep
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
-from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.replay import compare, prepare_replay
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.messages.records import Acceleration
+from ros2_cosim.core.realtime.computation import InThread, MacroStep
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_settings import RealtimeRun, realtime_run
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.replay import compare, prepare_replay
+from ros2_cosim.core.scenario.schema import make_scenario
 
 #: A gate for the slow part of the scenario below: opened by its fast part.
 GATE = threading.Event()

@@ -16,17 +16,17 @@ from support.engine_network import digests
 from support.patience import HANG_S
 from support.step_systems import MS, Part, StepSystem, context
 
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.errors import (
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.errors import (
     Aborted,
     ConfigurationError,
     LifecycleError,
     ParticipantError,
 )
-from ros2_cosim.kernel.graph import ParticipantSpec
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.realtime.local_host import local_host
-from ros2_cosim.realtime.virtual_time import VirtualTime
+from ros2_cosim.core.kernel.graph import ParticipantSpec
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.realtime.local_host import local_host
+from ros2_cosim.core.realtime.virtual_time import VirtualTime
 
 
 def test_outputs_come_from_the_return_value_and_from_send():
@@ -146,7 +146,7 @@ class TestDynamicSteps:
             system.run(20)
 
     def test_they_need_a_period_to_begin_with(self):
-        from ros2_cosim.kernel.activation import any_of
+        from ros2_cosim.core.kernel.activation import any_of
 
         with pytest.raises(ConfigurationError, match="dynamic step, but no period"):
             ParticipantSpec("a", activation=any_of(["x"]), dynamic_step=True)

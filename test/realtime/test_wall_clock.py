@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from ros2_cosim.realtime.hard_realtime import (
+from ros2_cosim.core.realtime.hard_realtime import (
     SLOW_PRIORITY,
     HardRealtime,
     _locked_memory,
     _real_time_priority,
     lower_priority,
 )
-from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock, Timing
 
 
 def test_a_sleep_ends_at_its_deadline_or_later_and_one_in_the_past_at_once() -> None:
@@ -125,7 +125,7 @@ def test_memory_that_is_not_locked_is_said_with_what_is_needed() -> None:
     """A process without a limit for locked memory, and without the right to do without one."""
     program = """
 import os, resource
-from ros2_cosim.realtime.hard_realtime import _locked_memory
+from ros2_cosim.core.realtime.hard_realtime import _locked_memory
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
 if os.getuid() == 0:
     os.setuid(65534)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import (
     Acceleration,
     ControlCommand,
     DetectedObject,
@@ -20,9 +20,9 @@ from ros2_cosim.interfaces.records import (
     PlatoonStatus,
     V2VMessage,
 )
-from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic
-from ros2_cosim.record.summary import (
+from ros2_cosim.core.record.bag import BagWriter
+from ros2_cosim.core.record.bag_metadata import BagTopic
+from ros2_cosim.core.record.summary import (
     Breakdown,
     OrderViolations,
     ParticipantSummary,

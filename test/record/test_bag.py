@@ -28,22 +28,22 @@ from support.toy_bags import (
     run_messages,
 )
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
-from ros2_cosim.kernel.errors import (
+from ros2_cosim.core.kernel.errors import (
     CausalityError,
     ConfigurationError,
     ProtocolError,
     StorageError,
 )
-from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.record import bag as bag_module
-from ros2_cosim.record.bag import BagWriter, describe_types
-from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
-from ros2_cosim.record.bag_reader import is_complete, read_bag, read_growing
-from ros2_cosim.record.mcap import CHANNEL, CHUNK, MAGIC, RECORD
-from ros2_cosim.record.mcap_reader import Chunk, scan
-from ros2_cosim.record.recovery import recover
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.protocol import HISTORY_DEPTH
+from ros2_cosim.core.record import bag as bag_module
+from ros2_cosim.core.record.bag import BagWriter, describe_types
+from ros2_cosim.core.record.bag_metadata import BagTopic, mcap_path
+from ros2_cosim.core.record.bag_reader import is_complete, read_bag, read_growing
+from ros2_cosim.core.record.mcap import CHANNEL, CHUNK, MAGIC, RECORD
+from ros2_cosim.core.record.mcap_reader import Chunk, scan
+from ros2_cosim.core.record.recovery import recover
 
 
 def write(path: Path, messages: list[Given], shuffle: int | None = None, step: int = 40) -> Path:
@@ -187,7 +187,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from support.toy_bags import TOPICS, run_messages
-from ros2_cosim.record.bag import BagWriter
+from ros2_cosim.core.record.bag import BagWriter
 writer = BagWriter(Path(sys.argv[1]), TOPICS)
 for message in run_messages():
     writer.advance(message.stamp)

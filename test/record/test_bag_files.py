@@ -13,13 +13,13 @@ import yaml
 from rosbags.rosbag2 import Reader
 from support.toy_bags import MS, TOPICS, TYPES, Given, content, file_size_limit, run_messages
 
-from ros2_cosim.kernel.errors import ProtocolError, StorageError
-from ros2_cosim.record import bag as bag_module
-from ros2_cosim.record.bag import BagForm, BagWriter
-from ros2_cosim.record.bag_metadata import LIBRARY, mcap_path
-from ros2_cosim.record.bag_reader import is_complete, read_bag, storage_files, topic_types
-from ros2_cosim.record.mcap_reader import Chunk, Metadata, scan
-from ros2_cosim.record.recovery import recover
+from ros2_cosim.core.kernel.errors import ProtocolError, StorageError
+from ros2_cosim.core.record import bag as bag_module
+from ros2_cosim.core.record.bag import BagForm, BagWriter
+from ros2_cosim.core.record.bag_metadata import LIBRARY, mcap_path
+from ros2_cosim.core.record.bag_reader import is_complete, read_bag, storage_files, topic_types
+from ros2_cosim.core.record.mcap_reader import Chunk, Metadata, scan
+from ros2_cosim.core.record.recovery import recover
 
 SCENARIO = '{"name":"toy"}'
 FORMS = {

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic
-from ros2_cosim.record.causes import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.core.record.bag import BagWriter
+from ros2_cosim.core.record.bag_metadata import BagTopic
+from ros2_cosim.core.record.causes import (
     InputRead,
     RunRecording,
     find_recording,
     settings_that_differ,
     trace_causes,
 )
-from ros2_cosim.record.comparison import Comparison, Difference
-from ros2_cosim.record.comparison_report import compare_recordings, write_page
-from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.record.comparison import Comparison, Difference
+from ros2_cosim.core.record.comparison_report import compare_recordings, write_page
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 
 MS = 1_000_000
 TYPE = "ros2_cosim/msg/ControlCommand"

@@ -13,9 +13,9 @@ from typing import Any
 import msgpack
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError, RunError, StorageError
-from ros2_cosim.record import checkpoint as module
-from ros2_cosim.record.checkpoint import (
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError, StorageError
+from ros2_cosim.core.record import checkpoint as module
+from ros2_cosim.core.record.checkpoint import (
     Entry,
     Header,
     History,

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, Odometry
-from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
-from ros2_cosim.record import comparison
-from ros2_cosim.record.bag import BagWriter, describe_types
-from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
-from ros2_cosim.record.bag_reader import TopicType, read_bag, topic_types
-from ros2_cosim.record.comparison import (
+from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import ControlCommand, DetectedObject, ObjectList, Odometry
+from ros2_cosim.core.record import comparison
+from ros2_cosim.core.record.bag import BagWriter, describe_types
+from ros2_cosim.core.record.bag_metadata import BagTopic, mcap_path
+from ros2_cosim.core.record.bag_reader import TopicType, read_bag, topic_types
+from ros2_cosim.core.record.comparison import (
     PRESENT,
     Comparison,
     Difference,
@@ -32,7 +32,7 @@ from ros2_cosim.record.comparison import (
     TopicCounts,
     compare_bags,
 )
-from ros2_cosim.record.message_fields import (
+from ros2_cosim.core.record.message_fields import (
     MessageFields,
     _compare_arrays,
     _compare_scalars,
@@ -40,7 +40,7 @@ from ros2_cosim.record.message_fields import (
     field_of,
     parse_path,
 )
-from ros2_cosim.record.recovery import recover
+from ros2_cosim.core.record.recovery import recover
 
 MS = 1_000_000
 CONTROL = "/car/control"

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 STORAGE, METADATA, SUMMARY = "bag/bag_0.mcap", "bag/metadata.yaml", "summary.json"

@@ -19,20 +19,20 @@ from runs.cosim_process import PLATOON
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.layers import Layer
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic, mcap_path
-from ros2_cosim.record.bag_reader import read_bag, topic_types
-from ros2_cosim.record.causes import RunRecording, find_recording, trace_causes
-from ros2_cosim.record.comparison import Comparison, Difference
-from ros2_cosim.record.comparison_report import compare_recordings, show_value
-from ros2_cosim.run import inproc
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.scenario.grouping import grouped
-from ros2_cosim.scenario.held_ports import resolve_ports
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.layers import Layer
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.record.bag import BagWriter
+from ros2_cosim.core.record.bag_metadata import BagTopic, mcap_path
+from ros2_cosim.core.record.bag_reader import read_bag, topic_types
+from ros2_cosim.core.record.causes import RunRecording, find_recording, trace_causes
+from ros2_cosim.core.record.comparison import Comparison, Difference
+from ros2_cosim.core.record.comparison_report import compare_recordings, show_value
+from ros2_cosim.core.run import inproc
+from ros2_cosim.core.scenario.grouping import grouped
+from ros2_cosim.core.scenario.held_ports import resolve_ports
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 MS = 1_000_000
 CONTROL = "ros2_cosim/msg/ControlCommand"
@@ -393,7 +393,7 @@ def test_the_page_of_equal_runs_says_so(runs: list[DrivenRun], tmp_path: Path) -
 
 
 def test_settings_are_compared_by_their_paths(runs: list[DrivenRun]) -> None:
-    from ros2_cosim.record.causes import settings_that_differ
+    from ros2_cosim.core.record.causes import settings_that_differ
 
     one = load_scenario(runs[0].directory / "scenario.json")
     overrides = ["participants.cacc1.period=null", "seed=5", "participants.sensor1.period=50ms"]
@@ -407,7 +407,7 @@ def test_settings_are_compared_by_their_paths(runs: list[DrivenRun]) -> None:
 
 def test_what_a_run_fills_in_is_no_setting_that_differs() -> None:
     """Ports of servers, processes, and what models declare: the shape of the run decides."""
-    from ros2_cosim.record.causes import settings_that_differ
+    from ros2_cosim.core.record.causes import settings_that_differ
 
     given = load_scenario(PLATOON)
     filled = resolve_ports(grouped(given, 2))

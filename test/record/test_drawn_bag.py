@@ -16,24 +16,30 @@ from rosbags.interfaces import ConnectionExtRosbag2, QosDurability
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.bag_metadata import BagTopic
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.drawing import Drawing, NoDrawing, drawing_of
-from ros2_cosim.record.drawn_bag import DrawnBag, derived_topics
-from ros2_cosim.record.results import open_sink
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.ros.markers import Box, Cone, MarkerData, sensor_markers, vehicle_markers
-from ros2_cosim.ros.road_markers import road_markers
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.start import start
-from ros2_cosim.scenario.drawing import drawing as drawn_parameters
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.record.bag import BagWriter
+from ros2_cosim.core.record.bag_metadata import BagTopic
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.results import open_sink
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.start import start
+from ros2_cosim.core.scenario.drawing import drawing as drawn_parameters
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.world.pictures.drawing import Drawing, NoDrawing, drawing_of
+from ros2_cosim.world.pictures.drawn_bag import DrawnBag, derived_topics
+from ros2_cosim.world.pictures.markers import (
+    Box,
+    Cone,
+    MarkerData,
+    sensor_markers,
+    vehicle_markers,
+)
+from ros2_cosim.world.pictures.road_markers import road_markers
+from ros2_cosim.world.road import RoadNetwork
 
 PLATOON = share_file("config/platoon.yaml")
 MS = 1_000_000

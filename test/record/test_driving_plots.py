@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.record.driving_measures import Braking, Intended
-from ros2_cosim.record.driving_plots import Plot, drawn, driving_plots
-from ros2_cosim.record.report_data import RunData
-from ros2_cosim.record.series import Series
-from ros2_cosim.record.svg_plot import Axes, Line
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.record.report_data import RunData
+from ros2_cosim.core.record.series import Series
+from ros2_cosim.core.record.svg_plot import Axes, Line
+from ros2_cosim.driving.measures.driving_measures import Braking, Intended
+from ros2_cosim.driving.measures.driving_plots import Plot, drawn, driving_plots
 
 NAN = math.nan
 

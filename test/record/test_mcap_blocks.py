@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.record.mcap import (
+from ros2_cosim.core.record.mcap import (
     Channel,
     McapWriter,
     Schema,
@@ -19,7 +19,7 @@ from ros2_cosim.record.mcap import (
     text,
     text_map,
 )
-from ros2_cosim.record.packing import pack
+from ros2_cosim.core.record.packing import pack
 
 MIB = 1 << 20
 

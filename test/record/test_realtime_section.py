@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.realtime.arrivals import read_arrivals
-from ros2_cosim.record.realtime_report import ErrorRow, error_rows, realtime_charts
-from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
-from ros2_cosim.record.realtime_summary import (
+from ros2_cosim.core.realtime.arrivals import read_arrivals
+from ros2_cosim.core.record.realtime_report import ErrorRow, error_rows, realtime_charts
+from ros2_cosim.core.record.realtime_results import late_results, realtime_summary, write_records
+from ros2_cosim.core.record.realtime_summary import (
     CouplingSummary,
     DeadlineSummary,
     HistogramSummary,

@@ -10,7 +10,7 @@ import pytest
 from record.conftest import write_bag
 
 from buildtools.highway import make_highway
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.messages.records import (
     Odometry,
     PlatoonStatus,
     RoadUser,
@@ -18,19 +18,19 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
-from ros2_cosim.models.lane_frame import LaneBoxes
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle_info import VehicleInfo
-from ros2_cosim.record.recorded_encounters import (
+from ros2_cosim.core.record.report import render_report
+from ros2_cosim.core.record.report_data import load_run
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.measures.recorded_encounters import (
     RecordedEncounters,
     least_pet,
     recorded_encounters,
 )
-from ros2_cosim.record.report import render_report
-from ros2_cosim.record.report_data import load_run
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
 
 CASES = [
     ("cut_in", ["duration=9s", "parameters.gap=15"]),

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from record.conftest import write_bag
 
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.records import (
     Acceleration,
     CollisionEvent,
     ControlCommand,
@@ -22,15 +23,14 @@ from ros2_cosim.interfaces.records import (
     PlatoonStatus,
     V2VMessage,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.driving_measures import Intended, Policy
-from ros2_cosim.record.report_data import (
+from ros2_cosim.core.record.report_data import (
     RunData,
     _status,
     load_activations,
     load_run,
     stamps_between,
 )
+from ros2_cosim.driving.measures.driving_measures import Intended, Policy
 
 #: A quarter turn to the left.
 LEFT = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))

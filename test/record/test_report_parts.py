@@ -8,17 +8,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 from record.conftest import summary
 
-from ros2_cosim.models.encounters import Extreme
-from ros2_cosim.record.page import Tile
-from ros2_cosim.record.recorded_encounters import RecordedEncounters
-from ros2_cosim.record.report import _facts, _tiles, timing_charts, zoom_window
-from ros2_cosim.record.report_data import RunData
-from ros2_cosim.record.series import Events
-from ros2_cosim.record.summary import (
-    OrderViolations,
-    ParticipantSummary,
-    Verdict,
-)
+from ros2_cosim.core.record.page import Tile
+from ros2_cosim.core.record.report import _facts, _tiles, timing_charts, zoom_window
+from ros2_cosim.core.record.report_data import RunData
+from ros2_cosim.core.record.series import Events
+from ros2_cosim.core.record.summary import OrderViolations, ParticipantSummary, Verdict
+from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
+from ros2_cosim.world.geometry.encounters import Extreme
 
 COUNTS = {"world": 100}
 

@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 import yaml
 
-from ros2_cosim.interfaces.protocol import ParticipantReport
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.realtime_summary import (
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.kernel.trace import ParticipantTrace, run_digest
+from ros2_cosim.core.messages.protocol import ParticipantReport
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.realtime_summary import (
     CouplingSummary,
     HistogramSummary,
     InputSummary,
     RealtimeSummary,
 )
-from ros2_cosim.record.results import (
+from ros2_cosim.core.record.results import (
     NoBag,
     RunFacts,
     open_sink,
     write_incomplete,
     write_results,
 )
-from ros2_cosim.record.summary import (
+from ros2_cosim.core.record.summary import (
     MadeChange,
     ParticipantSummary,
     RepeatabilityCause,
@@ -37,9 +37,9 @@ from ros2_cosim.record.summary import (
     read_summary,
     repeatability,
 )
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import Scenario, make_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scenario.system import build_graph
 
 MODEL = """
 class Told:

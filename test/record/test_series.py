@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.record import series as module
-from ros2_cosim.record.series import LIMIT, Events, Series, extremes
+from ros2_cosim.core.record import series as module
+from ros2_cosim.core.record.series import LIMIT, Events, Series, extremes
 
 
 def curve(values: Iterable[float]) -> Series:

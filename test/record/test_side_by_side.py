@@ -13,11 +13,11 @@ from lxml import html
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.side_by_side import MOST_RUNS, _flat, labels_of, write_side_by_side
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.side_by_side import MOST_RUNS, _flat, labels_of, write_side_by_side
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
 
 
 @pytest.fixture(scope="module")

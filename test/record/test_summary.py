@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.record.realtime_summary import DeadlineSummary, HistogramSummary, RealtimeSummary
-from ros2_cosim.record.summary import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.record.realtime_summary import (
+    DeadlineSummary,
+    HistogramSummary,
+    RealtimeSummary,
+)
+from ros2_cosim.core.record.summary import (
     BranchOrigin,
     Breakdown,
     DataCounts,

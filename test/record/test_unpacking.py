@@ -16,11 +16,11 @@ import pytest
 from backports import zstd
 
 from bench.fuzz.file_targets import foreign_bag
-from ros2_cosim.interfaces.cdr import MAX_BYTES
-from ros2_cosim.kernel.errors import ProtocolError
-from ros2_cosim.record.bag_reader import read_bag, topic_types
-from ros2_cosim.record.mcap import CHUNK, CHUNK_HEAD, MAGIC, RECORD
-from ros2_cosim.record.unpacking import (
+from ros2_cosim.core.kernel.errors import ProtocolError
+from ros2_cosim.core.messages.cdr import MAX_BYTES
+from ros2_cosim.core.record.bag_reader import read_bag, topic_types
+from ros2_cosim.core.record.mcap import CHUNK, CHUNK_HEAD, MAGIC, RECORD
+from ros2_cosim.core.record.unpacking import (
     LARGEST_CHUNK,
     SMALL_FILE,
     uncompressed,

@@ -10,7 +10,7 @@ from typing import Any
 
 from support.patience import HANG_S
 
-from ros2_cosim.ros.answers import NOT_FOUND, answer_of, answer_until_heard
+from ros2_cosim.ros.node.answers import NOT_FOUND, answer_of, answer_until_heard
 
 #: How long one thread leaves the other the opportunity to disturb it.
 _OPPORTUNITY_S = 0.3

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from ros2_cosim.interfaces.protocol import Completion, Heartbeat, ParticipantState, PortPromise
-from ros2_cosim.kernel.activation import Count
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel.activation import Count
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,
@@ -13,9 +12,10 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.time import FOREVER, NEVER
-from ros2_cosim.ros.blocking import HORIZON, AwaitedPromise, BlockingTable
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.messages.protocol import Completion, Heartbeat, ParticipantState, PortPromise
+from ros2_cosim.ros.node.blocking import HORIZON, AwaitedPromise, BlockingTable
 
 SECOND = 1_000_000_000
 NAMES = ("plant", "sensor", "controller", "recorder")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces.ros_bridge_objects import BridgeObjects
-from ros2_cosim.interfaces.scene import read_scene
-from ros2_cosim.ros.bridge_services import BridgeServices
+from ros2_cosim.core.scene.scene import read_scene
+from ros2_cosim.driving.ros_bridge.ros_bridge_objects import BridgeObjects
+from ros2_cosim.ros.node.bridge_services import BridgeServices
 
 
 class Node:

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.realtime.run_control import Command, Request, RunControl
-from ros2_cosim.ros.control_services import CONTROL, ControlServices, as_message
-from ros2_cosim.ros.session import Session
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.realtime.run_control import Command, Request, RunControl
+from ros2_cosim.ros.node.control_services import CONTROL, ControlServices, as_message
+from ros2_cosim.ros.node.session import Session
 
 STEP_NS = 10
 

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.kernel.errors import Cancelled
-from ros2_cosim.ros.courses import Traveller, run_alone, run_together
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
-from ros2_cosim.sockets.switchboard import Switchboard
+from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.sockets.switchboard import Switchboard
+from ros2_cosim.ros.node.courses import Traveller, run_alone, run_together
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 SECRET = "0" * 32

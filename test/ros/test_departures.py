@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces.protocol import ParticipantState
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.ros import topics
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.messages.protocol import ParticipantState
+from ros2_cosim.ros.node import topics
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.ros.departures import Departures
+from ros2_cosim.ros.node.departures import Departures
 
 SECOND = 1_000_000_000
 

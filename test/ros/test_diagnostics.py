@@ -9,11 +9,11 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.time import NEVER
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
-from ros2_cosim.ros.session import Session
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.kernel.time import NEVER
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.diagnostics import DiagnosticsPublisher, Standing
+from ros2_cosim.ros.node.session import Session
 
 STANDINGS = [
     Standing("world", State.RUNNING, "first activation", 1_500_000_000),

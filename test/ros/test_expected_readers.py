@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from support.patience import until
 
-from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.membership import MembershipView
+from ros2_cosim.core.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.membership import MembershipView
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import Writer, data_qos
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER, ExpectedReaders
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import Writer, data_qos
 
 TOPIC, TYPE = "/a/out", "ros2_cosim/msg/ControlCommand"
 

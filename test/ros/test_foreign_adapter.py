@@ -27,28 +27,28 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
 from support.patience import until  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
-from ros2_cosim.interfaces.foreign import ForeignSettings  # noqa: E402
-from ros2_cosim.kernel.activation import any_of  # noqa: E402
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError  # noqa: E402
-from ros2_cosim.kernel.graph import (  # noqa: E402
+from ros2_cosim.core.kernel.activation import any_of  # noqa: E402
+from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError  # noqa: E402
+from ros2_cosim.core.kernel.graph import (  # noqa: E402
     Connection,
     Graph,
     InputPort,
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step  # noqa: E402
-from ros2_cosim.ros import foreign_node, foreign_topics  # noqa: E402
-from ros2_cosim.ros.foreign_model import ForeignNode  # noqa: E402
-from ros2_cosim.ros.foreign_node import ForeignNodeAdapter, connected_node  # noqa: E402
-from ros2_cosim.ros.foreign_topics import (  # noqa: E402
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step  # noqa: E402
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE  # noqa: E402
+from ros2_cosim.core.messages.foreign import ForeignSettings  # noqa: E402
+from ros2_cosim.ros.foreign import foreign_node, foreign_topics  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_model import ForeignNode  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_node import ForeignNodeAdapter, connected_node  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_topics import (  # noqa: E402
     ForeignMessage,
     ForeignTopics,
     ForeignWriting,
     _is_same,
 )
-from ros2_cosim.ros.writers import data_qos, message_class  # noqa: E402
+from ros2_cosim.ros.node.writers import data_qos, message_class  # noqa: E402
 
 FLOAT = "std_msgs/msg/Float64"
 CODEC = CATALOGUE.codec(FLOAT)

@@ -14,8 +14,8 @@ from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
-from ros2_cosim.ros.foreign_clock import ClockProbe  # noqa: E402
-from ros2_cosim.ros.foreign_topics import ForeignTopics  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_clock import ClockProbe  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics  # noqa: E402
 
 SECOND = 1_000_000_000
 

@@ -17,10 +17,10 @@ from rclpy.node import Node  # noqa: E402
 from support.patience import until  # noqa: E402
 from support.served_nodes import served  # noqa: E402
 
-from ros2_cosim.kernel.errors import ParticipantError  # noqa: E402
-from ros2_cosim.ros.foreign_lifecycle import ForeignLifecycle  # noqa: E402
-from ros2_cosim.ros.foreign_patience import Patience  # noqa: E402
-from ros2_cosim.ros.foreign_topics import ForeignTopics  # noqa: E402
+from ros2_cosim.core.kernel.errors import ParticipantError  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_patience import Patience  # noqa: E402
+from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics  # noqa: E402
 
 NAMES = {1: "unconfigured", 2: "inactive", 3: "active", 4: "finalized", 10: "configuring"}
 #: Number of a transition -> its name, and the state after it.

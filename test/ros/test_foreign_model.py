@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces.foreign import ForeignSettings
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext
-from ros2_cosim.ros.foreign_model import ForeignNode
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.ros.foreign.foreign_model import ForeignNode
 
 
 def check(period_ns: int | None = None, *, enters_freely: bool = False, **settings: Any) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.foreign import ForeignOutput, HeaderDelay
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.graph import Latency, OutputPort
-from ros2_cosim.ros.foreign_output import CheckedOutput
-from ros2_cosim.ros.foreign_patience import Patience
-from ros2_cosim.ros.foreign_topics import ForeignMessage
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.graph import Latency, OutputPort
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.foreign import ForeignOutput, HeaderDelay
+from ros2_cosim.ros.foreign.foreign_output import CheckedOutput
+from ros2_cosim.ros.foreign.foreign_patience import Patience
+from ros2_cosim.ros.foreign.foreign_topics import ForeignMessage
 
 FLOAT = "std_msgs/msg/Float64"
 CODEC = CATALOGUE.codec(FLOAT)

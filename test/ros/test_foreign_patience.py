@@ -12,10 +12,10 @@ from types import FrameType
 import pytest
 from support.patience import until
 
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.ros import foreign_patience
-from ros2_cosim.ros.foreign_patience import Patience
-from ros2_cosim.ros.foreign_process import ForeignProcess
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.ros.foreign import foreign_patience
+from ros2_cosim.ros.foreign.foreign_patience import Patience
+from ros2_cosim.ros.foreign.foreign_process import ForeignProcess
 
 UNCONFIGURED = "the lifecycle node /acc is unconfigured"
 INACTIVE = "the lifecycle node /acc is inactive"

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from support.patience import HANG_S, until
 
-from ros2_cosim.documents.installed import module_command
-from ros2_cosim.interfaces.foreign import ForeignSettings
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.ros import foreign_process
-from ros2_cosim.ros.foreign_process import (
+from ros2_cosim.core.documents.installed import module_command
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.ros.foreign import foreign_process
+from ros2_cosim.ros.foreign.foreign_process import (
     ForeignProcess,
     foreign_command,
     foreign_environment,
     ros_arguments,
 )
-from ros2_cosim.ros.foreign_threads import processes_of_session
+from ros2_cosim.ros.foreign.foreign_threads import processes_of_session
 
 
 def started(program: str) -> ForeignProcess:

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ros2_cosim.ros import foreign_threads
-from ros2_cosim.ros.foreign_threads import (
+from ros2_cosim.ros.foreign import foreign_threads
+from ros2_cosim.ros.foreign.foreign_threads import (
     ThreadWatch,
     has_loaded,
     own_clockwork,

@@ -12,23 +12,23 @@ from support.patience import until
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.protocol import Completion, PortPromise
-from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.errors import ProtocolError
-from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.membership import MembershipView
-from ros2_cosim.kernel.model import Onlooker
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.kernel.unsynchronised import received_port
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.inputs import read_inputs, read_port, read_unsynchronised
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
-from ros2_cosim.sockets.switchboard import Switchboard
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.errors import ProtocolError
+from ros2_cosim.core.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.membership import MembershipView
+from ros2_cosim.core.kernel.model import Onlooker
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.kernel.unsynchronised import received_port
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.protocol import Completion, PortPromise
+from ros2_cosim.core.messages.wiring import Wiring
+from ros2_cosim.core.sockets.switchboard import Switchboard
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.inputs import read_inputs, read_port, read_unsynchronised
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 SECRET = "0" * 32

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.errors import Cancelled
-from ros2_cosim.ros import lane as module
-from ros2_cosim.ros.lane import SocketLane
-from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
+from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.sockets.switchboard import CallerEnd, Switchboard
+from ros2_cosim.ros.node import lane as module
+from ros2_cosim.ros.node.lane import SocketLane
 
 MIB = 1 << 20
 SECRET = "of this run"

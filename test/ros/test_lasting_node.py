@@ -25,15 +25,15 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 from tf2_msgs.action import LookupTransform
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.protocol import Horizon
-from ros2_cosim.kernel.errors import Cancelled
-from ros2_cosim.ros import answers
-from ros2_cosim.ros.deferred_service import deferred_service as serve_later
-from ros2_cosim.ros.lasting_node import LastingNode
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import ClockWriter, data_qos
-from ros2_cosim.sockets.switchboard import Switchboard
+from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.protocol import Horizon
+from ros2_cosim.core.sockets.switchboard import Switchboard
+from ros2_cosim.ros.node import answers
+from ros2_cosim.ros.node.deferred_service import deferred_service as serve_later
+from ros2_cosim.ros.node.lasting_node import LastingNode
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import ClockWriter, data_qos
 
 TOPIC, KIND = "/numbers", "ros2_cosim/msg/Horizon"
 CODEC = CATALOGUE.codec(KIND)

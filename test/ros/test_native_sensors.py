@@ -16,10 +16,11 @@ from sensor_msgs.msg import CameraInfo, Image, Imu, NavSatFix, PointCloud2
 from support.headless_process import TOWN
 from tf2_msgs.msg import TFMessage
 
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.methods import ALL
-from ros2_cosim.carla_headless.simulation import Simulation
-from ros2_cosim.carla_headless.wire_types import (
+from ros2_cosim.ros.node.native_sensors import NativeSensors
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.methods import ALL
+from ros2_cosim.world.headless.simulation import Simulation
+from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
     EpisodeSettings,
@@ -27,7 +28,6 @@ from ros2_cosim.carla_headless.wire_types import (
     Transform,
     Vector,
 )
-from ros2_cosim.ros.native_sensors import NativeSensors
 
 #: The stream of an actor.
 OFFSET = 16

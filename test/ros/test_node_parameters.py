@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.ros.node_parameters import DESCRIPTIONS, DRAWING, Told, declare, descriptor
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.ros.node.node_parameters import DESCRIPTIONS, DRAWING, Told, declare, descriptor
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

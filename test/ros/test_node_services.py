@@ -27,9 +27,9 @@ from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 
-from ros2_cosim.interfaces.seal import RUN_SECRET  # noqa: E402
-from ros2_cosim.run.starter_channel import CHANNEL  # noqa: E402
-from ros2_cosim.sockets.switchboard import LANE  # noqa: E402
+from ros2_cosim.core.process.seal import RUN_SECRET  # noqa: E402
+from ros2_cosim.core.sockets.switchboard import LANE  # noqa: E402
+from ros2_cosim.ros.bringup.starter_channel import CHANNEL  # noqa: E402
 
 _REPEAT_S = 2.0
 _BOOL, _STRING = 1, 4

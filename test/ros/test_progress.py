@@ -9,21 +9,21 @@ from functools import partial
 import pytest
 from support.patience import until
 
-from ros2_cosim.interfaces.protocol import Completion, Heartbeat
-from ros2_cosim.kernel.model import Onlooker
-from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
-from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.kernel.model import Onlooker
+from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.messages.protocol import Completion, Heartbeat
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.kernel.errors import Aborted
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.progress import ProgressTopics, Standstill
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.core.kernel.errors import Aborted
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.progress import ProgressTopics, Standstill
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.state_topics import SystemStateReader, SystemStateTopic
+from ros2_cosim.ros.node.writers import data_qos
 
 #: Between two heartbeats, and after which a standstill is noted [ns].
 BEAT_NS, EXPLAIN_AFTER_NS = 1_000_000_000, 2_000_000_000

@@ -9,11 +9,11 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 TOPIC = "/leader/odometry"

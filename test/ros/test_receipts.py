@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise, RunChange
-from ros2_cosim.kernel.errors import Cancelled
-from ros2_cosim.kernel.membership import Presence
-from ros2_cosim.ros.receipts import Receipts, by_numbers
-from ros2_cosim.ros.short_forms import short_completion, short_horizon
+from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.kernel.membership import Presence
+from ros2_cosim.core.messages.protocol import Completion, Horizon, PortPromise, RunChange
+from ros2_cosim.ros.node.receipts import Receipts, by_numbers
+from ros2_cosim.ros.node.short_forms import short_completion, short_horizon
 
 
 def test_the_first_error_is_raised_once_and_before_the_signal() -> None:

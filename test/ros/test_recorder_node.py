@@ -11,18 +11,18 @@ from support.patience import until
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
-from ros2_cosim.nodes import carla_slave
-from ros2_cosim.nodes._start import Started
-from ros2_cosim.record.results import NoBag
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.lane import SocketLane
-from ros2_cosim.ros.recorder_node import RecorderNode
-from ros2_cosim.ros.session import Session
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
+from ros2_cosim.core.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.wiring import Wiring
+from ros2_cosim.core.record.results import NoBag
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.sockets.switchboard import CallerEnd, Switchboard
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.lane import SocketLane
+from ros2_cosim.ros.node.recorder_node import RecorderNode
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.programs import carla_slave
+from ros2_cosim.ros.programs._start import Started
 
 SECRET = "0" * 32
 

@@ -22,11 +22,11 @@ from rclpy.publisher import Publisher  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 from visualization_msgs.msg import MarkerArray  # noqa: E402
 
-from ros2_cosim.interfaces import catalogue  # noqa: E402
-from ros2_cosim.interfaces.records import Odometry  # noqa: E402
-from ros2_cosim.ros.session import wall_timer  # noqa: E402
-from ros2_cosim.ros.visualisation import SCENE_TOPIC, Visualisation  # noqa: E402
-from ros2_cosim.ros.writers import message_class  # noqa: E402
+from ros2_cosim.core.messages import catalogue  # noqa: E402
+from ros2_cosim.core.messages.records import Odometry  # noqa: E402
+from ros2_cosim.ros.node.session import wall_timer  # noqa: E402
+from ros2_cosim.ros.node.visualisation import SCENE_TOPIC, Visualisation  # noqa: E402
+from ros2_cosim.ros.node.writers import message_class  # noqa: E402
 
 #: One shutdown in four hits a busy timer of 2 kHz.
 ROUNDS = 40

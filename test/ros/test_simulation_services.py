@@ -19,10 +19,10 @@ from rclpy.executors import SingleThreadedExecutor
 from simulation_interfaces import msg, srv
 from simulation_interfaces.action import SimulateSteps
 
-from ros2_cosim.realtime.run_control import Answer, Request, RunControl
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.simulation_services import SimulationServices
-from ros2_cosim.sockets.switchboard import Switchboard
+from ros2_cosim.core.realtime.run_control import Answer, Request, RunControl
+from ros2_cosim.core.sockets.switchboard import Switchboard
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.simulation_services import SimulationServices
 
 STEP_NS = 10
 

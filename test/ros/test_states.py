@@ -9,22 +9,22 @@ from functools import partial
 import pytest
 from support.patience import until
 
-from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
-from ros2_cosim.kernel.errors import Aborted, AbortOrigin
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.core.kernel.errors import Aborted, AbortOrigin
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.messages.protocol import ParticipantState, SystemState
 
 pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.state_topics import (
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.state_topics import (
     ParticipantStateTopic,
     SystemStateReader,
     SystemStateTopic,
 )
-from ros2_cosim.ros.system_monitor import SystemMonitor
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.ros.node.system_monitor import SystemMonitor
+from ros2_cosim.ros.node.writers import data_qos
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 #: What the middleware does then: it waits for itself, with Python's lock held.
 PROCESS = """
 import ctypes, sys
-from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.node.session import Session
 with Session("late", ["late"]) as session:
     session.node.destroy_node = lambda: ctypes.PyDLL(None).sleep(600)
     print("the last word")
@@ -44,8 +44,8 @@ COMMAND = """
 import ctypes, os, sys
 from pathlib import Path
 from ros2_cosim.cli.console import safe_output, visiting
-from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.run.domain_lock import ActiveRun
+from ros2_cosim.core.kernel.errors import ConnectionFailedError
+from ros2_cosim.ros.bringup.domain_lock import ActiveRun
 with safe_output(), visiting() as visit:
     run = ActiveRun(int(os.environ["ROS_DOMAIN_ID"]), "wave", Path("out"), {}, "secret")
     session = visit.join(run, "control")

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import pytest
 
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.realtime.pacing import TimeScale
-from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.membership import Membership
+from ros2_cosim.core.realtime.pacing import TimeScale
+from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph
 
 pytest.importorskip("rclpy")
 
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.time_topics import TimeTopics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.time_topics import TimeTopics
 
 MS = 1_000_000
 SCENARIO = {

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
     DetectedObject,
@@ -23,8 +23,7 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.ros.markers import (
+from ros2_cosim.world.pictures.markers import (
     CUBE,
     LINE_LIST,
     LINE_STRIP,
@@ -40,7 +39,8 @@ from ros2_cosim.ros.markers import (
     vanished,
     vehicle_markers,
 )
-from ros2_cosim.ros.road_markers import road_markers
+from ros2_cosim.world.pictures.road_markers import road_markers
+from ros2_cosim.world.road import RoadNetwork
 
 ROOT = Path(__file__).parents[2]
 BOX = Box(4.0, 2.0, 1.5)
@@ -146,7 +146,7 @@ def test_the_highway_is_drawn_with_its_lanes() -> None:
 
 
 def test_the_rviz_configuration_shows_the_topics_of_the_node() -> None:
-    visualisation = pytest.importorskip("ros2_cosim.ros.visualisation")
+    visualisation = pytest.importorskip("ros2_cosim.ros.node.visualisation")
     config = yaml.safe_load((ROOT / "rviz" / "platoon.rviz").read_text())
     manager = config["Visualization Manager"]
     assert manager["Global Options"]["Fixed Frame"] == "map"

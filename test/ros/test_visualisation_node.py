@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from support.patience import HANG_S, until
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import (
     CLASS_OBSTACLE,
     DetectedObject,
     ObjectList,
@@ -45,7 +45,7 @@ def environment(ros_domain: int) -> dict[str, str]:
 
 
 def start(environment: dict[str, str], *parameters: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ros2_cosim.nodes.visualisation", "--ros-args"]
+    command = [sys.executable, "-m", "ros2_cosim.ros.programs.visualisation", "--ros-args"]
     for parameter in parameters:
         command += ["-p", parameter]
     return subprocess.Popen(
@@ -68,7 +68,7 @@ class Probe:
         self.node.create_subscription(kind, topic, self.received.setdefault(topic, []).append, qos)
 
     def publisher(self, record: type, topic: str, qos: Any = 10) -> Callable[[int, Any], None]:
-        from ros2_cosim.ros.writers import message_class
+        from ros2_cosim.ros.node.writers import message_class
 
         name = catalogue.type_name(record)
         codec = catalogue.codec(name, frame_id="map")

@@ -16,20 +16,20 @@ pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 from rclpy.qos import DurabilityPolicy
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.protocol import Completion, Horizon
-from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.interfaces.seal import SealCheck, Sealer
-from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.membership import Presence
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.outputs import OutputTopics
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.short_forms import short_completion, short_horizon
-from ros2_cosim.ros.writers import Writer, data_qos, message_class
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.membership import Presence
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.protocol import Completion, Horizon
+from ros2_cosim.core.messages.raw import CarrierCodec
+from ros2_cosim.core.messages.wiring import Wiring
+from ros2_cosim.core.process.seal import SealCheck, Sealer
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.outputs import OutputTopics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.short_forms import short_completion, short_horizon
+from ros2_cosim.ros.node.writers import Writer, data_qos, message_class
 
 RUN = "this run"
 FLOAT = "std_msgs/msg/Float64"

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.core.kernel.errors import Cancelled
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
@@ -19,8 +19,8 @@ def test_a_signal_is_one_line(
         raise Cancelled(name)  # as a ROS session does when the signal arrives
 
     pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
-    monkeypatch.setattr("ros2_cosim.run.control.ask", cancelled)
-    monkeypatch.setattr("ros2_cosim.run.monitor.watch", cancelled)
+    monkeypatch.setattr("ros2_cosim.ros.bringup.control.ask", cancelled)
+    monkeypatch.setattr("ros2_cosim.ros.bringup.monitor.watch", cancelled)
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, result.stderr) == (code, f"cosim: ended by {name}\n")
     assert result.stdout == ""

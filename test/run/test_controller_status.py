@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.interfaces.catalogue import codec
-from ros2_cosim.interfaces.records import CONTROLLER_MODES, ControllerStatus
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.report import render_report
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.messages.catalogue import codec
+from ros2_cosim.core.messages.records import CONTROLLER_MODES, ControllerStatus
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.report import render_report
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
 
 
 def outage(out: Path, status: bool) -> Summary:

@@ -12,8 +12,8 @@ import pytest
 from support import dds_reader
 from support.isolation import drop_dds_settings
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.dds import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.ros.bringup.dds import (
     PROFILE_FILE,
     dds_environment,
     dds_notes,
@@ -24,10 +24,10 @@ MESSAGES = 1500
 #: Sends what its argument says, in bursts that no socket buffer holds while the reader stands.
 WRITER = """
 import os, signal, sys, time
-from ros2_cosim.interfaces.protocol import Horizon
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.core.messages.protocol import Horizon
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 reader, count = int(sys.argv[1]), int(sys.argv[2])
 def is_stopped():
     stat = open(f"/proc/{reader}/stat").read()

@@ -11,11 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run import bringup
-from ros2_cosim.run.domain_lock import active_runs, claim, domain_lock, domains_from, own_domain
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.scenario.schema import Scenario, save_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.core.scenario.schema import Scenario, save_scenario
+from ros2_cosim.ros.bringup import bringup
+from ros2_cosim.ros.bringup.domain_lock import (
+    active_runs,
+    claim,
+    domain_lock,
+    domains_from,
+    own_domain,
+)
 
 CAR_FOLLOWING = Path(__file__).parents[2] / "config" / "car_following.yaml"
 
@@ -67,8 +73,8 @@ def free_domains(monkeypatch: pytest.MonkeyPatch) -> int:
 
 TAKE = """
 import sys
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.domain_lock import domain_lock
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.ros.bringup.domain_lock import domain_lock
 try:
     with domain_lock([int(word) for word in sys.argv[1:]] or None) as place:
         print(place.domain)
@@ -108,7 +114,7 @@ def test_a_claim_of_another_process_is_not_entered(free_domains: int) -> None:
     first = free_domains
     script = (
         "import sys\n"
-        "from ros2_cosim.run.domain_lock import claim\n"
+        "from ros2_cosim.ros.bringup.domain_lock import claim\n"
         "with claim(1, [int(sys.argv[1])]) as domain:\n"
         "    print(domain, flush=True)\n"
         "    sys.stdin.read()\n"

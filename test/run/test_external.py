@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.summary import Summary, read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.dcp.export.external import FINISHED, scenario_slave
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DcpError
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.run.external import FINISHED, scenario_slave
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import load_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 SHORT = ["duration=1s"]

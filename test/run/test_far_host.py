@@ -19,15 +19,15 @@ from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim import __version__
-from ros2_cosim.interfaces.seal import RUN_SECRET
-from ros2_cosim.run.dds import Network, loopback_environment
-from ros2_cosim.run.far_host import attend
-from ros2_cosim.run.far_link import EndPart, Joined, Part, PartFailed, greet
-from ros2_cosim.run.far_part import connect
-from ros2_cosim.run.far_plan import network_of, read_part, write_parts
-from ros2_cosim.run.starter_channel import CHANNEL, AnyMessage, Failed, StarterChannel
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.core.process.seal import RUN_SECRET
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.ros.bringup.dds import Network, loopback_environment
+from ros2_cosim.ros.bringup.starter_channel import CHANNEL, AnyMessage, Failed, StarterChannel
+from ros2_cosim.ros.hosts.far_host import attend
+from ros2_cosim.ros.hosts.far_link import EndPart, Joined, Part, PartFailed, greet
+from ros2_cosim.ros.hosts.far_part import connect
+from ros2_cosim.ros.hosts.far_plan import network_of, read_part, write_parts
 
 Told = Callable[[], list[str]]
 

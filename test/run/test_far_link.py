@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 from support.patience import HANG_S
 
-from ros2_cosim.run import far_link
-from ros2_cosim.run.far_link import (
+from ros2_cosim.ros.hosts import far_link
+from ros2_cosim.ros.hosts.far_link import (
     Alive,
     EndPart,
     FarLine,

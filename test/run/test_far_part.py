@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 
 from ros2_cosim import __version__
 from ros2_cosim.cli.main import app
-from ros2_cosim.interfaces.seal import RUN_SECRET
-from ros2_cosim.run.domain_lock import claim, domain_lock
-from ros2_cosim.run.far_link import (
+from ros2_cosim.core.process.seal import RUN_SECRET
+from ros2_cosim.ros.bringup.domain_lock import claim, domain_lock
+from ros2_cosim.ros.bringup.starter_channel import CHANNEL, EarlyLeave
+from ros2_cosim.ros.hosts.far_link import (
     Ended,
     EndPart,
     FarLine,
@@ -32,14 +33,13 @@ from ros2_cosim.run.far_link import (
     Part,
     PartFailed,
 )
-from ros2_cosim.run.far_part import connect, join
-from ros2_cosim.run.far_plan import digest_of
-from ros2_cosim.run.starter_channel import CHANNEL, EarlyLeave
+from ros2_cosim.ros.hosts.far_part import connect, join
+from ros2_cosim.ros.hosts.far_plan import digest_of
 
 #: Prints its arguments and waits for its end; with "leave" it tells that a participant has left.
 PROGRAM = """
 import sys, time
-from ros2_cosim.run.starter_channel import Starter
+from ros2_cosim.ros.bringup.starter_channel import Starter
 starter = Starter("program")
 print("runs", *sys.argv[1:], flush=True)
 if "leave" in sys.argv:

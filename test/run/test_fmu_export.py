@@ -22,10 +22,10 @@ from support.patience import until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.fmu_export import export_fmu
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.dcp.export.fmu_export import export_fmu
 
 TEST = str(Path(__file__).parents[1])
 

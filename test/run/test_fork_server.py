@@ -14,10 +14,10 @@ import pytest
 from support.patience import HANG_S
 from support.ports import free_port
 
-from ros2_cosim.interfaces.processes import adopts_orphans
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.run.fork_server import AdoptedProcess, ForkServer
-from ros2_cosim.sockets.inherited import hold
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.process.processes import adopts_orphans
+from ros2_cosim.core.sockets.inherited import hold
+from ros2_cosim.ros.bringup.fork_server import AdoptedProcess, ForkServer
 
 #: Guards against hanging only.
 PROGRAM = """
@@ -40,7 +40,7 @@ def main():
     elif what == "raise":
         raise ValueError("wrong")
     elif what == "serve":
-        from ros2_cosim.sockets.endpoints import open_listener
+        from ros2_cosim.core.sockets.endpoints import open_listener
         listener = open_listener(sys.argv[2], int(sys.argv[3]))
         listener.setblocking(True)
         print("listens", flush=True)
@@ -144,7 +144,7 @@ def test_many_of_them_are_not_ended_by_their_start(server: ForkServer) -> None:
 def test_it_ends_with_its_starter(environment: dict[str, str], nothing_left: None) -> None:
     starter = """
 import os, sys, time
-from ros2_cosim.run.fork_server import ForkServer
+from ros2_cosim.ros.bringup.fork_server import ForkServer
 with ForkServer(os.environ, ["program"]) as server:
     process = server.start("program", ["wait"])
     process.stdout.readline()

@@ -12,7 +12,7 @@ import pytest
 from support.patience import HANG_S, until
 from support.processes import marked_processes
 
-from ros2_cosim.run import _guard
+from ros2_cosim.ros.bringup import _guard
 
 #: Guards against hanging only.
 #: A starter with processes that do not end by themselves: one is deaf, one has a child in a session
@@ -20,8 +20,8 @@ from ros2_cosim.run import _guard
 STARTER = """
 import os, signal, subprocess, sys, time
 from functools import partial
-from ros2_cosim.interfaces.processes import end_with_parent
-from ros2_cosim.run.guard import Guard
+from ros2_cosim.core.process.processes import end_with_parent
+from ros2_cosim.ros.bringup.guard import Guard
 mark = sys.argv[1]
 name, _, value = mark.partition("=")
 deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True)\\n"
@@ -97,7 +97,7 @@ def test_what_bears_another_mark_is_left_alone() -> None:
 
 HELD = """
 import ctypes, sys
-from ros2_cosim.interfaces.processes import ExitTimer
+from ros2_cosim.core.process.processes import ExitTimer
 timer = ExitTimer()
 timer.start(0.05, 99)
 timer.cancel()

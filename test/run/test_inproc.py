@@ -11,24 +11,24 @@ from support.behaviours import Plain
 from support.control_scenarios import chain
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.errors import CosimError, ParticipantError
-from ros2_cosim.kernel.graph import Graph, ParticipantSpec
-from ros2_cosim.kernel.model import Report
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.realtime.run_settings import RealtimeRun
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.kernel.errors import CosimError, ParticipantError
+from ros2_cosim.core.kernel.graph import Graph, ParticipantSpec
+from ros2_cosim.core.kernel.model import Report
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.messages.reporting import report_of
+from ros2_cosim.core.realtime.pacing import Pacer
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.realtime.run_settings import RealtimeRun
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 MODELS = """
 from pathlib import Path
 
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.core.kernel.model import Model
 
 
 class Keeper(Model):

@@ -10,19 +10,19 @@ from fmpy.validation import validate_fmu
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.law_as_fmu import build_law
-from ros2_cosim.run.start import run_request
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.driving.controllers.law_as_fmu import build_law
+from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario
 
 PLATOON = share_file("config/platoon.yaml")
 C_SOURCE = share_file("config/laws/ploeg_cacc.c")
 NODE = """\
-from ros2_cosim.models.controllers import make_law
-from ros2_cosim.nodes.cacc_controller import run_controller
+from ros2_cosim.driving.controllers import make_law
+from ros2_cosim.ros.programs.cacc_controller import run_controller
 
 run_controller(make_law("ploeg_cacc"))
 """

@@ -11,10 +11,10 @@ import pytest
 import typer.main
 
 from ros2_cosim.cli.verbs import load
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.launch_request import launch_arguments
-from ros2_cosim.run.options import OPTIONS, read_options
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.options import OPTIONS, read_options
+from ros2_cosim.ros.bringup.bringup import RunRequest
+from ros2_cosim.ros.bringup.launch_request import launch_arguments
 
 #: Shape ``inproc`` alone has the first two, which launch files do not start.
 COMMAND_LINE_ALONE = ("--dashboard", "--open", "--pdb", "--traceback", "--json")

@@ -12,7 +12,7 @@ from support.ports import free_port, three_free_ports
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.run.listening import ListeningPort
+from ros2_cosim.ros.bringup.listening import ListeningPort
 
 
 def printed(*words: str) -> str:

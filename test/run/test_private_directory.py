@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.control import Visit, WhichRun, find_run
-from ros2_cosim.run.domain_lock import ActiveRun, active_runs, claim, domain_lock
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.ros.bringup.control import Visit, WhichRun, find_run
+from ros2_cosim.ros.bringup.domain_lock import ActiveRun, active_runs, claim, domain_lock
 
 _PROFILE = "FASTRTPS_DEFAULT_PROFILES_FILE"
 
@@ -149,7 +149,7 @@ def test_of_the_environment_of_a_run_only_dds_settings_are_taken(
 
 
 def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path) -> None:
-    from ros2_cosim.documents.installed import module_command
+    from ros2_cosim.core.documents.installed import module_command
 
     for name in ("random.py", "runpy.py", "asked.py"):
         (tmp_path / name).write_text(f"raise SystemExit('took {name}')\n")
@@ -172,7 +172,7 @@ def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path) -> No
 
 
 def test_an_interrupt_while_a_module_is_imported_ends_it_in_silence(tmp_path: Path) -> None:
-    from ros2_cosim.documents.installed import module_command
+    from ros2_cosim.core.documents.installed import module_command
 
     (tmp_path / "asked.py").write_text(
         "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('went on')\n"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.process_limits import check_limits
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.process_limits import check_limits
 
 INFINITE = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 

@@ -13,17 +13,17 @@ from support.control_scenarios import chain
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import StorageError
-from ros2_cosim.record import results
-from ros2_cosim.record.bag_metadata import mcap_path
-from ros2_cosim.record.bag_reader import is_complete, read_bag
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.output_directory import OutputDirectory, repetitions
-from ros2_cosim.run.results import complete_results
-from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.kernel.errors import StorageError
+from ros2_cosim.core.record import results
+from ros2_cosim.core.record.bag_metadata import mcap_path
+from ros2_cosim.core.record.bag_reader import is_complete, read_bag
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
+from ros2_cosim.core.run.results import complete_results
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_results_are_written_without_the_report(
         return path
 
     monkeypatch.setattr(results, "write_summary", watched)
-    monkeypatch.setattr("ros2_cosim.run.inproc.write_report", lambda output: None)
+    monkeypatch.setattr("ros2_cosim.core.run.inproc.write_report", lambda output: None)
     run_inproc(make_scenario(chain("1s"), "chain"), tmp_path / "out")
     assert seen == [False]
     assert not (tmp_path / "out" / "report.html").exists()

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from support.patience import HANG_S, until
 
-from ros2_cosim.run.output_directory import OutputDirectory
-from ros2_cosim.run.starter_channel import (
+from ros2_cosim.core.run.output_directory import OutputDirectory
+from ros2_cosim.ros.bringup.starter_channel import (
     CHANNEL,
     LINE_LIMIT,
     AnyMessage,
@@ -201,7 +201,7 @@ def test_a_process_that_does_not_read_holds_up_nothing(channel: StarterChannel) 
 def test_what_a_process_sent_before_its_end_is_heard_out(channel: StarterChannel) -> None:
     heard = Heard(channel)
     script = (
-        "from ros2_cosim.run.starter_channel import Starter\n"
+        "from ros2_cosim.ros.bringup.starter_channel import Starter\n"
         "import os\n"
         "Starter('a').failed('a: fell over')\n"
         "os._exit(1)\n"
@@ -223,7 +223,7 @@ def test_the_end_of_the_starter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_is_left_when_the_starter_is_killed(tmp_path: Path) -> None:
     script = (
-        "from ros2_cosim.run.starter_channel import StarterChannel\n"
+        "from ros2_cosim.ros.bringup.starter_channel import StarterChannel\n"
         "import sys\n"
         "with StarterChannel() as channel:\n"
         "    print(channel.address, flush=True)\n"

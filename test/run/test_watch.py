@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from ros2_cosim.interfaces.processes import EXIT_ABORTED, EXIT_HUNG
-from ros2_cosim.run.watch import RunWatch
-from ros2_cosim.scenario.plan import Process
+from ros2_cosim.core.process.processes import EXIT_ABORTED, EXIT_HUNG
+from ros2_cosim.core.scenario.plan import Process
+from ros2_cosim.ros.bringup.watch import RunWatch
 
 PLAN = [
     Process("a", "participant", participant="a"),

@@ -11,7 +11,7 @@ import pytest
 from runs.cosim_process import user_environment
 from support.patience import HANG_S
 
-from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.core.record.bag_reader import read_bag
 
 ROOT = Path(__file__).parents[2]
 LAW = """\

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run import control
-from ros2_cosim.run.control import WhichRun, find_run
-from ros2_cosim.run.domain_lock import ActiveRun
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.ros.bringup import control
+from ros2_cosim.ros.bringup.control import WhichRun, find_run
+from ros2_cosim.ros.bringup.domain_lock import ActiveRun
 
 
 @pytest.fixture

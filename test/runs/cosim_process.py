@@ -20,9 +20,9 @@ from support.isolation import without_dds_settings
 from support.patience import HANG_S, until
 from support.processes import kill, marked_processes
 
-from ros2_cosim.interfaces.namespaces import process_name_of
-from ros2_cosim.run.domain_lock import claim
-from ros2_cosim.run.fork_server import SERVER as FORK_SERVER
+from ros2_cosim.core.messages.namespaces import process_name_of
+from ros2_cosim.ros.bringup.domain_lock import claim
+from ros2_cosim.ros.bringup.fork_server import SERVER as FORK_SERVER
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

@@ -14,11 +14,11 @@ from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import HANG_S
 
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.output_directory import OutputDirectory
-from ros2_cosim.run.processes import command_of
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.core.run.output_directory import OutputDirectory
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.ros.bringup.dds import loopback_environment
+from ros2_cosim.ros.bringup.processes import command_of
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")

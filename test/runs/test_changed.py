@@ -11,10 +11,10 @@ import pytest
 from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support.controlled_run import Controlled
 
-from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -19,25 +19,21 @@ from support.controlled_run import Controlled
 from support.patience import HANG_S, until
 from support.untold import check_untold
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.scenario.changes_by_hand import recorded_changes
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
+from ros2_cosim.core.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-from ros2_cosim.web.dashboard import (
-    RequestedControl,
-    footprints,
-    shown_ports,
-)
-from ros2_cosim.web.records_view import RecordsView
-from ros2_cosim.web.road_lines import lanes_of
+from ros2_cosim.lab.web.dashboard import RequestedControl, footprints, shown_ports
+from ros2_cosim.lab.web.records_view import RecordsView
+from ros2_cosim.lab.web.road_lines import lanes_of
 
 
 class Page:

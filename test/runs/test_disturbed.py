@@ -25,7 +25,7 @@ from runs.cosim_process import (
     user_environment,
 )
 
-from ros2_cosim.record.summary import SUMMARY_FILE, read_summary
+from ros2_cosim.core.record.summary import SUMMARY_FILE, read_summary
 
 PROCESSES = (
     "simulator", "world_slave", "world", "sensor1", "sensor2", "v2v", "cacc1", "cacc2", "referee",

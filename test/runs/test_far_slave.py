@@ -17,12 +17,12 @@ from support.dcp_models import Sine, running, sine_description
 from support.far_host import FAR, NEAR, joined_namespace
 from support.patience import HANG_S
 
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.pdu import make
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
 
 ROOT = Path(__file__).parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

@@ -21,7 +21,7 @@ from support.grouped_models import grouped_chain
 from support.held_runs import reference
 from support.patience import HANG_S
 
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.record.summary import read_summary
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -18,9 +18,9 @@ from support.control_scenarios import chain
 from support.held_runs import Direction, participant, reference, run_directed, scenario
 from support.patience import HANG_S
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.run import processes
-from ros2_cosim.scenario.plan import Process
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.scenario.plan import Process
+from ros2_cosim.ros.bringup import processes
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -212,7 +212,7 @@ def test_each_has_its_own_node_also_as_launch_starts_it(
             yaml.safe_dump({f"/{process.node}": {"ros__parameters": dict(process.parameters)}})
         )
         words = ["--ros-args", "-r", f"__node:={process.node}", "--params-file", str(file)]
-        return [sys.executable, "-m", "ros2_cosim.nodes.participants", *words]
+        return [sys.executable, "-m", "ros2_cosim.ros.programs.participants", *words]
 
     monkeypatch.setattr(processes, "command_of", as_launch)
     expected = {"source", "leaver", "sparse", "behind", "after"}

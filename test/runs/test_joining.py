@@ -22,8 +22,8 @@ from support.graph_scenarios import CannotBeWrittenError, scenario_of
 from support.held_runs import TYPE, Direction, participant, reference, run_directed, scenario
 from support.kernel_systems import System, systems
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.record.summary import Summary
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.record.summary import Summary
 
 # Each example starts half a dozen processes: few of them, and the same ones each time.
 FEW = settings(

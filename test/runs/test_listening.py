@@ -33,7 +33,7 @@ from support.vds_models import loop
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.listening import PortUse
+from ros2_cosim.core.kernel.listening import PortUse
 from ros2_cosim.vds.vds1 import encode_state
 from ros2_cosim.vds.vehicle_plant import PlantState
 

@@ -14,10 +14,10 @@ from runs.cosim_process import PLATOON, Running, left_processes, user_environmen
 from support.patience import HANG_S
 from support.ports import free_port
 
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("foxglove", reason="the extra live is not installed")

@@ -13,11 +13,11 @@ from support import counter_models
 from support.controlled_run import Controlled
 from support.onlooker import Onlooker
 
-from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.ros.bringup.dds import loopback_environment
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -60,7 +60,7 @@ def test_a_participant_that_was_configured_anew_is_repeated(
     """In shape ``inproc``, by what was recorded; a run without differs."""
     from lifecycle_msgs.msg import TransitionEvent
 
-    from ros2_cosim.ros.session import Session
+    from ros2_cosim.ros.node.session import Session
 
     output = tmp_path / "out"
     sets = ("duration=5s",)
@@ -126,7 +126,7 @@ def test_one_that_cannot_begin_anew_is_not_cleaned_up(
     shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reason is a warning of its node; another one is shut down while it is unconfigured."""
-    from ros2_cosim.ros.session import Session
+    from ros2_cosim.ros.node.session import Session
 
     file = tmp_path / "counting.yaml"
     short = {"stop_latency": "50ms", "run_ahead": "50ms", "clock_step": "10ms"}

@@ -14,9 +14,9 @@ from support.control_scenarios import write_chain
 from support.controlled_run import Controlled
 from support.patience import HANG_S
 
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.ros.bringup.dds import loopback_environment
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

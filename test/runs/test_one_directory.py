@@ -16,11 +16,11 @@ from support.control_scenarios import chain
 from support.patience import until
 from support.waiting_models import MODEL, waiting_file
 
-from ros2_cosim.record.bag_reader import is_complete, read_bag
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.output_directory import LOCK_FILE, read_holder
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.record.bag_reader import is_complete, read_bag
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.output_directory import LOCK_FILE, read_holder
+from ros2_cosim.core.scenario.schema import make_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -19,8 +19,8 @@ from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import HANG_S, until
 
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.summary import read_summary
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
@@ -30,8 +30,8 @@ TOPICS = ["/plant/state", "/controller/command"]
 LISTENER = """
 import json, sys, threading, time
 from hashlib import sha256
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 heard = {topic: [] for topic in sys.argv[1:]}
 over = threading.Event()

@@ -15,10 +15,10 @@ from runs.cosim_process import Result, Running, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import HANG_S, until
 
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.ros import topics
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.node import topics
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
@@ -27,12 +27,12 @@ pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 STRANGER = """
 import sys
 import time
-from ros2_cosim.interfaces.protocol import *
-from ros2_cosim.kernel.membership import Presence
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.core.messages.protocol import *
+from ros2_cosim.core.kernel.membership import Presence
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 {lies}
 with Session("stranger", []) as session:

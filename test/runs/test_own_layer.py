@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from runs.cosim_process import ROOT, Result, Running, left_processes, user_environment
 
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.record.summary import read_summary
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
 LAYER = '''
-from ros2_cosim.documents.settings import Section
-from ros2_cosim.scenario.layers import OfferedLayer
+from ros2_cosim.core.documents.settings import Section
+from ros2_cosim.core.scenario.layers import OfferedLayer
 
 
 class Parameters(Section):

@@ -14,11 +14,11 @@ import pytest
 from runs.cosim_process import ROOT, cosim, user_environment
 from support.patience import HANG_S
 
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.scenario_error import ScenarioError
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scenario.schema import load_scenario
 
 SUPPORT = ROOT / "test" / "support"
 SCENARIO = SUPPORT / "own_types.yaml"

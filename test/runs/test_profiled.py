@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
 
-from ros2_cosim.interfaces.spans import SENT, read_spans
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.start import run_request
+from ros2_cosim.core.process.spans import SENT, read_spans
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.ros.bringup.bringup import RunRequest
 
 SECOND = ("duration=1s",)
 #: As the issue on speed demands.

@@ -16,8 +16,8 @@ from runs.cosim_process import ROOT, cosim, user_environment
 from support.graph_scenarios import CannotBeWrittenError, scenario_of
 from support.kernel_systems import System, systems
 
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import make_scenario
 
 UNTIL = 200
 # Each example starts a dozen processes: few of them here, and the same ones each time.

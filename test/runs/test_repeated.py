@@ -12,9 +12,9 @@ from runs.cosim_process import PLATOON, Running, left_processes, user_environmen
 from support.controlled_run import Controlled
 from support.reset_models import scenario
 
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario, make_scenario
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -17,10 +17,10 @@ from support.controlled_run import Controlled
 from support.held_runs import participant, reference, scenario
 from support.patience import until
 
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.processes import command_of
-from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.bringup.processes import command_of
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

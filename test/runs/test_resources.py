@@ -16,8 +16,8 @@ from runs.cosim_process import PLATOON, Running, left_processes, user_environmen
 from support.control_scenarios import write_chain
 from support.processes import kill
 
-from ros2_cosim.record.bag_reader import is_complete, read_bag
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.record.bag_reader import is_complete, read_bag
+from ros2_cosim.core.record.summary import read_summary
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

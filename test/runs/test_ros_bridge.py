@@ -8,10 +8,10 @@ from pathlib import Path
 
 from runs.cosim_process import ROOT, cosim, left_processes, user_environment
 
-from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.interfaces.ros_bridge_ports import OUTPUTS
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.driving.ros_bridge.ros_bridge_ports import OUTPUTS
 
 #: Packages whose types are not compiled where tests run.
 NOT_BUILT = ("carla_msgs/", "derived_object_msgs/")

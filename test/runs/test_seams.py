@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from runs.cosim_process import HIGHWAY, cosim, user_environment
 
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.summary import read_summary
 
 SCENARIO = """
 version: 1

@@ -8,8 +8,8 @@ from pathlib import Path
 from runs.cosim_process import cosim, left_processes, user_environment
 from support.sensor_scenario import SENSORS, sensor_file
 
-from ros2_cosim.record.bag_reader import topic_types
-from ros2_cosim.record.summary import read_summary
+from ros2_cosim.core.record.bag_reader import topic_types
+from ros2_cosim.core.record.summary import read_summary
 
 
 def test_one_trace_over_the_client_dcp_and_ros(tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ from support.stranger import BECOME, USER, Port, Program, descendants, http, por
 from support.untold import check_untold
 from support.vds_peer import pack_command
 
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
+from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.wire.enums import PduType, State
 from ros2_cosim.dcp.wire.pdu import make
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.changes_by_hand import recorded_changes
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.sweep.workers import workers_for
+from ros2_cosim.lab.sweep.workers import workers_for
 
 TIME_GAP = "participants.cacc1.parameters.time_gap"
 STOP = make(PduType.STC_stop, pdu_seq_id=1, receiver=1, state_id=State.RUNNING)
@@ -264,7 +264,7 @@ _SERVE = """
 import encodings.idna, os, sys
 from ros2_cosim.dcp.slave.loading import load_model
 from ros2_cosim.dcp.slave.server import serve
-from ros2_cosim.sockets.peers import ADMISSION
+from ros2_cosim.core.sockets.peers import ADMISSION
 found = load_model(sys.argv[1])
 become
 with ADMISSION.widened(True):

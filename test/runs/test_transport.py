@@ -16,13 +16,13 @@ import pytest
 from runs.cosim_process import ROOT, user_environment
 from support.patience import HANG_S
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.processes import ProcessGroup
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.ros.bringup.dds import loopback_environment
+from ros2_cosim.ros.bringup.processes import ProcessGroup
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 MIXER = "support.graph_scenarios:make_mixer"

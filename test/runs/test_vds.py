@@ -16,8 +16,8 @@ from support.patience import HANG_S
 from support.ports import free_port
 from support.vds_models import loop
 
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import make_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.world.road import RoadNetwork
 
 #: Changes of each scenario; long ones are cut where everything of interest has happened.
 VARIANTS = {

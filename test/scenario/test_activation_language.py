@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.activation import Activation
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.scenario.activation_language import read_activation
+from ros2_cosim.core.kernel.activation import Activation
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.core.scenario.activation_language import read_activation
 
 
 class Value(NamedTuple):

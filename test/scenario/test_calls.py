@@ -13,13 +13,13 @@ import yaml
 from support.behaviours import Plain
 from support.service_models import SCENARIO
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Service
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.leave_out import leave_out
-from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Service
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.leave_out import leave_out
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
+from ros2_cosim.core.scenario.system import build_graph
 
 _TYPE = "geometry_msgs/msg/AccelStamped"
 _OTHER = "nav_msgs/msg/Odometry"

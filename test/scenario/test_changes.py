@@ -15,25 +15,25 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.models.car_following import DrivingParameters
-from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.run.replay_into import replay_into
-from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.changes import MAX_BY_HAND
-from ros2_cosim.scenario.changes_by_hand import ChangesByHand, messages_of, settings_of
-from ros2_cosim.scenario.changing import Changes, ChangesTaken, changes_layer
-from ros2_cosim.scenario.scenario_error import ScenarioError
-from ros2_cosim.scenario.schema import ChangeSettings, Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.changes import MAX_BY_HAND
+from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand, messages_of, settings_of
+from ros2_cosim.core.scenario.changing import Changes, ChangesTaken, changes_layer
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario, load_scenario
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.driving.car_following import DrivingParameters
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.ros.bringup.replay_into import replay_into
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CAR_FOLLOWING = CONFIG / "car_following.yaml"

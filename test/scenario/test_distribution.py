@@ -11,15 +11,15 @@ import pytest
 from support.control_scenarios import chain
 from support.grouped_models import grouped_chain
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import data_only
-from ros2_cosim.run.far_host import part_command
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.grouping import grouped
-from ros2_cosim.scenario.held_ports import hold_ports
-from ros2_cosim.scenario.host_settings import HostSettings
-from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
-from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.grouping import grouped
+from ros2_cosim.core.scenario.held_ports import hold_ports
+from ros2_cosim.core.scenario.host_settings import HostSettings
+from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.ros.hosts.far_host import part_command
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 LAB = {"lab": {"address": "192.0.2.7"}}

@@ -12,11 +12,11 @@ from support.control_scenarios import chain
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run import law_loop
-from ros2_cosim.scenario.check import MANY_PERIODS, SHORT_PERIOD_NS, check_scenario, doubts
-from ros2_cosim.scenario.library import NAMES, library_file
-from ros2_cosim.scenario.schema import load_scenario, make_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.check import MANY_PERIODS, SHORT_PERIOD_NS, check_scenario, doubts
+from ros2_cosim.core.scenario.library import NAMES, library_file
+from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
+from ros2_cosim.driving.controllers import law_loop
 
 NOTE = "participants.plant.period: found 5ns, which is 200,000,000 activations in 1s"
 

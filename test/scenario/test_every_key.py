@@ -41,21 +41,21 @@ import yaml
 from pydantic import BaseModel
 from support.every_key import Example, Key, Place, changed, keys, others, places
 
-from ros2_cosim.carla_bridge.describe import describe_world
-from ros2_cosim.carla_bridge.scene_settings import WorldParameters
-from ros2_cosim.carla_bridge.serve import slave_options
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.declaration import declare_all
+from ros2_cosim.core.scenario.held_ports import address_of
+from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.dcp.description.write import description_bytes
-from ros2_cosim.interfaces.foreign import ForeignSettings
-from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.ros.foreign_process import foreign_command, foreign_environment
-from ros2_cosim.run.external import ScenarioSlave
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.declaration import declare_all
-from ros2_cosim.scenario.held_ports import address_of
-from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.dcp.export.external import ScenarioSlave
+from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_environment
+from ros2_cosim.world.carla.describe import describe_world
+from ros2_cosim.world.carla.scene_settings import WorldParameters
+from ros2_cosim.world.carla.serve import slave_options
 
 ROOT = Path(__file__).parents[2]
 FILE: dict[str, Any] = yaml.safe_load(

@@ -10,11 +10,11 @@ from support import gate_scenarios as scenarios
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.interfaces.foreign import ForeignSettings
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import make_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.system import build_graph
 
 
 def refused(data, **settings):

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from support.grouped_models import grouped_chain
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.grouping import cores_for, grouped
-from ros2_cosim.scenario.hosting import needs_thread, processes_of, sharing_thread
-from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.grouping import cores_for, grouped
+from ros2_cosim.core.scenario.hosting import needs_thread, processes_of, sharing_thread
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 LONG = "support.grouped_models:LongGrouped"

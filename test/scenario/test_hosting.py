@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from support.control_scenarios import chain
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.processes import commands_by_hand
-from ros2_cosim.run.watch import RunWatch
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.hosting import check_hosting
-from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
-from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.hosting import check_hosting
+from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
+from ros2_cosim.ros.bringup.processes import commands_by_hand
+from ros2_cosim.ros.bringup.watch import RunWatch
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 HALVES = {"plant": "left", "sensor": "right", "controller": "left", "observer": "right"}
@@ -116,7 +116,7 @@ def test_a_process_is_started_by_hand_as_a_whole() -> None:
     assert list(planned(scenario, by_hand=("left", "observer"))) == ["right", "recorder", "clock"]
     ((name, command),) = commands_by_hand(scenario, RunOptions(Path("out"), by_hand=("left",)))
     assert name == "left"
-    assert "ros2_cosim.nodes.participants" in command
+    assert "ros2_cosim.ros.programs.participants" in command
     with pytest.raises(ConfigurationError) as caught:
         planned(scenario, by_hand=("plant",))
     assert str(caught.value) == (

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.kernel.latched import LatchedChannel
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.models.controllers import registry
-from ros2_cosim.scenario import declaration
-from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.latched import LatchedChannel
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.scenario import declaration
+from ros2_cosim.core.scenario.adjust import adjusted
+from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.driving.controllers import registry
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 

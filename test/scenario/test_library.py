@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.console import EXIT_ERROR
 from ros2_cosim.cli.main import app
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import NAMES, library, library_file, new_scenario
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import NAMES, library, library_file, new_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
 
 ROOT = Path(__file__).parents[2]
 #: What takes long is run for a part of its time, or with fewer vehicles.

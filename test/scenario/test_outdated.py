@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ros2_cosim.kernel.errors import OutdatedWarning
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.kernel.errors import OutdatedWarning
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import make_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

@@ -12,13 +12,13 @@ from support.held_runs import TYPE, participant, scenario
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.leave_out import leave_out
-from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.leave_out import leave_out
+from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.core.scenario.system import build_graph
 
 
 def data(**settings: object) -> dict[str, Any]:

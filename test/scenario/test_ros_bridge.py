@@ -12,32 +12,32 @@ import pytest
 from support.seam_models import write_definitions
 from support.world_scenarios import CONFIG
 
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_headless.signals import LightActor
-from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.messages.records import (
     Acceleration,
     CollisionEvent,
     ControlCommand,
     Odometry,
 )
-from ros2_cosim.interfaces.ros_bridge_ports import LIGHT_OUTPUTS
-from ros2_cosim.interfaces.simulator import SETTLE_TICKS, MapChoice
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.ros_bridge.control import CarlaRosControl
-from ros2_cosim.models.ros_bridge.lane_marks import LaneMarkWatch
-from ros2_cosim.models.ros_bridge.light_messages import SignalLights
-from ros2_cosim.models.ros_bridge.publisher import CarlaRosBridge
-from ros2_cosim.models.ros_bridge.seen import Seen
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.start import start
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.composition import resolved, with_overrides
-from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.start import start
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.composition import resolved, with_overrides
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.core.scene.simulator import SETTLE_TICKS, MapChoice
+from ros2_cosim.driving.ros_bridge.control import CarlaRosControl
+from ros2_cosim.driving.ros_bridge.lane_marks import LaneMarkWatch
+from ros2_cosim.driving.ros_bridge.light_messages import SignalLights
+from ros2_cosim.driving.ros_bridge.publisher import CarlaRosBridge
+from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS
+from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.headless.signals import LightActor
+from ros2_cosim.world.road import RoadNetwork
 
 CONTROL = "carla_msgs/msg/CarlaEgoVehicleControl"
 EGO = "/carla/ego"

@@ -12,9 +12,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import load_scenario, make_scenario, save_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import load_scenario, make_scenario, save_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 

@@ -12,8 +12,9 @@ from rosbags.typesys import Stores, get_typestore
 from support.seam_models import write_definitions
 from support.world_scenarios import CONFIG
 
-from ros2_cosim.interfaces.catalogue import DEFAULT
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.catalogue import DEFAULT
+from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     ControlCommand,
     DetectedObject,
@@ -21,17 +22,16 @@ from ros2_cosim.interfaces.records import (
     Odometry,
     V2VMessage,
 )
-from ros2_cosim.interfaces.seams import SeamPlace
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.earth import MapOrigin
-from ros2_cosim.models.seams.control import FromCarla, FromTwist
-from ros2_cosim.models.seams.cooperation import FromCam, ToCam
-from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.start import start
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import load_scenario, make_scenario, save_scenario
-from ros2_cosim.scenario.seams import available_seams, find_seam
+from ros2_cosim.core.messages.seams import SeamPlace
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.start import start
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import load_scenario, make_scenario, save_scenario
+from ros2_cosim.core.scenario.seams import available_seams, find_seam
+from ros2_cosim.driving.seams.control import FromCarla, FromTwist
+from ros2_cosim.driving.seams.cooperation import FromCam, ToCam
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.world.geometry.earth import MapOrigin
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 START = 20.0

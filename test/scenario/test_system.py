@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from support.behaviours import Scripted
 
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.errors import ConfigurationError, ZeroDelayLoopError
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 PEDAL = "ros2_cosim/msg/ControlCommand"
@@ -244,7 +244,7 @@ STATUS = {"type": "ros2_cosim/msg/StaticObjects", **RADIO}
 
 def stamps_and_traces(scenario: Scenario) -> tuple[dict[str, list[int]], dict[str, str]]:
     """Stamps of all messages and trace digests, by participant."""
-    from ros2_cosim.interfaces.records import StaticObjects
+    from ros2_cosim.core.messages.records import StaticObjects
 
     graph = build_graph(scenario)
     stamps: dict[str, list[int]] = {name: [] for name in graph.order}

@@ -13,10 +13,10 @@ import yaml
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import data_only
-from ros2_cosim.models.controllers.registry import make_law
-from ros2_cosim.models.controllers.script import law_of_script
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.driving.controllers.registry import make_law
+from ros2_cosim.driving.controllers.script import law_of_script
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 #: Leaves a mark when it is imported or run.

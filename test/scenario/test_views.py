@@ -11,12 +11,11 @@ import pytest
 import yaml
 from support.sensor_scenario import sensor_scenario
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.ros.node_parameters import DRAWING
-from ros2_cosim.scenario.drawing import drawing, drawn_vehicles, undrawable
-from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import with_declared_outputs
-from ros2_cosim.scenario.views import (
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.scenario.drawing import drawing, drawn_vehicles, undrawable
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.scenario.system import with_declared_outputs
+from ros2_cosim.core.scenario.views import (
     FOXGLOVE_LAYOUT,
     MARKER_TOPICS,
     RVIZ_VIEW,
@@ -26,6 +25,7 @@ from ros2_cosim.scenario.views import (
     viewed_topics,
     write_views,
 )
+from ros2_cosim.ros.node.node_parameters import DRAWING
 
 #: In RViz's own words -> the message that a display reads.
 TYPES = {
@@ -63,7 +63,7 @@ def published(scenario: Scenario) -> dict[str, str]:
 
 
 def test_marker_topics_are_those_of_the_visualisation() -> None:
-    drawing = pytest.importorskip("ros2_cosim.ros.visualisation")
+    drawing = pytest.importorskip("ros2_cosim.ros.node.visualisation")
     names = (drawing.ROAD_TOPIC, drawing.OBSTACLE_TOPIC, drawing.SCENE_TOPIC)
     assert names == MARKER_TOPICS
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import load_scenario, make_scenario
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 
@@ -141,7 +141,7 @@ def test_the_check_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, *arguments: Any, **keywords: Any) -> None:
         made.append(type(self).__name__)
 
-    from ros2_cosim.scenario.registry import available_models, find_model
+    from ros2_cosim.core.scenario.registry import available_models, find_model
 
     for name in available_models():
         monkeypatch.setattr(find_model(name, "test").kind, "__init__", refuse)

@@ -13,8 +13,8 @@ from lifecycle_msgs.srv import ChangeState
 from ros2_cosim.srv import ControlRun
 from simulation.world import SECOND, Pace, Process
 
-from ros2_cosim.realtime.run_control import Command
-from ros2_cosim.ros.control_services import CONTROL
+from ros2_cosim.core.realtime.run_control import Command
+from ros2_cosim.ros.node.control_services import CONTROL
 
 if TYPE_CHECKING:
     from simulation.simulated_run import SimulatedRun

@@ -12,26 +12,26 @@ import pytest
 from simulation.judge import SYSTEMS, Verdict, run_seed
 from simulation.systems import System, system
 
-from ros2_cosim.interfaces.protocol import Completion
-from ros2_cosim.kernel.channel import CausalityCounts, Channel, Promise
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.membership import Membership, MembershipView
-from ros2_cosim.kernel.runtime import Output
-from ros2_cosim.kernel.sample import Sample
-from ros2_cosim.kernel.time import FOREVER, saturating_add
-from ros2_cosim.ros import expected_readers
-from ros2_cosim.ros.clock_node import ClockNode
-from ros2_cosim.ros.expected_readers import RECORDER, ExpectedReaders
-from ros2_cosim.ros.outputs import OutputTopics
-from ros2_cosim.ros.participant_node import ParticipantNode
-from ros2_cosim.ros.readiness import Readiness
-from ros2_cosim.ros.recorder_node import RecorderNode
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateReader
-from ros2_cosim.ros.time_topics import TimeTopics
-from ros2_cosim.ros.writers import Writer
+from ros2_cosim.core.kernel.channel import CausalityCounts, Channel, Promise
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.membership import Membership, MembershipView
+from ros2_cosim.core.kernel.runtime import Output
+from ros2_cosim.core.kernel.sample import Sample
+from ros2_cosim.core.kernel.time import FOREVER, saturating_add
+from ros2_cosim.core.messages.protocol import Completion
+from ros2_cosim.ros.node import expected_readers
+from ros2_cosim.ros.node.clock_node import ClockNode
+from ros2_cosim.ros.node.expected_readers import RECORDER, ExpectedReaders
+from ros2_cosim.ros.node.outputs import OutputTopics
+from ros2_cosim.ros.node.participant_node import ParticipantNode
+from ros2_cosim.ros.node.readiness import Readiness
+from ros2_cosim.ros.node.recorder_node import RecorderNode
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.state_topics import RUN_REPEATS, SystemStateReader
+from ros2_cosim.ros.node.time_topics import TimeTopics
+from ros2_cosim.ros.node.writers import Writer
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -283,7 +283,7 @@ def _stale_state_repeats(patch: pytest.MonkeyPatch) -> None:
 
 
 def _begins_anew_too_soon(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("ros2_cosim.ros.clock_node.await_departure", lambda *_: None)
+    patch.setattr("ros2_cosim.ros.node.clock_node.await_departure", lambda *_: None)
 
 
 def _lockstep_creeps(patch: pytest.MonkeyPatch) -> None:

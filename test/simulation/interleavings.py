@@ -23,15 +23,13 @@ from typing import Any, NamedTuple
 
 from support.behaviours import Plain
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
-from ros2_cosim.kernel import lookahead
-from ros2_cosim.kernel.activation import Count
-from ros2_cosim.kernel.channel import Promise
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel import lookahead
+from ros2_cosim.core.kernel.activation import Count
+from ros2_cosim.core.kernel.channel import Promise
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,
@@ -39,15 +37,17 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros.progress import ProgressTopics
-from ros2_cosim.ros.time_topics import TimeTopics
-from ros2_cosim.ros.writers import Writer
+from ros2_cosim.core.kernel.membership import Membership
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.protocol import Completion, Horizon, PortPromise
+from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.ros.node.progress import ProgressTopics
+from ros2_cosim.ros.node.time_topics import TimeTopics
+from ros2_cosim.ros.node.writers import Writer
 
 PERIOD = 10
 NAMES = ("a", "b", "c")

@@ -12,7 +12,7 @@ from simulation.simulated_run import Outcome, Repetition, SimulatedRun
 from simulation.systems import Reference, System, system
 from simulation.world import HangError
 
-from ros2_cosim.ros.expected_readers import CLOCK
+from ros2_cosim.ros.node.expected_readers import CLOCK
 
 #: Systems that seeds choose from: few enough to keep what follows from them.
 SYSTEMS = 150

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DDS and rclpy, simulated: what :class:`~ros2_cosim.ros.session.Session` may count on, no more.
+"""DDS and rclpy, simulated: what :class:`~ros2_cosim.ros.node.session.Session` may count on.
 
 Between one writer and one reader messages keep their order and all arrive (reliable); between
 any two pairs every order is possible. Each side of a connection finds the other at a time of its
@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, Protocol
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from simulation.world import Process, Thread, World
 
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.ros.node.writers import data_qos
 
 
 class Onlooker(Protocol):
@@ -454,7 +454,7 @@ class SimulatedExecutor:
 
 
 class _LaneWriter:
-    """The writing end of one topic; see :class:`~ros2_cosim.ros.lane_interface.TopicWriter`."""
+    """The writing end of a topic; see :class:`~ros2_cosim.ros.node.lane_interface.TopicWriter`."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
@@ -476,7 +476,7 @@ class _LaneWriter:
 
 
 class SimulatedLane(SimulatedExecutor):
-    """The lane of one session; see :class:`~ros2_cosim.ros.lane_interface.Lane`.
+    """The lane of one session; see :class:`~ros2_cosim.ros.node.lane_interface.Lane`.
 
     Topics of one connection may overtake each other here, and messages under way end with their
     writer, which is more than happens there.
@@ -830,7 +830,7 @@ class Network:
 
 
 class SimulatedMiddleware:
-    """The middleware of one process; see :class:`~ros2_cosim.ros.session.Middleware`."""
+    """The middleware of one process; see :class:`~ros2_cosim.ros.node.session.Middleware`."""
 
     def __init__(self, network: Network, process: Process, *, ordered: bool) -> None:
         self._network = network

@@ -10,10 +10,10 @@ import struct
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.time import FOREVER, NEVER
-from ros2_cosim.ros import topics
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.ros.node import topics
 
 if TYPE_CHECKING:
     from simulation.simulated_run import Repetition, SimulatedRun

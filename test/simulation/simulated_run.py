@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole run in shape ``ros`` in one simulated world: the nodes' own classes, and their starter.
 
-Clock, participants and recorder are those of ``ros2_cosim.ros``; what the mains of their
+Clock, participants and recorder are those of ``ros2_cosim.ros.node``; what the mains of their
 processes and the starter of the run do with sockets and signals is done here with events.
 """
 
@@ -25,32 +25,37 @@ from simulation.onlooker import Onlooker
 from simulation.systems import System
 from simulation.world import SECOND, HangError, Process, World
 
-from ros2_cosim.interfaces.turns import TurnWriter
-from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.nodes._start import (
+from ros2_cosim.core.kernel.errors import (
+    Cancelled,
+    CosimError,
+    begun_elsewhere,
+    reported_elsewhere,
+)
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.process.turns import TurnWriter
+from ros2_cosim.core.realtime.renewal import renewed
+from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.core.run.watchdog import Watchdog
+from ros2_cosim.core.scenario.plan import Process as PlannedProcess
+from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.ros.bringup.processes import GRACE_S
+from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER
+from ros2_cosim.ros.node.hosting import Ending
+from ros2_cosim.ros.node.recorder_node import RecorderNode
+from ros2_cosim.ros.node.repetition import await_clock
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.programs._start import (
     EXIT_ABORTED,
     EXIT_FAILED,
     ReportedError,
     Started,
     participant_node,
 )
-from ros2_cosim.nodes.clock import coordinate
-from ros2_cosim.nodes.participants import host
-from ros2_cosim.realtime.renewal import renewed
-from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros.expected_readers import CLOCK, RECORDER
-from ros2_cosim.ros.hosting import Ending
-from ros2_cosim.ros.recorder_node import RecorderNode
-from ros2_cosim.ros.repetition import await_clock
-from ros2_cosim.ros.session import Session
-from ros2_cosim.run.processes import GRACE_S
-from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
-from ros2_cosim.run.watchdog import Watchdog
-from ros2_cosim.scenario.plan import Process as PlannedProcess
-from ros2_cosim.scenario.plan import RunOptions, make_plan
+from ros2_cosim.ros.programs.clock import coordinate
+from ros2_cosim.ros.programs.participants import host
 
 #: A run that takes longer in its own world does not end: more than all patience together.
 LIMIT_NS = 400 * SECOND
@@ -170,7 +175,7 @@ class _Starter:
 
 
 class SimulatedThreads:
-    """The threads of the participants of a process; see :class:`ros2_cosim.ros.hosting.Threads`."""
+    """The threads of a process; see :class:`ros2_cosim.ros.node.hosting.Threads`."""
 
     def __init__(self, process: Process) -> None:
         self._process = process

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from ros2_cosim.interfaces import records
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.model import BeginsAnew, Model, Traits
-from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.realtime.virtual_time import VirtualTime
-from ros2_cosim.scenario.hosting import hosted
-from ros2_cosim.scenario.schema import Scenario, make_scenario
-from ros2_cosim.scenario.system import bare_model, build_graph
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.model import BeginsAnew, Model, Traits
+from ros2_cosim.core.kernel.participant import Host, ModelContext, Sample, Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.messages import records
+from ros2_cosim.core.realtime.virtual_time import VirtualTime
+from ros2_cosim.core.scenario.hosting import hosted
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scenario.system import bare_model, build_graph
 
 MS = 1_000_000
 _NUMBERED = "ros2_cosim/msg/ControlCommand"

@@ -12,9 +12,9 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 from simulation import interleavings
 from simulation.interleavings import Explorer, SmallSystem, small_systems
 
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 
 
 def test_every_interleaving_ends_with_the_trace_of_the_reference() -> None:

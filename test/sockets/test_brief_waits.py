@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.sockets.brief_waits import BriefWaits, threads_running
+from ros2_cosim.core.sockets.brief_waits import BriefWaits, threads_running
 
 LOOK_NS = 1000
 LOOK_COST_NS = 10

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from support.patience import HANG_S
 
-from ros2_cosim.sockets.endpoints import (
+from ros2_cosim.core.sockets.endpoints import (
     READ_SIZE,
     Listener,
     TcpConnection,
@@ -19,7 +19,7 @@ from ros2_cosim.sockets.endpoints import (
     open_udp,
     send_all,
 )
-from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.core.sockets.reactor import Reactor
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.sockets.framing import Frame, FrameLink, head_of
+from ros2_cosim.core.sockets.framing import Frame, FrameLink, head_of
 
 MIB = 1 << 20
 

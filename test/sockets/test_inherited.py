@@ -11,13 +11,7 @@ import sys
 import pytest
 from support.ports import free_port
 
-from ros2_cosim.sockets.inherited import (
-    VARIABLE,
-    Inheritance,
-    close_all,
-    hold,
-    passed_on,
-)
+from ros2_cosim.core.sockets.inherited import VARIABLE, Inheritance, close_all, hold, passed_on
 
 HOST = "127.0.0.1"
 KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
@@ -59,7 +53,7 @@ def test_datagrams_are_refused_until_then_and_do_not_wait() -> None:
 
 SERVER = f"""
 import sys
-from ros2_cosim.sockets.endpoints import open_listener, open_udp
+from ros2_cosim.core.sockets.endpoints import open_listener, open_udp
 host, port = "{HOST}", int(sys.argv[1])
 listener, datagrams = open_listener(host, port), open_udp(host, port)
 listener.setblocking(True)

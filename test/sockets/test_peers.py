@@ -10,11 +10,11 @@ import time
 import pytest
 from support.patience import HANG_S, until
 
+from ros2_cosim.core.sockets import peers
+from ros2_cosim.core.sockets.endpoints import Listener
+from ros2_cosim.core.sockets.peers import Admission, Senders, tcp_user, udp_users
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.wire.transport import tcp_connect
-from ros2_cosim.sockets import peers
-from ros2_cosim.sockets.endpoints import Listener
-from ros2_cosim.sockets.peers import Admission, Senders, tcp_user, udp_users
-from ros2_cosim.sockets.reactor import Reactor
 
 STRANGER = 65534
 STRANGE = f"""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from support.patience import HANG_S
 
-from ros2_cosim.sockets.reactor import Reactor, Waker
+from ros2_cosim.core.sockets.reactor import Reactor, Waker
 
 MS = 1_000_000
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 from support.patience import HANG_S
 
-from ros2_cosim.sockets import switchboard
-from ros2_cosim.sockets.peers import PeerProcess
-from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
+from ros2_cosim.core.sockets import switchboard
+from ros2_cosim.core.sockets.peers import PeerProcess
+from ros2_cosim.core.sockets.switchboard import CallerEnd, Switchboard
 
 SECRET = "of this run"
 

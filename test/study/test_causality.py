@@ -12,14 +12,14 @@ from lxml import html
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.interfaces.protocol import ParticipantReport
-from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.study.causality import SCENARIO, run_study, study_directory
-from ros2_cosim.study.plan import (
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.protocol import ParticipantReport
+from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.lab.study.causality import SCENARIO, run_study, study_directory
+from ros2_cosim.lab.study.plan import (
     directory_of,
     job_of,
     parse_factors,
@@ -28,12 +28,12 @@ from ros2_cosim.study.plan import (
     runs_beyond,
     study_options,
 )
-from ros2_cosim.study.progress import StudyBars, StudyProgress
-from ros2_cosim.study.prt import EgoTrack, FreeRun, make_free_plan, write_free_run
-from ros2_cosim.study.record import Study, StudyRun, read_study
-from ros2_cosim.study.report import company_text, render_study
-from ros2_cosim.study.schedule import Control, Job, expected_s
-from ros2_cosim.study.table import deviation, markdown_table, row_of, table_head, ways_table
+from ros2_cosim.lab.study.progress import StudyBars, StudyProgress
+from ros2_cosim.lab.study.prt import EgoTrack, FreeRun, make_free_plan, write_free_run
+from ros2_cosim.lab.study.record import Study, StudyRun, read_study
+from ros2_cosim.lab.study.report import company_text, render_study
+from ros2_cosim.lab.study.schedule import Control, Job, expected_s
+from ros2_cosim.lab.study.table import deviation, markdown_table, row_of, table_head, ways_table
 
 SECOND = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import System, systems
 
-from ros2_cosim.kernel.activation import Count, all_of, any_of
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.study.free_running import FreeRunning
+from ros2_cosim.core.kernel.activation import Count, all_of, any_of
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.lab.study.free_running import FreeRunning
 
 UNTIL = 200
 

@@ -13,12 +13,12 @@ import yaml
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.documents.settings import read_section
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.vehicle import SEDAN, max_acceleration, pedals_for
-from ros2_cosim.models.vehicle.pedal_table import PedalTable, read_pedal_table
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.study.pedal_identification import DrivenPoint, table_of
+from ros2_cosim.core.documents.settings import read_section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.lab.study.pedal_identification import DrivenPoint, table_of
+from ros2_cosim.world.vehicle import SEDAN, max_acceleration, pedals_for
+from ros2_cosim.world.vehicle.pedal_table import PedalTable, read_pedal_table
 
 
 def command(*words: str) -> Any:

@@ -20,14 +20,14 @@ import pytest
 from support.isolation import drop_dds_settings
 from support.patience import until
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.interfaces.namespaces import node_name_of
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.study.causality import SCENARIO
-from ros2_cosim.study.plan import planned_runs, runs_beyond, study_options
-from ros2_cosim.study.record import RunKey, Study, StudyRun
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.messages.namespaces import node_name_of
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.study.causality import SCENARIO
+from ros2_cosim.lab.study.plan import planned_runs, runs_beyond, study_options
+from ros2_cosim.lab.study.record import RunKey, Study, StudyRun
 
 ROOT = Path(__file__).resolve().parents[2]
 HANG_S = 320.0

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import HANG_S
 
-from ros2_cosim.kernel.errors import Cancelled
-from ros2_cosim.study.schedule import (
+from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.lab.study.schedule import (
     Control,
     Job,
     Neighbours,
@@ -258,7 +258,7 @@ def test_error_in_the_caller_ends_all_jobs() -> None:
 PROGRAM = """
 import subprocess, sys, time
 from ros2_cosim.cli.console import clear_errors, ending_in_order
-from ros2_cosim.study.schedule import Job, run_jobs
+from ros2_cosim.lab.study.schedule import Job, run_jobs
 import signal
 
 def patient(control):

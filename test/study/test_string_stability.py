@@ -14,12 +14,13 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.console import EXIT_ERROR
 from ros2_cosim.cli.main import app
 from ros2_cosim.cli.study import stability_line
-from ros2_cosim.models.controllers.human import GippsDriver, IntelligentDriver
-from ros2_cosim.models.controllers.measurement import Measurement
-from ros2_cosim.models.controllers.path import CruiseControl, PathAcc, PathCacc
-from ros2_cosim.models.controllers.ploeg import PloegCacc
-from ros2_cosim.models.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
-from ros2_cosim.models.controllers.theory import (
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.driving.controllers.human import GippsDriver, IntelligentDriver
+from ros2_cosim.driving.controllers.measurement import Measurement
+from ros2_cosim.driving.controllers.path import CruiseControl, PathAcc, PathCacc
+from ros2_cosim.driving.controllers.ploeg import PloegCacc
+from ros2_cosim.driving.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
+from ros2_cosim.driving.controllers.theory import (
     Following,
     Loop,
     largest_gain,
@@ -27,8 +28,7 @@ from ros2_cosim.models.controllers.theory import (
     smallest_time_gap,
     transfer,
 )
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.study.string_stability import (
+from ros2_cosim.lab.study.string_stability import (
     RESULT_FILE,
     _amplitude,
     _statistics,

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import System, systems
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.kernel.activation import any_of
-from ros2_cosim.kernel.errors import Cancelled
-from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.study.causality import SCENARIO
-from ros2_cosim.study.record import RunKey, StudyRun
-from ros2_cosim.study.runs import perform
-from ros2_cosim.study.schedule import Control
-from ros2_cosim.study.time_stepped import TimeStepped
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.activation import any_of
+from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.study.causality import SCENARIO
+from ros2_cosim.lab.study.record import RunKey, StudyRun
+from ros2_cosim.lab.study.runs import perform
+from ros2_cosim.lab.study.schedule import Control
+from ros2_cosim.lab.study.time_stepped import TimeStepped
 
 UNTIL = 200
 MS = 1_000_000

@@ -13,25 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene import ActorCommand, Scene, SceneCollision
-from ros2_cosim.documents import extras
-from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
-from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose, Size
-from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.exactmath import cos, hypot, sin
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import SEDAN
-from ros2_cosim.models.vehicle.pedals import max_acceleration, max_deceleration, pedals_for
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.declaration import declare
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.sumo import installation
-from ros2_cosim.sumo.settings import DrivenVehicle, SumoOptions
-from ros2_cosim.sumo.world import SumoWorld, pedal_acceleration
+from ros2_cosim.core.documents import extras
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.kernel.exactmath import cos, hypot, sin
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.declaration import declare
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scene.named_simulator import SimulatorContext, find_simulator
+from ros2_cosim.core.scene.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose, Size
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
+from ros2_cosim.world.carla.scene import ActorCommand, Scene, SceneCollision
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.sumo import installation
+from ros2_cosim.world.sumo.settings import DrivenVehicle, SumoOptions
+from ros2_cosim.world.sumo.world import SumoWorld, pedal_acceleration
+from ros2_cosim.world.vehicle import SEDAN
+from ros2_cosim.world.vehicle.pedals import max_acceleration, max_deceleration, pedals_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

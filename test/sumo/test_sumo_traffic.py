@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from support.models import made, scene_of
 
-from ros2_cosim.interfaces.records import Odometry, RoadUser
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle_info import VehicleInfo
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import library_file
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.sumo.traffic import FIRST_SUMO_ID, SumoTraffic
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.messages.records import Odometry, RoadUser
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import library_file
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.sumo.traffic import FIRST_SUMO_ID, SumoTraffic
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 ROAD = RoadNetwork.from_file(CONFIG / "highway.xodr")

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ros2_cosim.kernel.activation import Activation, Combination, Count, Predicate
-from ros2_cosim.kernel.time_advance import QueuedSample
+from ros2_cosim.core.kernel.activation import Activation, Combination, Count, Predicate
+from ros2_cosim.core.kernel.time_advance import QueuedSample
 
 PORTS = ("a", "b", "c")
 

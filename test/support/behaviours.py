@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ros2_cosim.kernel.graph import Connection
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.core.kernel.graph import Connection
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Step
 
 
 class Plain(Model):

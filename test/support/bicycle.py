@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ros2_cosim.kernel.exactmath import sincos, tan
+from ros2_cosim.core.kernel.exactmath import sincos, tan
 
 GRAVITY: Final = 9.81
 

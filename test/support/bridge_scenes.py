@@ -6,14 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.carla_bridge.parameters import (
-    DriverSpec,
-    SceneParameters,
-    VehicleSpec,
-    roadblock,
-)
-from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
-from ros2_cosim.interfaces.simulator import MapChoice, Simulator
+from ros2_cosim.core.scene.simulator import MapChoice, Simulator
+from ros2_cosim.world.carla.parameters import DriverSpec, SceneParameters, VehicleSpec, roadblock
+from ros2_cosim.world.carla.scene import ActorCommand, Scene
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 NAN = float("nan")

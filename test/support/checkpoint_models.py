@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.model import Model, Traits
-from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.core.kernel.model import Model, Traits
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.kernel.saved_state import SavedAttributes
+from ros2_cosim.core.messages.records import Acceleration
 
 MS = 1_000_000
 #: How often a model below was activated, by the name of its participant.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ros2_cosim.models.vehicle import VehicleParameters
+from ros2_cosim.world.vehicle import VehicleParameters
 
 #: As numbers of their own: the oracle uses none of the code's.
 GRAVITY, AIR_DENSITY = 9.81, 1.184

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import ControlCommand
 
 _TYPE = "ros2_cosim/msg/ControlCommand"
 MODEL = "support.control_scenarios:make_counter"

@@ -10,7 +10,7 @@ import time
 from runs.cosim_process import Result, Running
 from support.patience import HANG_S, until
 
-from ros2_cosim.run.domain_lock import active_runs, own_domain
+from ros2_cosim.ros.bringup.domain_lock import active_runs, own_domain
 
 
 class Controlled:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.model import Model, Port, Traits
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.core.messages.records import Acceleration
 
 ACCELERATION = "geometry_msgs/msg/AccelStamped"
 

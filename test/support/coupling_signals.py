@@ -9,19 +9,19 @@ from typing import Any
 
 from support.behaviours import Plain
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.layers import LayeredModel
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.realtime.arrivals import Arrivals
-from ros2_cosim.realtime.check_pattern import CheckPattern
-from ros2_cosim.realtime.computation import InCaller, MacroStep
-from ros2_cosim.realtime.coupled_participant import Below, Coupling, LatePorts
-from ros2_cosim.realtime.coupling import MacroStepCoupling
-from ros2_cosim.realtime.coupling_record import CouplingRecord
-from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
-from ros2_cosim.realtime.layers import LateParticipant, coupling_layer, deadline_layer
-from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
-from ros2_cosim.realtime.settings import CouplingSettings
+from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.records import Acceleration
+from ros2_cosim.core.realtime.arrivals import Arrivals
+from ros2_cosim.core.realtime.check_pattern import CheckPattern
+from ros2_cosim.core.realtime.computation import InCaller, MacroStep
+from ros2_cosim.core.realtime.coupled_participant import Below, Coupling, LatePorts
+from ros2_cosim.core.realtime.coupling import MacroStepCoupling
+from ros2_cosim.core.realtime.coupling_record import CouplingRecord
+from ros2_cosim.core.realtime.estimators_of_records import RecordEstimator, Rule, order_rule
+from ros2_cosim.core.realtime.layers import LateParticipant, coupling_layer, deadline_layer
+from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.core.realtime.settings import CouplingSettings
 
 MS = 1_000_000
 SECOND = 1_000_000_000

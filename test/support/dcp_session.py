@@ -8,7 +8,11 @@ from typing import Any
 
 from support.dcp_engine import Bench
 
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import (
+    LogCategory,
+    LogTemplate,
+    SlaveDescription,
+)
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import (
     Input,

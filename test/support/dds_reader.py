@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from ros2_cosim.interfaces.protocol import Horizon
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session
-from ros2_cosim.ros.writers import data_qos
+from ros2_cosim.core.messages.protocol import Horizon
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.session import Session
+from ros2_cosim.ros.node.writers import data_qos
 
 _PATIENCE_S = 60.0
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from ros2_cosim.kernel.channel import Promise
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.core.kernel.channel import Promise
+from ros2_cosim.core.kernel.engine import Engine
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 
 
 def digests(runtimes: Mapping[str, ParticipantRuntime]) -> dict[str, str]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import ControlCommand
 
 
 class Echo(Model):

@@ -9,8 +9,8 @@ from typing import Any
 
 from support.control_scenarios import Counter
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import ModelContext, Step
 
 
 class Failing(Counter):

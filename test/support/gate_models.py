@@ -7,10 +7,10 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.interfaces.raw import RawMessage
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.models.vehicle import VEHICLES, pedals_for
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.raw import RawMessage
+from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.world.vehicle import VEHICLES, pedals_for
 
 FLOAT = "std_msgs/msg/Float64"
 _FLOAT = struct.Struct("<4sd")

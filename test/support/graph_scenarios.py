@@ -10,10 +10,10 @@ from typing import Any
 from support.behaviours import Plain
 from support.kernel_systems import Mixer, System
 
-from ros2_cosim.interfaces import records
-from ros2_cosim.kernel.activation import Activation, Combination, Count, NewerThan
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.core.kernel.activation import Activation, Combination, Count, NewerThan
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.messages import records
 
 #: One unit of the systems' time.
 UNIT = "ms"

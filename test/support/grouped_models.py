@@ -10,8 +10,8 @@ from typing import Any
 
 from support.control_scenarios import Counter, chain
 
-from ros2_cosim.kernel.model import Model, Traits
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.model import Model, Traits
+from ros2_cosim.core.kernel.participant import ModelContext, Step
 
 MODEL = "support.grouped_models:Grouped"
 #: Longer than any watchdog of a test [s].

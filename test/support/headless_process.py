@@ -23,7 +23,7 @@ def start_server(*arguments: str, first: Path = HIGHWAY) -> tuple[subprocess.Pop
     :param first: the map to load
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0", "--exit-with-parent"]
+        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0", "--exit-with-parent"]
         + ["--map", str(first), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,14 +11,14 @@ from typing import Any
 from runs.cosim_process import user_environment
 from support.patience import HANG_S
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.processes import ProcessGroup
-from ros2_cosim.run.starter_channel import Progress
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.record.summary import Summary, read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.core.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.ros.bringup.dds import loopback_environment
+from ros2_cosim.ros.bringup.processes import ProcessGroup
+from ros2_cosim.ros.bringup.starter_channel import Progress
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 

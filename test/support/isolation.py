@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from support.processes import kill, marked_processes
 
-from ros2_cosim.run.dds import USER_CHOICES, loopback_environment
-from ros2_cosim.run.domain_lock import claim
+from ros2_cosim.ros.bringup.dds import USER_CHOICES, loopback_environment
+from ros2_cosim.ros.bringup.domain_lock import claim
 
 # Every process started by a test inherits this variable, however it is started.
 MARK = "ROS2_COSIM_TEST_MARK"

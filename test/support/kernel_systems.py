@@ -12,11 +12,11 @@ from support.activations import activations
 from support.behaviours import Plain
 from support.engine_network import EngineNetwork, digests
 
-from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.channel import Promise
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import DeadEndError, ZeroDelayLoopError
-from ros2_cosim.kernel.graph import (
+from ros2_cosim.core.kernel.activation import Activation, Count, all_of, any_of
+from ros2_cosim.core.kernel.channel import Promise
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.errors import DeadEndError, ZeroDelayLoopError
+from ros2_cosim.core.kernel.graph import (
     Connection,
     Graph,
     InputPort,
@@ -24,11 +24,11 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.membership import MembershipView, Presence
-from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.core.kernel.membership import MembershipView, Presence
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Sample, Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.time import FOREVER, NEVER
 
 
 class Mixer(Plain):

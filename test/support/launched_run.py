@@ -12,10 +12,10 @@ from pathlib import Path
 
 from support.patience import HANG_S, until
 
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.run.launch_request import LaunchRequest, launch_arguments, prepare_launch
-from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.starter_channel import Progress
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.ros.bringup.launch_request import LaunchRequest, launch_arguments, prepare_launch
+from ros2_cosim.ros.bringup.processes import command_of
+from ros2_cosim.ros.bringup.starter_channel import Progress
 
 
 class Launched:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.model import HANDLERS
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.realtime.virtual_time import VirtualTime
+from ros2_cosim.core.kernel.model import HANDLERS
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import Acceleration
+from ros2_cosim.core.realtime.virtual_time import VirtualTime
 
 MS = 1_000_000
 #: The scenario of these models; ``log`` is a directory.

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.membership import Membership
+from ros2_cosim.core.kernel.coordinator import Coordinator
+from ros2_cosim.core.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.membership import Membership
 
 END = 1000
 OUT = (OutputPort("out"),)

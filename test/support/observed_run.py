@@ -13,14 +13,14 @@ from runs.cosim_process import ROOT, Result, Running, left_processes, user_envir
 from support.lifecycle_models import MS, SCENARIO
 from support.onlooker import Onlooker
 
-from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.lifecycle import State
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.ros.bringup.dds import loopback_environment
 
 if TYPE_CHECKING:
-    from ros2_cosim.ros.session import Session
+    from ros2_cosim.ros.node.session import Session
 
 
 @dataclass
@@ -74,8 +74,8 @@ def watch(shape: str, directory: Path, patch: pytest.MonkeyPatch) -> Observed:
     :param directory: for what the runs write
     :param patch: gives this process the DDS settings of the run
     """
-    from ros2_cosim.ros.session import Session
-    from ros2_cosim.ros.system_monitor import SystemMonitor
+    from ros2_cosim.ros.node.session import Session
+    from ros2_cosim.ros.node.system_monitor import SystemMonitor
 
     seen = Observed()
     file, log = _scenario(directory, "reference", -1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from support.patience import until
 
 if TYPE_CHECKING:
-    from ros2_cosim.ros.session import Session
+    from ros2_cosim.ros.node.session import Session
 
 
 class Onlooker:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 from contextlib import ExitStack
 
-from ros2_cosim.scenario.server_ports import server_ports
+from ros2_cosim.core.scenario.server_ports import server_ports
 
 
 def free_port(host: str = "127.0.0.1") -> int:

@@ -14,8 +14,8 @@ import time
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.writers import data_qos, message_class
+from ros2_cosim.ros.node import topics
+from ros2_cosim.ros.node.writers import data_qos, message_class
 
 
 def main() -> None:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.messages.records import Acceleration
 
 
 class Silent(Model):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import Acceleration
 
 TYPE = "geometry_msgs/msg/AccelStamped"
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages import catalogue
 
 #: The fields of message types that are not installed here, by package and name.
 DEFINITIONS = {

@@ -8,9 +8,9 @@ from typing import Any
 import msgpack
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.simulation import Simulation
-from ros2_cosim.carla_headless.wire_types import (
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.simulation import Simulation
+from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
     EpisodeSettings,

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 _SMALL = {"image_size_x": 64, "image_size_y": 48}

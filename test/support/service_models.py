@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.realtime.virtual_time import VirtualTime
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import Acceleration
+from ros2_cosim.core.realtime.virtual_time import VirtualTime
 
 #: The scenario of these models, which is one of the golden runs.
 SCENARIO: dict[str, Any] = yaml.safe_load(

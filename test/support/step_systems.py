@@ -13,13 +13,13 @@ from typing import Any
 from support.engine_network import EngineNetwork
 from support.patience import until
 
-from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.realtime.local_host import local_host
-from ros2_cosim.realtime.virtual_time import VirtualTime
+from ros2_cosim.core.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.realtime.local_host import local_host
+from ros2_cosim.core.realtime.virtual_time import VirtualTime
 
 MS = 1_000_000
 

@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.raw import RawMessage
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.raw import RawMessage
 
 POINTS = 3000
 

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.core.kernel.model import Model
 
 
 class KillsItsWorker(Model):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import rclpy
 
-from ros2_cosim.ros.writers import message_class
+from ros2_cosim.ros.node.writers import message_class
 
 
 def main() -> None:

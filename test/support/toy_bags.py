@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
-from ros2_cosim.record.bag_metadata import BagTopic, Qos
+from ros2_cosim.core.messages import catalogue
+from ros2_cosim.core.messages.records import ControlCommand, Odometry, StaticObject, StaticObjects
+from ros2_cosim.core.record.bag_metadata import BagTopic, Qos
 
 MS = 1_000_000
 TOPICS = (

@@ -7,7 +7,7 @@ from collections.abc import MutableSequence
 
 
 class VirtualClock:
-    """See :class:`ros2_cosim.realtime.wall_clock.WallClock`."""
+    """See :class:`ros2_cosim.core.realtime.wall_clock.WallClock`."""
 
     def __init__(self, start: int = 5_000_000_000) -> None:
         self.time = start

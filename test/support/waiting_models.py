@@ -13,7 +13,7 @@ from typing import Any
 
 from support.control_scenarios import Counter
 
-from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
 
 MODEL = "support.waiting_models:make_waiting"
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ros2_cosim.core.kernel import exactmath
+from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.messages.records import ControlCommand, Odometry
 from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
-from ros2_cosim.interfaces.records import ControlCommand, Odometry
-from ros2_cosim.kernel import exactmath
-from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.participant import ModelContext, Step
 
 
 def wave(amplitude: float, angle: float) -> float:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.interfaces.world_outputs import world_outputs
-from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scene.world_outputs import world_outputs
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 _CAR = {"length": 4.792, "width": 2.163, "lane": -2, "speed": 25.0, "driver": {}}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from support.failing_laws import FILE, PATIENCE_S, WORDS
 
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.sweep.settings import load_sweep
-from ros2_cosim.sweep.sweep import run_sweep
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.lab.sweep.settings import load_sweep
+from ros2_cosim.lab.sweep.sweep import run_sweep
 
 ROOT = Path(__file__).parents[2]
 

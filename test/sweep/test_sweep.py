@@ -15,16 +15,16 @@ from support.xosc_files import at, document, written
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.registry import offered
-from ros2_cosim.sweep import sweep as sweeping
-from ros2_cosim.sweep.design import points_of
-from ros2_cosim.sweep.progress import SweepProgress
-from ros2_cosim.sweep.rates import rates_of
-from ros2_cosim.sweep.settings import load_sweep
-from ros2_cosim.sweep.store import SweepRun
-from ros2_cosim.sweep.task import perform
-from ros2_cosim.sweep.varied import Design, Parameter
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.registry import offered
+from ros2_cosim.lab.sweep import sweep as sweeping
+from ros2_cosim.lab.sweep.design import points_of
+from ros2_cosim.lab.sweep.progress import SweepProgress
+from ros2_cosim.lab.sweep.rates import rates_of
+from ros2_cosim.lab.sweep.settings import load_sweep
+from ros2_cosim.lab.sweep.store import SweepRun
+from ros2_cosim.lab.sweep.task import perform
+from ros2_cosim.lab.sweep.varied import Design, Parameter
 
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra sweep is not installed")
 
@@ -175,7 +175,7 @@ def test_a_failed_run_is_tried_again_when_the_sweep_goes_on(tmp_path, monkeypatc
             raise OSError(28, "No space left on device")
         return perform(job)
 
-    monkeypatch.setattr("ros2_cosim.sweep.workers.perform", no_disk)
+    monkeypatch.setattr("ros2_cosim.lab.sweep.workers.perform", no_disk)
     result = run(path, tmp_path / "out")
     assert [r.error for r in result.failed] == ["No space left on device"]
     monkeypatch.undo()
@@ -324,7 +324,7 @@ def test_the_time_left_is_told():
 
 
 ONE = """
-from ros2_cosim.sweep.search import Search
+from ros2_cosim.lab.sweep.search import Search
 
 
 class OneMore(Search):
@@ -417,7 +417,8 @@ def test_a_wrong_place_is_found_before_anything_is_run(tmp_path):
 
 def test_a_missing_extra_is_one_sentence_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "ros2_cosim.documents.extras.find_spec", lambda name: None if name == "optuna" else name
+        "ros2_cosim.core.documents.extras.find_spec",
+        lambda name: None if name == "optuna" else name,
     )
     done = cosim(sweep_file(tmp_path), "--out", tmp_path / "out")
     assert done.exit_code == 1

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 import pytest
 import yaml
 
-from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.sweep import sweep as sweeping
-from ros2_cosim.sweep.settings import load_sweep
+from ros2_cosim.core.kernel.errors import ConnectionFailedError
+from ros2_cosim.lab.sweep import sweep as sweeping
+from ros2_cosim.lab.sweep.settings import load_sweep
 
 pytest.importorskip("distributed", reason="the extra sweep is not installed")
 
@@ -160,7 +160,7 @@ def test_an_interrupt_ends_all_processes_with_one_line(tmp_path, nothing_left, r
 
 
 def test_an_address_where_nothing_answers_is_one_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("ros2_cosim.sweep.workers.ANSWER_S", 0.5)
+    monkeypatch.setattr("ros2_cosim.lab.sweep.workers.ANSWER_S", 0.5)
     sweep = load_sweep(sweep_file(tmp_path))
     with pytest.raises(ConnectionFailedError, match="tcp://127.0.0.1:1: no scheduler answers"):
         sweeping.run_sweep(sweep, tmp_path / "out", cluster="tcp://127.0.0.1:1")

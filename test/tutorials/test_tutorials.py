@@ -15,8 +15,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from tutorial import ROOT, Tutorial
 
-from ros2_cosim.interfaces.simulator import Simulator
-from ros2_cosim.run.launch_request import launch_arguments
+from ros2_cosim.core.scene.simulator import Simulator
+from ros2_cosim.ros.bringup.launch_request import launch_arguments
 
 NAMES = sorted(path.name for path in (ROOT / "docs" / "tutorials").glob("*.md"))
 needs_ros = pytest.mark.skipif(

@@ -7,8 +7,7 @@ import math
 
 import pytest
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.vehicle import SEDAN
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.actuator import Actuator, ActuatorLimits, ActuatorSettings, DelayLine
 from ros2_cosim.vds.vehicle_plant import (
     FAIL_SAFE,
@@ -19,6 +18,7 @@ from ros2_cosim.vds.vehicle_plant import (
     VehicleCommand,
     VehiclePlant,
 )
+from ros2_cosim.world.vehicle import SEDAN
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -12,7 +12,7 @@ import pytest
 from support.patience import HANG_S
 from support.vds_peer import pack_command
 
-from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.core.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.vds1 import encode_state
 from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand

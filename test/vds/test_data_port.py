@@ -14,11 +14,11 @@ from support.patience import HANG_S, until
 from support.vds_peer import HandClock
 from support.vds_serving import Client
 
-from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Target, TargetsRequest
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.server import VdsServer
+from ros2_cosim.world.vehicle import SEDAN
 
 
 def test_command_in_state_out(server: VdsServer, client: Client) -> None:

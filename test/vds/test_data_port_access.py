@@ -13,7 +13,7 @@ import pytest
 from support.patience import HANG_S, until
 from support.vds_serving import Client, data_port
 
-from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.core.kernel.errors import ConnectionFailedError
 from ros2_cosim.vds.data_port import http_server
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort

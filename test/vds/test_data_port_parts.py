@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.virtual_clock import VirtualClock
 
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi, error_answer
 from ros2_cosim.vds.data_port.messages import (
@@ -23,11 +23,7 @@ from ros2_cosim.vds.data_port.messages import (
 )
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.data_port.telemetry import Telemetry
-from ros2_cosim.vds.data_port.view import (
-    NoChanges,
-    VehicleView,
-    picture_of,
-)
+from ros2_cosim.vds.data_port.view import NoChanges, VehicleView, picture_of
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces
 

@@ -10,15 +10,10 @@ from typing import Any
 import pytest
 from support.vds_serving import Client, data_port
 
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.view import (
-    BoxView,
-    VehicleView,
-    mover_of,
-    picture_of,
-)
+from ros2_cosim.vds.data_port.view import BoxView, VehicleView, mover_of, picture_of
 
 
 class Watched:

@@ -11,8 +11,8 @@ import pytest
 from support.patience import until
 from support.vds_peer import HandClock
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock, Timing
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings

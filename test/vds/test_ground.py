@@ -15,17 +15,17 @@ from support.models import made
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Step
-from ros2_cosim.models.message_types import ODOMETRY
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, RoadVehicle, Vehicle
-from ros2_cosim.models.vehicle.levels import KinematicVehicle, PacejkaVehicle, TwoTrackVehicle
-from ros2_cosim.models.vehicle.parameters import GRAVITY
-from ros2_cosim.models.vehicle.wheel_ground import WheelGround
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Step
+from ros2_cosim.core.messages.message_types import ODOMETRY
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.participant import VdsPlant
 from ros2_cosim.vds.vehicle_plant import VehicleCommand, VehiclePlant
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, RoadVehicle, Vehicle
+from ros2_cosim.world.vehicle.levels import KinematicVehicle, PacejkaVehicle, TwoTrackVehicle
+from ros2_cosim.world.vehicle.parameters import GRAVITY
+from ros2_cosim.world.vehicle.wheel_ground import WheelGround
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 MS = 1_000_000

@@ -14,14 +14,13 @@ from support.patience import HANG_S
 from support.ports import free_port
 from support.vds_models import OUTPUTS, loop
 
-from ros2_cosim.documents.settings import read_section
-from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
-from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.models.vehicle import SEDAN
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.core.documents.settings import read_section
+from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.core.kernel.model import Repeatability
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.schema import make_scenario
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
@@ -29,6 +28,7 @@ from ros2_cosim.vds.participant import VdsPlant
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.sockets import CommandPorts, open_port
 from ros2_cosim.vds.vds1 import CommandPacket
+from ros2_cosim.world.vehicle import SEDAN
 
 MS = 1_000_000
 OWN = {"own": {"speed": 12.0, "sensor_delay": "20ms", "actuator_delay": "15ms"}}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.vds_peer import HandClock
 
-from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings

@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli import vds
 from ros2_cosim.cli.vds import app
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.core.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings

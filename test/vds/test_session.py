@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import SEDAN, TRUCK, ActuatorCommand, Vehicle
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.actuator import Actuator, ActuatorLimits, ActuatorSettings, DelayLine
 from ros2_cosim.vds.fleet import (
     Fleet,
@@ -31,6 +29,8 @@ from ros2_cosim.vds.vehicle_plant import (
     VehicleCommand,
     VehiclePlant,
 )
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.vehicle import SEDAN, TRUCK, ActuatorCommand, Vehicle
 
 MS = 1_000_000
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.vds_peer import STATE_FIELDS, pack_command, unpack_state
 
-from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
-from ros2_cosim.models.vehicle import SEDAN
+from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.vds.vds1 import (
     SequenceFilter,
     decode_command,
@@ -23,6 +22,7 @@ from ros2_cosim.vds.vds1 import (
     is_newer,
 )
 from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand, VehiclePlant
+from ros2_cosim.world.vehicle import SEDAN
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 COMMANDS = st.builds(

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.vehicle import SEDAN
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.fleet_settings import (
     FleetVehicleSettings,
     read_settings,
@@ -21,6 +20,7 @@ from ros2_cosim.vds.fleet_settings import (
     road_digest,
 )
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
+from ros2_cosim.world.vehicle import SEDAN
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 HATCHBACK, SUMMER = CONFIG / "vehicles" / "hatchback.yaml", CONFIG / "tyres" / "summer.yaml"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.web.dashboard import footprints
-from ros2_cosim.web.records_view import Footprint
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.web.dashboard import footprints
+from ros2_cosim.lab.web.records_view import Footprint
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 

@@ -21,17 +21,17 @@ from support.stranger import USER, Program, http, program
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.live.address import LOOPBACK, Address
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun, run_inproc
-from ros2_cosim.run.replay import prepare_replay
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.sockets.peers import ADMISSION, own_user
-from ros2_cosim.web import dashboard
-from ros2_cosim.web.driven_run import onlooker_of, run_shown
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.live.address import LOOPBACK, Address
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.inproc import InprocRun, run_inproc
+from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.sockets.peers import ADMISSION, own_user
+from ros2_cosim.lab.web import dashboard
+from ros2_cosim.lab.web.driven_run import onlooker_of, run_shown
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 OWN_TYPES = CONFIG.parent / "test" / "support" / "own_types.yaml"
@@ -334,7 +334,7 @@ def test_a_run_without_a_page_loads_none(tmp_path: Path) -> None:
     script = (
         "import sys; from ros2_cosim.cli.main import app; "
         "app(sys.argv[1:], standalone_mode=False); "
-        "print([name for name in sys.modules if name.startswith('ros2_cosim.web')])"
+        "print([name for name in sys.modules if name.startswith('ros2_cosim.lab.web')])"
     )
     scenario = CONFIG / "car_following.yaml"
     options = [

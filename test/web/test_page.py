@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from support.browser import Browser
 
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.run.bringup import RunRequest, bring_up
-from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.web.dashboard import footprints, shown_ports
+from ros2_cosim.lab.web.driven_run import DrivenControl
+from ros2_cosim.lab.web.records_view import RecordsView
+from ros2_cosim.lab.web.road_lines import road_lines, sectors
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
-from ros2_cosim.web.dashboard import footprints, shown_ports
-from ros2_cosim.web.driven_run import DrivenControl
-from ros2_cosim.web.records_view import RecordsView
-from ros2_cosim.web.road_lines import road_lines, sectors
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 

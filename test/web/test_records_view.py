@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.interfaces.records import (
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.messages.records import (
     Acceleration,
     CollisionEvent,
     ControlCommand,
@@ -22,13 +25,10 @@ from ros2_cosim.interfaces.records import (
     StaticObjects,
     V2VMessage,
 )
-from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.models.frames import quaternion_from_yaw
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
-from ros2_cosim.web.records_view import Footprint, RecordsView
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.system import build_graph, build_model
+from ros2_cosim.lab.web.records_view import Footprint, RecordsView
+from ros2_cosim.world.geometry.frames import quaternion_from_yaw
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 

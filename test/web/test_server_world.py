@@ -12,30 +12,30 @@ import pytest
 from support.headless_process import HIGHWAY
 from support.patience import HANG_S
 
-from ros2_cosim.carla_bridge.server_wire import CallRefused, ServerWire, WireError
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.onlooker import (
+from ros2_cosim.core.messages.message_types import ODOMETRY
+from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.lab.web import server_world as module
+from ros2_cosim.lab.web.server_world import ServerWorld, server_world
+from ros2_cosim.lab.web.world_view import WithWorld
+from ros2_cosim.vds.data_port.view import picture_of
+from ros2_cosim.world.carla.server_wire import CallRefused, ServerWire, WireError
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.onlooker import (
     CAMERA_PERIOD_S,
     PICTURE_PERIOD_S,
     Glances,
     picture_of_camera,
     picture_of_world,
 )
-from ros2_cosim.carla_headless.server import Server
-from ros2_cosim.carla_headless.simulation import Simulation
-from ros2_cosim.carla_headless.wire_types import (
+from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.headless.simulation import Simulation
+from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
     EpisodeSettings,
     Transform,
     Vector,
 )
-from ros2_cosim.models.message_types import ODOMETRY
-from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.vds.data_port.view import picture_of
-from ros2_cosim.web import server_world as module
-from ros2_cosim.web.server_world import ServerWorld, server_world
-from ros2_cosim.web.world_view import WithWorld
 
 
 def _spawn(simulation: Simulation, kind: str, pose: Transform, parent: int = 0, **more: str) -> int:

@@ -18,15 +18,15 @@ from support.patience import HANG_S, until
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.documents.installed import share_file
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.summary import read_summary
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.scenario.library import NAMES
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.library import NAMES
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.web.startable import changed_scenario, startable, values_of
+from ros2_cosim.lab.web.starter_page import StarterPage
 from ros2_cosim.vds.data_port.openapi import openapi
-from ros2_cosim.web.startable import changed_scenario, startable, values_of
-from ros2_cosim.web.starter_page import StarterPage
 
 #: Guards against hanging only.
 #: Whether the view from behind has strong colours of two kinds.
@@ -288,7 +288,7 @@ def test_what_cannot_be_is_one_line(
     options: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
-    monkeypatch.setattr("ros2_cosim.run.domain_lock.active_runs", list)
+    monkeypatch.setattr("ros2_cosim.ros.bringup.domain_lock.active_runs", list)
     done = CliRunner().invoke(app, ["dashboard", *options])
     assert done.exit_code == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1
 

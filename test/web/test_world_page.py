@@ -24,13 +24,15 @@ from support.headless_process import HIGHWAY, TOWN
 from support.patience import HANG_S
 from typer.testing import CliRunner
 
-from ros2_cosim.carla_headless.__main__ import make_command
-from ros2_cosim.carla_headless.debug_shapes import DebugShape, Kind
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.onlooker import CameraPicture, picture_of_world
-from ros2_cosim.carla_headless.server import Server
-from ros2_cosim.carla_headless.simulation import Simulation
-from ros2_cosim.carla_headless.wire_types import (
+from ros2_cosim.lab.web.pictures import png_of
+from ros2_cosim.lab.web.world_view import world_page
+from ros2_cosim.world.headless.__main__ import make_command
+from ros2_cosim.world.headless.debug_shapes import DebugShape, Kind
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.onlooker import CameraPicture, picture_of_world
+from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.headless.simulation import Simulation
+from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
     EpisodeSettings,
@@ -39,8 +41,6 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
-from ros2_cosim.web.pictures import png_of
-from ros2_cosim.web.world_view import world_page
 
 
 def _spawn(

@@ -17,6 +17,8 @@ from typing import Any
 
 from lxml import etree
 
+from ros2_cosim.core.documents.one_line import one_line
+from ros2_cosim.core.documents.xml_reader import read_xml
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Resolution,
@@ -27,8 +29,6 @@ from ros2_cosim.dcp.description.slave_description import (
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError, PduError
 from ros2_cosim.dcp.wire.values import SIZED, encode_value
-from ros2_cosim.documents.one_line import one_line
-from ros2_cosim.documents.xml_reader import read_xml
 
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 _ROOT = "dcpSlaveDescription.xsd"

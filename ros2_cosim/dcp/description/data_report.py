@@ -13,7 +13,11 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import (
+    LogCategory,
+    LogTemplate,
+    SlaveDescription,
+)
 from ros2_cosim.dcp.wire.data_path import DataCounters, Missing
 from ros2_cosim.dcp.wire.enums import LogLevel
 

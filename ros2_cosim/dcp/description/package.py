@@ -7,11 +7,11 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from ros2_cosim.core.documents.archives import opened_archive
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.documents.archives import opened_archive
 
 FOLDER = "v1.0"
 DESCRIPTION = f"{FOLDER}/dcpSlaveDescription.dcpx"
@@ -23,7 +23,7 @@ def read_package(path: str | Path) -> SlaveDescription:
     """The checked slave description inside a .dcp package.
 
     :raises DescriptionError: no zip archive, one out of bounds
-        (:mod:`ros2_cosim.documents.archives`), no description in it, or a wrong one
+        (:mod:`ros2_cosim.core.documents.archives`), no description in it, or a wrong one
     """
     path = Path(path)
     with opened_archive(path, DescriptionError) as archive:

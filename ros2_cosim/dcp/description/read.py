@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.core.documents.files import cause_of, read_bounded
 from ros2_cosim.dcp.description.package import MAX_FILE_BYTES, read_package
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.documents.files import cause_of, read_bounded
 
 
 def read_description(path: str | Path) -> SlaveDescription:

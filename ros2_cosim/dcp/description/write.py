@@ -8,6 +8,7 @@ from typing import Any
 
 from lxml import etree
 
+from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
@@ -21,7 +22,6 @@ from ros2_cosim.dcp.description.slave_description import (
     Variable,
 )
 from ros2_cosim.dcp.wire.enums import DataType
-from ros2_cosim.documents.files import write_atomically
 
 
 def write_description(description: SlaveDescription, path: str | Path) -> None:

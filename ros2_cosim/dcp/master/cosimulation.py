@@ -37,6 +37,8 @@ from typing import Annotated, Any, Literal, TextIO
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from ros2_cosim.core.documents.plain_data import read_mapping
+from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
@@ -59,8 +61,6 @@ from ros2_cosim.dcp.wire.errors import (
     WiringError,
 )
 from ros2_cosim.dcp.wire.values import Value
-from ros2_cosim.documents.plain_data import read_mapping
-from ros2_cosim.documents.settings import Section, read_section
 
 TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
 

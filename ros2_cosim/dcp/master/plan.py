@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.slave_description import Causality, Variable, element_count, resized
+from ros2_cosim.dcp.description.slave_description import (
+    Causality,
+    Variable,
+    element_count,
+    resized,
+)
 from ros2_cosim.dcp.master.order import Stepping, delayed_in, step_order
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for

@@ -11,6 +11,12 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.sockets.brief_waits import DIALOGUE_NS
+from ros2_cosim.core.sockets.endpoints import Listener, address_towards
+from ros2_cosim.core.sockets.peers import Senders
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.accepted import AcceptedLinks
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
@@ -25,12 +31,6 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.sockets.brief_waits import DIALOGUE_NS
-from ros2_cosim.sockets.endpoints import Listener, address_towards
-from ros2_cosim.sockets.peers import Senders
-from ros2_cosim.sockets.reactor import Reactor
 
 _CONNECT_RETRY_S = 0.1
 _FIRST_DATA = int(PduType.DAT_input_output)

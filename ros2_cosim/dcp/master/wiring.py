@@ -6,7 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Unit, Variable
+from ros2_cosim.dcp.description.slave_description import (
+    Causality,
+    SlaveDescription,
+    Unit,
+    Variable,
+)
 from ros2_cosim.dcp.wire.errors import WiringError
 from ros2_cosim.dcp.wire.values import convertible
 

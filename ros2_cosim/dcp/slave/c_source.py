@@ -40,9 +40,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ros2_cosim.dcp.wire.errors import DescriptionError
-from ros2_cosim.documents.files import cause_of, read_bounded
-from ros2_cosim.documents.fmi2 import (
+from ros2_cosim.core.documents.files import cause_of, read_bounded
+from ros2_cosim.core.documents.fmi2 import (
     Fmi2Model,
     Fmi2Variable,
     compile_library,
@@ -51,7 +50,8 @@ from ros2_cosim.documents.fmi2 import (
     packed,
     this_platform,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.dcp.wire.errors import DescriptionError
 
 SUFFIX: Final = ".c"
 #: Name of the parameter that gets the communication step.

@@ -25,14 +25,7 @@ from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope
 from ros2_cosim.dcp.wire.errors import PduError
 from ros2_cosim.dcp.wire.pdu import ADDRESS_SIZES, decode_address
-from ros2_cosim.dcp.wire.values import (
-    SIZED,
-    SIZES,
-    PayloadCodec,
-    Value,
-    converter,
-    convertible,
-)
+from ros2_cosim.dcp.wire.values import SIZED, SIZES, PayloadCodec, Value, converter, convertible
 
 _OK = ErrorCode.NONE
 

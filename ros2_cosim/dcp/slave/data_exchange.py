@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.dcp.description.data_report import TEMPLATE, log_arguments, tells_data
 from ros2_cosim.dcp.description.properties import DataWatch, PropertyChecks
 from ros2_cosim.dcp.description.slave_description import Causality, Variable
@@ -21,7 +22,6 @@ from ros2_cosim.dcp.wire.errors import PduError, SlaveFault
 from ros2_cosim.dcp.wire.states import ALLOWED, INITIALIZATION, RUN
 from ros2_cosim.dcp.wire.ticks import TickPlan
 from ros2_cosim.dcp.wire.values import SIZED, Value
-from ros2_cosim.documents.files import cause_of
 
 logger = logging.getLogger(__name__)
 

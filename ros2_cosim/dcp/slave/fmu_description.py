@@ -13,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ros2_cosim.core.documents.archives import opened_archive
+from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
@@ -28,8 +30,6 @@ from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED
-from ros2_cosim.documents.archives import opened_archive
-from ros2_cosim.documents.one_line import one_line
 
 FMU_STEP = Fraction(1, 100)
 """Seconds per resolution of an FMU, if neither the user nor the FMU names one."""
@@ -79,7 +79,7 @@ def read_fmu(path: str | Path) -> Any:
     """The FMU's own description (FMPy's ``ModelDescription``).
 
     :raises DescriptionError: no FMU, a wrong one, one out of bounds
-        (:mod:`ros2_cosim.documents.archives`), or none for co-simulation with FMI 2.0 or 3.0;
+        (:mod:`ros2_cosim.core.documents.archives`), or none for co-simulation with FMI 2.0 or 3.0;
         or the package FMPy is not installed
     """
     path = Path(path)

@@ -12,16 +12,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.dcp.description.properties import PropertyChecks
 from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.data_exchange import DataExchange
-from ros2_cosim.dcp.slave.interfaces import (
-    SlaveContext,
-    SlaveHost,
-    SlaveOptions,
-    SlaveTransport,
-)
+from ros2_cosim.dcp.slave.interfaces import SlaveContext, SlaveHost, SlaveOptions, SlaveTransport
 from ros2_cosim.dcp.slave.log import SlaveLog
 from ros2_cosim.dcp.slave.registration import ACK_BYTES, Registration
 from ros2_cosim.dcp.slave.request_checks import length_fits, state_code, supported
@@ -33,7 +29,6 @@ from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
 from ros2_cosim.dcp.wire.states import NORMAL_OPERATION, STOPPABLE
 from ros2_cosim.dcp.wire.ticks import TickPlan
-from ros2_cosim.documents.files import cause_of
 
 _STATE_ACK = struct.Struct("<BHBB")
 _ERROR_ACK = struct.Struct("<BHBH")

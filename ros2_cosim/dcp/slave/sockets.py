@@ -10,6 +10,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.sockets.endpoints import Listener
+from ros2_cosim.core.sockets.peers import Senders
+from ros2_cosim.core.sockets.reactor import Descriptor, Reactor
 from ros2_cosim.dcp.description.sizes import largest_received
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint
@@ -25,10 +29,6 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.sockets.endpoints import Listener
-from ros2_cosim.sockets.peers import Senders
-from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
 _TCP = TransportProtocol.TCP_IPv4
 CONNECT_TIMEOUT_S = 5.0

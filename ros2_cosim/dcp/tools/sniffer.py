@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.dcp.tools.capture import MAX_PACKET, Captured, PacketDecoder, is_pdu, read_pcap
 from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.wire.enums import DataType, PduType
 from ros2_cosim.dcp.wire.errors import PduError, WiringError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode, decode_address
 from ros2_cosim.dcp.wire.values import decode_value
-from ros2_cosim.documents.files import cause_of
 
 _ETH_P_ALL = 3
 _ADDRESSED = (

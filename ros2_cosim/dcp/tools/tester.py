@@ -14,12 +14,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
+from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.tools.tester_session import TesterSession
 from ros2_cosim.dcp.tools.tester_steps import PROCEDURES, Procedure
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError, WiringError
-from ros2_cosim.kernel.errors import CosimError
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 

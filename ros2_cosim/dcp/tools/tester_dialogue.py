@@ -8,15 +8,15 @@ import time
 from contextlib import suppress
 from functools import partial
 
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.sockets.endpoints import address_towards, open_listener
+from ros2_cosim.core.sockets.peers import ADMISSION, Senders
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.sockets.endpoints import address_towards, open_listener
-from ros2_cosim.sockets.peers import ADMISSION, Senders
-from ros2_cosim.sockets.reactor import Reactor
 
 _P = PduType
 _UDP = TransportProtocol.UDP_IPv4

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Resolution,
@@ -16,17 +17,10 @@ from ros2_cosim.dcp.description.slave_description import (
     start_value,
 )
 from ros2_cosim.dcp.tools.tester_dialogue import Deviation, Dialogue
-from ros2_cosim.dcp.wire.enums import (
-    ErrorCode,
-    OpMode,
-    PduType,
-    State,
-    TransportProtocol,
-)
+from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, encode_address
 from ros2_cosim.dcp.wire.states import STOPPABLE
 from ros2_cosim.dcp.wire.values import PayloadCodec
-from ros2_cosim.kernel.errors import CosimError
 
 _P = PduType
 SLAVE_ID = 1

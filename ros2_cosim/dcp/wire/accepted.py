@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from time import monotonic_ns
 
+from ros2_cosim.core.sockets.endpoints import Listener
+from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.transport import MAX_FRAME, TcpLink
-from ros2_cosim.sockets.endpoints import Listener
-from ros2_cosim.sockets.reactor import Reactor
 
 MAX_CONNECTIONS = 64
 """Connections to one kind of port; a co-simulation has a few."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 
 
 class DescriptionError(ConfigurationError):

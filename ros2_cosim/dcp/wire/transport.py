@@ -13,10 +13,10 @@ import struct
 import sys
 from contextlib import suppress
 
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.sockets.endpoints import open_udp, send_all
+from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.sockets.endpoints import open_udp, send_all
-from ros2_cosim.sockets.peers import ADMISSION
 
 PREFIX = struct.Struct("<I")
 READ_SIZE = 65536

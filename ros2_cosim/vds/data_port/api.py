@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Sector
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Sector
 from ros2_cosim.vds.controllable import Controllable
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,

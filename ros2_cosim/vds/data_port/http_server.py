@@ -25,9 +25,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.sockets.peers import ADMISSION, user_of
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.kernel.errors import ConnectionFailedError
+from ros2_cosim.core.sockets.peers import ADMISSION, user_of
 from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
 MAX_BODY = 16_384

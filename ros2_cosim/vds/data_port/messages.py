@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from ros2_cosim.documents.plain_data import json_value
-from ros2_cosim.documents.settings import Section, read_section
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
+from ros2_cosim.core.documents.plain_data import json_value
+from ros2_cosim.core.documents.settings import Section, read_section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.replay import plain_command

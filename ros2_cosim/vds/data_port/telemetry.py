@@ -9,8 +9,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.wall_clock import WallClock
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.realtime.wall_clock import WallClock
 from ros2_cosim.vds.data_port.messages import Target, plain_output
 from ros2_cosim.vds.fleet import VehicleOutput
 

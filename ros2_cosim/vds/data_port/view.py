@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import sincos
-from ros2_cosim.models.encounters import Encounters, Mover
-from ros2_cosim.models.lane_frame import LaneGeometry, box_at
-from ros2_cosim.models.open_ground import OPEN_GROUND
-from ros2_cosim.models.vehicle import VehicleParameters
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.exactmath import sincos
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
+from ros2_cosim.world.geometry.encounters import Encounters, Mover
+from ros2_cosim.world.geometry.lane_frame import LaneGeometry, box_at
+from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
+from ros2_cosim.world.vehicle import VehicleParameters
 
 #: What a row of the history of a vehicle has: simulated time [s], and fields of its picture.
 HISTORY = ("time_s", "speed", "gap", "acceleration")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latched inputs: what a participant reads is what its writers sent last.
+
+Where activations run in the order of their times, all readers of an output port share what it
+holds, and participants with the same connections share what all their ports hold: a platoon, in
+which each sensor reads every vehicle, reads each vehicle once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from ros2_cosim.core.kernel.sample import Sample
+from ros2_cosim.core.kernel.time import NEVER
+
+#: Channel, stamp and sequence number of what was read, as the trace records it.
+REFERENCE: Final = struct.Struct("<IqQ").pack
+
+
+class LatchedChannel:
+    """Zero-order hold over the samples of one output port.
+
+    Several readers may share one if what they read as time never decreases among them.
+    """
+
+    __slots__ = ("_pending", "changes", "delayed", "newest", "push", "seq", "stamp")
+
+    def __init__(self, delayed: bool) -> None:
+        self.delayed = delayed
+        #: What was read last, its stamp and its sequence number.
+        self.newest: Sample | None = None
+        self.stamp = NEVER
+        self.seq = 0
+        #: How often that has changed.
+        self.changes = 0
+        self._pending: deque[Sample] = deque()
+        #: Store a sample; stamps on one connection never decrease.
+        self.push: Callable[[Sample], None] = self._pending.append
+
+    def advance(self, time: int) -> int:
+        """Go on to the newest sample stamped <= time (< time if delayed).
+
+        :param time: of an activation [ns]; it never decreases
+        :returns: how often what is read has changed so far
+        """
+        pending = self._pending
+        if not pending:
+            return self.changes
+        limit = time - 1 if self.delayed else time
+        while pending:
+            stamp, seq, _ = pending[0]
+            if stamp > limit:
+                break
+            self.newest = pending.popleft()
+            self.stamp = stamp
+            self.seq = seq
+            self.changes += 1
+        return self.changes
+
+    def read(self, time: int) -> Sample | None:
+        """The newest sample that is visible at a time, which never decreases."""
+        self.advance(time)
+        return self.newest
+
+
+class LatchedPort:
+    """An input port that holds values, and where they come from.
+
+    :ivar numbers: number of each connection among those of the participant
+    :ivar channels: what each of them holds
+    """
+
+    __slots__ = ("channels", "name", "numbers")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numbers: list[int] = []
+        self.channels: list[LatchedChannel] = []
+
+
+class LatchedInputs:
+    """What the latched ports of a participant hold at the time of an activation.
+
+    Participants that have the same connections may share one, as they may share channels.
+
+    :ivar latest: port -> what it holds; another object each time that something has changed
+    :ivar references: what is held, as the trace records it
+    :ivar count: so many samples are held
+    """
+
+    __slots__ = ("_changes", "_ports", "count", "latest", "references")
+
+    def __init__(self, ports: list[LatchedPort]) -> None:
+        self._ports = ports
+        #: Of all channels together, at the last look; another reader may have looked since.
+        self._changes = -1
+        self.latest: dict[str, Sample | None] = {}
+        self.references = b""
+        self.count = 0
+
+    def advance(self, time: int) -> None:
+        """Go on to what is visible at a time [ns], which never decreases."""
+        changes = 0
+        for port in self._ports:
+            for channel in port.channels:
+                changes += channel.advance(time)
+        if changes != self._changes:
+            self._changes = changes
+            self._collect()
+
+    def _collect(self) -> None:
+        latest: dict[str, Sample | None] = {}
+        references: list[bytes] = []
+        for port in self._ports:
+            newest: Sample | None = None
+            chosen = b""
+            stamp = NEVER
+            for index, channel in enumerate(port.channels):
+                # Later channels win ties: one fixed order for equal stamps.
+                if channel.newest is not None and (newest is None or channel.stamp >= stamp):
+                    newest, stamp = channel.newest, channel.stamp
+                    chosen = REFERENCE(port.numbers[index], stamp, channel.seq)
+            latest[port.name] = newest
+            if newest is not None:
+                references.append(chosen)
+        self.latest = latest
+        self.references = b"".join(references)
+        self.count = len(references)
+
+
+class SharedInputs:
+    """What participants have in common whose activations run in the order of their times."""
+
+    def __init__(self) -> None:
+        #: By writer, output port, and whether the reader is delayed.
+        self._channels: dict[tuple[str, str, bool], LatchedChannel] = {}
+        #: By what identifies each port: its name, numbers of connections and their channels.
+        self._inputs: dict[tuple[tuple[object, ...], ...], LatchedInputs] = {}
+
+    def channel(self, source: str, port: str, delayed: bool) -> LatchedChannel:
+        """What an output port holds for all readers."""
+        key = source, port, delayed
+        if key not in self._channels:
+            self._channels[key] = LatchedChannel(delayed)
+        return self._channels[key]
+
+    def inputs(self, ports: list[LatchedPort]) -> LatchedInputs:
+        """What ports hold, whose channels are of :meth:`channel`, for all that have the same."""
+        key = tuple((port.name, *port.numbers, *map(id, port.channels)) for port in ports)
+        if key not in self._inputs:
+            self._inputs[key] = LatchedInputs(ports)
+        return self._inputs[key]

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers that depend only on (run seed, participant, stream name).
+
+Each stream is seeded from those three alone, so adding a participant or a stream changes no
+draw of any other. The bits come from numpy's Philox-4x64-10 generator, whose raw output is
+fixed by its publication (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11);
+the distributions are computed here, because those of ``numpy.random.Generator`` may change
+between numpy versions, and use exact arithmetic only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.exactmath import log
+from ros2_cosim.core.kernel.normal_quantile import normal_quantile
+from ros2_cosim.core.kernel.time import format_ns, parse_duration
+
+if TYPE_CHECKING:
+    from numpy.random import Philox
+
+_DOMAIN = b"ros2_cosim random stream 1"
+_SMALLEST_BUFFER: Final = 16
+_LARGEST_BUFFER: Final = 1024
+#: Philox-4x64 gives four words at a time.
+_WORDS_OF_BLOCK: Final = 4
+_TWO_TO_64 = 2**64
+_UNIFORM_STEP = 2.0**-53
+_OPEN_STEP = 2.0**-52
+
+
+def stream_key(run_seed: int, participant: str, stream: str) -> int:
+    """Return the 128-bit Philox key of a stream.
+
+    Each part is hashed behind its length, so that no two triples give the same text.
+
+    :raises ConfigurationError: a part of the wrong type
+    """
+    if isinstance(run_seed, bool) or not isinstance(run_seed, int):
+        raise ConfigurationError(f"run seed: found {run_seed!r}; allowed is an integer")
+    if not isinstance(participant, str) or not isinstance(stream, str):
+        raise ConfigurationError(
+            f"random stream: found participant {participant!r} and stream {stream!r};"
+            " allowed are two texts"
+        )
+    digest = hashlib.sha256()
+    for part in (_DOMAIN, b"%d" % run_seed, participant.encode(), stream.encode()):
+        digest.update(b"%d:" % len(part) + part)
+    return int.from_bytes(digest.digest()[:16], "little")
+
+
+class RandomStream:
+    """One named source of random numbers.
+
+    Each draw of ``uniform``, ``uniform_between``, ``normal``, ``exponential`` and ``bernoulli``
+    takes exactly one 64-bit word of the generator; ``integers`` takes one, or more with a
+    probability below n / 2^64.
+    """
+
+    __slots__ = ("_bits", "_buffer", "_generated", "_key", "_size", "_take")
+
+    def __init__(self, run_seed: int, participant: str, stream: str) -> None:
+        """Open the stream at its beginning.
+
+        :raises ConfigurationError: a part of the wrong type
+        """
+        self._key = stream_key(run_seed, participant, stream)
+        self._bits: Philox | None = None
+        self._size = _SMALLEST_BUFFER
+        #: Words that the generator has given, those in the buffer included.
+        self._generated = 0
+        self._buffer: list[int] = []
+        self._take = self._buffer.pop
+
+    def _refill(self) -> int:
+        # Asking numpy for one word costs more than the word: ask for more and more at once.
+        # The buffer is filled in place because ``_take`` is bound to it.
+        if self._bits is None:
+            # Not before the first draw: to load numpy would be most of the time of a mere check.
+            from numpy.random import Philox
+
+            self._bits = Philox(key=self._key)
+        words = self._bits.random_raw(self._size).tolist()
+        words.reverse()
+        self._buffer.extend(words)
+        self._generated += self._size
+        self._size = min(2 * self._size, _LARGEST_BUFFER)
+        return self._take()
+
+    def save_state(self) -> tuple[bytes, int, int, int]:
+        """Where the stream stands, as plain data."""
+        return self._key.to_bytes(16, "little"), self._size, self._generated, len(self._buffer)
+
+    def restore_state(self, state: Sequence[Any]) -> None:
+        """Go to where a stream stood; this one is then that stream.
+
+        :param state: as :meth:`save_state` gave it
+        :raises ConfigurationError: it is no such state
+        """
+        key, size, generated, left = state
+        if not (
+            isinstance(key, bytes)
+            and len(key) == 16
+            and all(type(number) is int for number in (size, generated, left))
+            and _SMALLEST_BUFFER <= size <= _LARGEST_BUFFER
+            and 0 <= left <= min(generated, _LARGEST_BUFFER)
+            and generated % _WORDS_OF_BLOCK == 0
+            and generated < _TWO_TO_64
+        ):
+            raise ConfigurationError("random stream: found what is no state of one")
+        from numpy.random import Philox
+
+        self._key = int.from_bytes(key, "little")
+        self._size, self._generated = size, generated
+        # The generator counts blocks: it can begin with that of the oldest word in the buffer.
+        begin = (generated - left) // _WORDS_OF_BLOCK * _WORDS_OF_BLOCK
+        self._bits = Philox(key=self._key, counter=begin // _WORDS_OF_BLOCK)
+        words = self._bits.random_raw(generated - begin).tolist()
+        words.reverse()
+        self._buffer[:] = words[:left]
+
+    def raw(self) -> int:
+        """Return the next 64 bits as an integer."""
+        return self._take() if self._buffer else self._refill()
+
+    def uniform(self) -> float:
+        """Return a number in [0, 1), a multiple of 2^-53."""
+        word = self._take() if self._buffer else self._refill()
+        return (word >> 11) * _UNIFORM_STEP
+
+    def uniform_between(self, low: float, high: float) -> float:
+        """Return a number in [low, high] (``high`` only by rounding)."""
+        word = self._take() if self._buffer else self._refill()
+        value = low + (high - low) * ((word >> 11) * _UNIFORM_STEP)
+        return min(high, value)
+
+    def normal(self) -> float:
+        """Return a standard normal number (mean 0, standard deviation 1), within +-8.3."""
+        word = self._take() if self._buffer else self._refill()
+        # The middle of one of 2^52 cells: never 0 or 1, and symmetric.
+        return normal_quantile(((word >> 12) + 0.5) * _OPEN_STEP)
+
+    def exponential(self, mean: float) -> float:
+        """Return an exponentially distributed number > 0 with the given mean."""
+        word = self._take() if self._buffer else self._refill()
+        return -mean * log(((word >> 12) + 0.5) * _OPEN_STEP)
+
+    def bernoulli(self, probability: float) -> bool:
+        """Return True with the given probability (never for 0, always for 1)."""
+        word = self._take() if self._buffer else self._refill()
+        return (word >> 11) * _UNIFORM_STEP < probability
+
+    def integers(self, n: int) -> int:
+        """Return an integer in [0, n), each exactly as likely, for 1 <= n <= 2^64.
+
+        :raises ValueError: n outside that range
+        """
+        if not 1 <= n <= _TWO_TO_64:
+            raise ValueError(f"integers({n}): n must lie in 1..2^64")
+        limit = _TWO_TO_64 - _TWO_TO_64 % n
+        word = self.raw()
+        while word >= limit:
+            word = self.raw()
+        return word % n
+
+
+@dataclass(frozen=True)
+class LatencyDistribution:
+    """A delay of an output port: constant, or drawn anew for each message.
+
+    Use :meth:`from_spec`. Every value drawn lies in ``minimum_ns..maximum_ns``; the minimum is
+    what a receiver may rely on as lookahead. Values beyond the bounds are moved onto them.
+    """
+
+    kind: str
+    minimum_ns: int
+    maximum_ns: int
+    mean_ns: int = 0
+    std_ns: int = 0
+
+    @classmethod
+    def from_spec(cls, spec: object, path: str = "latency") -> LatencyDistribution:
+        """Read a distribution from a scenario value.
+
+        ============================================= =====================================
+        ``20ms``                                      constant
+        ``{uniform: [min, max]}``                     every nanosecond in min..max
+        ``{normal: {mean, std, min, max}}``           normal, held within min..max
+        ``{exponential: {mean, min, max}}``           min + an exponential part, held below
+                                                      max; ``mean`` is that of the whole
+        ============================================= =====================================
+
+        :param path: where the value stands, for the error message
+        :raises ConfigurationError: any other form, or bounds out of order
+        """
+        if not isinstance(spec, Mapping):
+            constant = parse_duration(spec, path)
+            return cls("constant", constant, constant, constant)
+        if len(spec) != 1:
+            raise ConfigurationError(f"{path}: found keys {sorted(map(str, spec))}; {_KINDS}")
+        ((kind, body),) = spec.items()
+        where = f"{path}.{kind}"
+        if kind == "uniform":
+            if not isinstance(body, (list, tuple)) or len(body) != 2:
+                raise ConfigurationError(f"{where}: found {body!r}; allowed is [min, max]")
+            low = parse_duration(body[0], f"{where}[0]")
+            high = parse_duration(body[1], f"{where}[1]", minimum=low)
+            return cls("uniform", low, high, (low + high) // 2)
+        if kind == "normal":
+            part = _durations(body, ("mean", "std", "min", "max"), where)
+            return cls._bounded("normal", part, where)
+        if kind == "exponential":
+            part = _durations(body, ("mean", "min", "max"), where)
+            return cls._bounded("exponential", part, where)
+        raise ConfigurationError(f"{path}: found {kind!r}; {_KINDS}")
+
+    @classmethod
+    def _bounded(cls, kind: str, part: dict[str, int], where: str) -> LatencyDistribution:
+        low, mean, high = part["min"], part["mean"], part["max"]
+        if not low <= mean <= high:
+            raise ConfigurationError(
+                f"{where}: found min {format_ns(low)}, mean {format_ns(mean)},"
+                f" max {format_ns(high)}; allowed is min <= mean <= max"
+            )
+        return cls(kind, low, high, mean, part.get("std", 0))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every draw gives ``minimum_ns`` (a constant takes no random number)."""
+        return self.minimum_ns == self.maximum_ns
+
+    def draw(self, stream: RandomStream) -> int:
+        """Return the next delay [ns]; takes one draw of ``stream`` unless constant."""
+        low, high = self.minimum_ns, self.maximum_ns
+        if low == high:
+            return low
+        if self.kind == "uniform":
+            return low + stream.integers(high - low + 1)
+        if self.kind == "normal":
+            value = self.mean_ns + round(self.std_ns * stream.normal())
+        else:
+            value = low + round(stream.exponential(float(self.mean_ns - low)))
+        return max(low, min(value, high))
+
+
+_KINDS = "allowed is a duration or one of uniform, normal, exponential"
+
+
+def _durations(body: Any, names: tuple[str, ...], where: str) -> dict[str, int]:
+    """Read a mapping that has exactly the named durations."""
+    if not isinstance(body, Mapping) or set(body) != set(names):
+        raise ConfigurationError(f"{where}: found {body!r}; allowed are exactly {list(names)}")
+    return {name: parse_duration(body[name], f"{where}.{name}") for name in names}

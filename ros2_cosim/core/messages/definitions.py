@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Definitions of message types: where their texts are, and which fields they have.
+
+The project's own types are the files in ``msg/``, those of other packages the installed ones.
+Without a ROS installation the standard types of ROS 2 Jazzy still are there: ``rosbags`` has
+them, and it reads the texts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.documents.installed import PACKAGE, find_share, share_file
+from ros2_cosim.core.kernel.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rosbags.interfaces.typing import FieldDesc
+
+PRIMITIVES = {
+    "bool": "?",
+    "byte": "B",
+    "char": "B",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+"""ROS primitive type -> code of :mod:`struct` (all sizes are those of CDR)."""
+
+SCALAR = 0
+SEQUENCE = -1
+
+#: What the wire carries for a message without fields.
+EMPTY = "uint8 structure_needs_at_least_one_member\n"
+_TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
+
+
+class Field(NamedTuple):
+    """One field of a message.
+
+    ``type`` is a primitive, ``string`` or a full type name; ``length`` is that of a
+    fixed array, ``SCALAR`` or ``SEQUENCE``. ``limit`` bounds the elements of a sequence and
+    ``text_limit`` the characters of a string, 0 meaning that nothing does.
+    """
+
+    name: str
+    type: str
+    length: int
+    limit: int = 0
+    text_limit: int = 0
+
+
+def check_type_name(name: str) -> str:
+    """Return ``name`` if it is a full type name such as ``nav_msgs/msg/Odometry``.
+
+    :raises ConfigurationError: if it is not
+    """
+    if not _TYPE_NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"message type {name!r} is not a full name of the form package/msg/Type"
+        )
+    return name
+
+
+def find_definition(type_name: str) -> str | None:
+    """The definition text of an own, installed or standard message type, None if there is none.
+
+    :param type_name: full name such as ``sensor_msgs/msg/LaserScan``
+    :raises ConfigurationError: the text is not understood
+    """
+    package, _, name = check_type_name(type_name).partition("/msg/")
+    text = _own_text(name) if package == PACKAGE else _installed_text(package, name)
+    if text is None:
+        text = _jazzy_text(type_name)
+    return text if text is None or parse_definition(type_name, text) else EMPTY
+
+
+def _own_text(name: str) -> str | None:
+    try:
+        return share_file(f"msg/{name}.msg").read_text(encoding="utf-8")
+    except ConfigurationError:
+        return None
+
+
+def _installed_text(package: str, name: str) -> str | None:
+    path = find_share(package, f"msg/{name}.msg")
+    try:
+        return None if path is None else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"message type {package}/msg/{name}: {path}: {cause_of(error)}"
+        ) from None
+
+
+def _jazzy_text(type_name: str) -> str | None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    if type_name not in store.fielddefs:
+        return None
+    # The text of the type itself; those of its parts follow behind such a line.
+    return store.generate_msgdef(type_name, ros_version=2)[0].split("=" * 80)[0]
+
+
+def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
+    """Read the fields of a message definition; comments, constants and defaults are skipped.
+
+    :param type_name: full name, used for relative type references and in errors
+    :param text: the definition as it stands in a ``.msg`` file
+    :raises ConfigurationError: a line is not understood (names type and line number)
+    """
+    fields = _fields_in(type_name, text)
+    names = [field.name for field in fields]
+    for field in fields:
+        if names.count(field.name) > 1:
+            raise ConfigurationError(f"{type_name}: there is a second field {field.name!r}")
+        if field.type.endswith("/wstring"):
+            raise ConfigurationError(
+                f"{type_name}: field {field.name!r} is a wstring, which is not supported; "
+                "allowed is string"
+            )
+        if field.type not in PRIMITIVES and field.type != "string":
+            check_type_name(field.type)
+    return fields
+
+
+def used_types(type_name: str, text: str) -> set[str]:
+    """Full names of the types that a definition names, those of its own package included.
+
+    :raises ConfigurationError: a line is not understood (names type and line number)
+    """
+    return {field.type for field in _fields_in(type_name, text) if "/" in field.type}
+
+
+def _fields_in(type_name: str, text: str) -> tuple[Field, ...]:
+    check_type_name(type_name)
+    try:
+        _, described = get_types_from_msg(text, type_name)[type_name]
+    except TypesysError:
+        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
+    return tuple(read_field(name, description) for name, description in described)
+
+
+def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:
+    """The constants of a definition that :func:`parse_definition` has read: name -> value."""
+    constants, _ = get_types_from_msg(text, type_name)[type_name]
+    return {name: value for name, _, value in constants}
+
+
+def read_field(name: str, description: FieldDesc) -> Field:
+    """A field from what ``rosbags`` says of it."""
+    length, limit = SCALAR, 0
+    if description[0] == Nodetype.ARRAY:
+        length = description[1][1]
+        description = description[1][0]
+    elif description[0] == Nodetype.SEQUENCE:
+        length, limit = SEQUENCE, description[1][1]
+        description = description[1][0]
+    if description[0] == Nodetype.BASE:
+        return Field(name, description[1][0], length, limit, description[1][1])
+    assert description[0] == Nodetype.NAME
+    return Field(name, description[1], length, limit)
+
+
+def _wrong_line(text: str, type_name: str) -> str:
+    """The first line that is no definition when it stands alone."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            get_types_from_msg(line, type_name)
+        except TypesysError:
+            return f"line {number}: {line.strip()!r} is not a field 'type name'"
+    return "found no definition"

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a scenario can be run: all that its models declare, held against what it says.
+
+Modules of models are imported and descriptions read; nothing is made or started. A fault is one
+sentence: place, what was found, what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ros2_cosim.core.documents.settings import BY_HAND, fault_texts
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.guesses import did_you_mean
+from ros2_cosim.core.kernel.loading import refuse_code
+from ros2_cosim.core.kernel.model import Model, Port
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.protocol import HISTORY_DEPTH
+from ros2_cosim.core.scenario.changes import check_changes
+from ros2_cosim.core.scenario.declaration import ParticipantDeclaration, declare
+from ros2_cosim.core.scenario.distribution import hosts_of
+from ros2_cosim.core.scenario.executables import find_node, is_own
+from ros2_cosim.core.scenario.external import ExternalSeam
+from ros2_cosim.core.scenario.faults import check_fault
+from ros2_cosim.core.scenario.hosting import check_hosting
+from ros2_cosim.core.scenario.layers import check_layers
+from ros2_cosim.core.scenario.messages import ON_TOPICS, check_on_topics, check_own_messages
+from ros2_cosim.core.scenario.scenario_error import ScenarioError, folded
+from ros2_cosim.core.scenario.schema import (
+    RESERVED_NAMES,
+    InputSettings,
+    OutputSettings,
+    Scenario,
+)
+from ros2_cosim.core.scenario.seams import seams_between
+from ros2_cosim.core.scenario.substitution import substituted
+from ros2_cosim.core.scenario.system import bare_model, build_graph, check_shape
+
+#: No model needs a shorter period: one that is given is hardly meant [ns].
+SHORT_PERIOD_NS = 1_000
+#: A short period is worth a word where it makes for more activations: the run takes minutes.
+MANY_PERIODS = 1_000_000
+
+
+def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
+    """Find everything that is wrong with a scenario; nothing is made.
+
+    :param shape: the run shape
+    :returns: the graph of the scenario
+    :raises ScenarioError: something is wrong
+    """
+    faults: dict[str, None] = {}  # in order, each once: several models may find the same
+
+    def found(check: Callable[[], Any]) -> Any:
+        try:
+            return check()
+        except ScenarioError as error:
+            faults.update(dict.fromkeys(error.faults))
+        except ConfigurationError as error:
+            faults[str(error)] = None
+        return None
+
+    declared = {}
+    for name in scenario.participants:
+        declaration = found(partial(declare, scenario, name, shape))
+        if declaration is not None:
+            declared[name] = declaration
+    for declaration in declared.values():
+        for check in (_check_parameters, _check_node, check_hosting, _check_inputs):
+            found(partial(check, declaration))
+        found(partial(check_shape, declaration, shape))
+        found(partial(check_layers, scenario, declaration.name))
+    if not faults:
+        for declaration in declared.values():
+            faults.update(dict.fromkeys(_port_faults(scenario, declaration, found)))
+        found(lambda: _check_names(scenario, declared))
+        found(lambda: hosts_of(scenario, declared, shape))
+        if shape == "ros":
+            found(lambda: _check_history(scenario))
+        if shape in ON_TOPICS:
+            found(check_own_messages)
+            for name in declared:
+                for port, output in scenario.outputs_of(name).items():
+                    place = f"participants.{name}.outputs.{port}.type"
+                    found(partial(check_on_topics, output.type, place))
+    for fault in scenario.faults if not faults else ():
+        found(partial(check_fault, scenario, fault))
+    if not faults:
+        faults.update(dict.fromkeys(_bag_faults(scenario)))
+    if scenario.changes and not faults:
+        found(partial(check_changes, scenario))
+    for name, participant in scenario.participants.items():
+        if participant.substitute is not None and not faults:
+            found(partial(_check_substitute, scenario, name, shape))
+    # A graph of wrong ports says the same again, less clearly.
+    graph = found(lambda: build_graph(scenario)) if not faults else None
+    if not faults:
+        for declaration in declared.values():
+            found(declaration.check)
+        if scenario.external is not None:
+            found(lambda: ExternalSeam(scenario))
+    if faults:
+        raise ScenarioError(folded(faults))
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def doubts(scenario: Scenario) -> list[str]:
+    """What may be run, and is hardly meant, in lines."""
+    return [
+        f"participants.{name}.period: found {format_ns(settings.period)}, which is "
+        f"{scenario.duration // settings.period:,} activations in {format_ns(scenario.duration)}"
+        for name, settings in scenario.participants.items()
+        if settings.period is not None
+        and settings.period < SHORT_PERIOD_NS
+        and scenario.duration // settings.period > MANY_PERIODS
+    ]
+
+
+def _check_history(scenario: Scenario) -> None:
+    """See whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
+
+    :raises ConfigurationError: too many messages of a participant could be under way
+    """
+    for name, participant in scenario.participants.items():
+        period = participant.period
+        if period is not None and scenario.run_ahead // period > HISTORY_DEPTH // 2:
+            raise ConfigurationError(
+                f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
+                f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
+                f"could be under way; lower run_ahead"
+            )
+
+
+def try_models(scenario: Scenario, shape: str) -> None:
+    """Make and close the models that are nothing but Python objects of this process.
+
+    A constructor that fails shows before any process is started. Left out are models with
+    processes beside them, and participants whose node is a program of its own.
+
+    :raises ConfigurationError: a constructor fails; the message shows where
+    """
+    for name, settings in scenario.participants.items():
+        declaration = declare(scenario, name, shape)
+        if declaration.needs.alone or is_own(settings.node):
+            continue
+        bare_model(scenario, name, shape).close()
+
+
+def _check_parameters(declaration: ParticipantDeclaration) -> None:
+    kind = declaration.model.kind.Parameters
+    if kind is None:
+        return
+    given = dict(declaration.context.parameters)
+    try:
+        kind.model_validate(given, context=BY_HAND)
+    except ValidationError as error:
+        raise ScenarioError(fault_texts(error, kind, given, declaration.context.where)) from None
+
+
+def _check_node(declaration: ParticipantDeclaration) -> None:
+    where = f"participants.{declaration.name}.node"
+    node = declaration.settings.node
+    if is_own(node):
+        refuse_code(f"{where}: found '{node}', which")
+    if declaration.traits.foreign:
+        refuse_code(f"participants.{declaration.name}: the foreign node")
+    find_node(node, Path(declaration.context.base_directory), where)
+
+
+def _check_inputs(declaration: ParticipantDeclaration) -> None:
+    place = f"participants.{declaration.name}"
+    if declaration.traits.foreign:
+        for port in declaration.settings.unsynchronised:
+            raise ConfigurationError(
+                f"{place}.inputs.{port}: a foreign node reads unsynchronised topics by itself; "
+                "name them in allow_topics"
+            )
+    for port, settings in declaration.settings.inputs.items():
+        if settings.handled:
+            _check_handler(declaration, port, settings, place)
+
+
+def _check_handler(
+    declaration: ParticipantDeclaration, port: str, settings: InputSettings, place: str
+) -> None:
+    """See whether the model can handle single messages; what a factory makes is not known."""
+    kind = declaration.model.kind
+    model = declaration.model.name
+    if declaration.model.factory is not None:
+        return
+    if settings.service is not None:
+        if kind.answer_service is Model.answer_service:
+            raise ConfigurationError(
+                f"{place}.services.{settings.service}: model {model} answers no services; allowed "
+                "is one with a method answer_service(name, request, step)"
+            )
+    elif kind.handle_message is Model.handle_message:
+        what = f"calls.{settings.call}" if settings.call else f"inputs.{port}"
+        raise ConfigurationError(
+            f"{place}.{what}: model {model} handles no messages; allowed is one with a method "
+            "handle_message(port, step)"
+        )
+
+
+def _check_substitute(scenario: Scenario, name: str, shape: str) -> None:
+    """See whether the model that takes over fits in the place of the first."""
+    later = substituted(scenario, name)
+    try:
+        check_scenario(later, shape)
+        beside = declare(later, name, shape).needs
+    except ConfigurationError as error:
+        faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
+        raise ScenarioError(
+            [f"participants.{name}.substitute: {text}" for text in faults]
+        ) from None
+    if beside.companions or beside.alone:
+        raise ConfigurationError(
+            f"participants.{name}.substitute.model: found '{later.participants[name].model}', "
+            "which needs a process of its own; allowed is a model that needs none"
+        )
+
+
+def _check_names(scenario: Scenario, declared: dict[str, ParticipantDeclaration]) -> None:
+    """See whether each process of a run has a name of its own."""
+    taken = {*RESERVED_NAMES, *scenario.participants}
+    taken |= {p.process for p in scenario.participants.values() if p.process is not None}
+    for name, declaration in declared.items():
+        for companion in declaration.needs.companions:
+            if companion.name in taken:
+                raise ConfigurationError(
+                    f"participants.{name}: a process beside it would be named "
+                    f"'{companion.name}', as another process of the run is; give another name"
+                )
+            taken.add(companion.name)
+
+
+def _bag_faults(scenario: Scenario) -> Iterator[str]:
+    """Patterns of the section ``bag`` that are about no topic."""
+    known = {o.topic for name in scenario.participants for o in scenario.outputs_of(name).values()}
+    for key, patterns in (("topics", scenario.bag.topics), ("exclude", scenario.bag.exclude)):
+        for number, pattern in enumerate(patterns):
+            if pattern != "*" and not any(fnmatchcase(topic, pattern) for topic in known):
+                yield (
+                    f"bag.{key}.{number}: found '{pattern}', which no topic matches; there are "
+                    f"{', '.join(sorted(known)) or 'none'}"
+                )
+
+
+def _port_faults(
+    scenario: Scenario,
+    declaration: ParticipantDeclaration,
+    found: Callable[[Callable[[], Any]], Any],
+) -> Iterator[str]:
+    """What is wrong with the ports of one participant."""
+    ports = found(lambda: declaration.ports)
+    if ports is None:
+        return
+    name, settings = declaration.name, declaration.settings
+    model = declaration.model.name
+    types = declaration.context.input_types
+    for kind, declared, given in (
+        ("inputs", ports.inputs, settings.inputs),
+        ("outputs", ports.outputs, settings.outputs),
+    ):
+        known = {port.name: port for port in declared}
+        place = f"participants.{name}.{kind}"
+        for port, settings_of_port in given.items():
+            by_call = settings_of_port.service is not None or settings_of_port.call is not None
+            made = isinstance(settings_of_port, OutputSettings) and settings_of_port.seam
+            if port not in known and not ports.others and not by_call and not made:
+                yield f"{place}.{port}: {_unknown(port, known, model)}"
+        for port in declared:
+            if port.required and port.name not in given:
+                yield (
+                    f"{place}: '{port.name}' is missing; model {model} "
+                    f"{'reads' if kind == 'inputs' else 'sends'} it{_of_type(port)}"
+                )
+    yield from _service_faults(declaration)
+    for port in ports.inputs:
+        there = types.get(port.name)
+        if there is not None and port.type is not None and there != port.type:
+            source = ", ".join(settings.inputs[port.name].source) or "the topic"
+            yield (
+                f"participants.{name}.inputs.{port.name}: found {source}, which carries {there}; "
+                f"allowed is {port.type}{_seams_between(there, port.type)}"
+            )
+    for port in ports.outputs:
+        output = settings.outputs.get(port.name)
+        if output is None:
+            continue
+        place = f"participants.{name}.outputs.{port.name}"
+        if port.type is not None and output.type != port.type:
+            yield f"{place}.type: found {output.type}; allowed is {port.type}"
+        if port.schedule is not None and output.schedule not in (port.schedule, "sparse"):
+            allowed = " or ".join(dict.fromkeys((port.schedule, "sparse")))
+            yield (
+                f"{place}.schedule: found {output.schedule}; model {model} sends "
+                f"{_SENDS[port.schedule]}: allowed is {allowed}"
+            )
+
+
+def _seams_between(carried: str, wanted: str) -> str:
+    """The seams that would make one type of the other, for messages."""
+    names = seams_between(carried, wanted)
+    return f", or as: {' or '.join(names)}" if names else ""
+
+
+def _service_faults(declaration: ParticipantDeclaration) -> Iterator[str]:
+    """What is wrong with the services of a model that declares its services."""
+    offered = {service.name: service for service in declaration.model.kind.offered_services}
+    if not offered:
+        return
+    settings, types = declaration.settings, declaration.context.input_types
+    for port, given in settings.inputs.items():
+        if given.service is None:
+            continue
+        place = f"participants.{declaration.name}.services.{given.service}"
+        service = offered.get(given.service)
+        if service is None:
+            yield (
+                f"{place}: model {declaration.model.name} does not answer it; allowed are "
+                f"{', '.join(offered)}"
+            )
+            continue
+        for key, found, allowed in (
+            ("request", types.get(port), service.request),
+            ("answer", settings.outputs[port].type, service.answer),
+        ):
+            if found is not None and found != allowed:
+                yield f"{place}.{key}: found {found}; allowed is {allowed}"
+
+
+_SENDS = {
+    "every": "at every activation",
+    "sparse": "at some activations only",
+    "once": "at the first activation only",
+}
+
+
+def _unknown(port: str, known: dict[str, Port], model: str) -> str:
+    return (
+        f"unknown port; {did_you_mean(port, known)}allowed for model {model} are "
+        f"{', '.join(known) or 'none'}"
+    )
+
+
+def _of_type(port: Port) -> str:
+    return f" ({port.type})" if port.type else ""

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a scenario can have faults, and of which kinds: what a form needs to offer them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+from ros2_cosim.core.faults.fields import fields_of
+from ros2_cosim.core.faults.settings import KEYS
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.scenario.faults import kinds_at, type_at
+from ros2_cosim.core.scenario.schema import Scenario
+
+_NAMES: Final = {float: "number", int: "whole number", bool: "boolean", str: "text"}
+
+
+def faultable(scenario: Scenario) -> dict[str, Any]:
+    """Ports that can have faults, and what they can be of.
+
+    :returns: ``ports``: for each ``port``, ``side``, ``type`` of the messages and ``kinds``;
+        ``fields``: type of messages -> dotted name of a field -> ``number``, ``whole number``,
+        ``boolean``, ``text`` or ``list``; ``keys``: kind -> the keys that belong to it
+    """
+    ports, fields = [], {}
+    for name, participant in scenario.participants.items():
+        for side, found in (("input", participant.inputs), ("output", participant.outputs)):
+            for port in found:
+                kind = type_at(scenario, name, port, side)
+                fields[kind] = dict(_fields(kind))
+                kinds = [
+                    each
+                    for each in kinds_at(scenario, name, port, side)
+                    if fields[kind] or "field" not in KEYS[each]
+                ]
+                if kinds:
+                    ports.append(
+                        {"port": f"{name}.{port}", "side": side, "type": kind, "kinds": kinds}
+                    )
+    return {"ports": ports, "fields": fields, "keys": KEYS}
+
+
+def _fields(kind: str) -> Iterator[tuple[str, str]]:
+    try:
+        record = CATALOGUE.record(kind)
+    except ConfigurationError:
+        return  # its messages are passed on as they are
+    yield from _fields_below(record, "")
+
+
+def _fields_below(record: Any, before: str) -> Iterator[tuple[str, str]]:
+    hints = get_type_hints(record)
+    for name in fields_of(record):
+        found, path = hints[name], f"{before}{name}"
+        if get_origin(found) is tuple:
+            yield path, "list"
+            found = get_args(found)[0]
+        elif found in _NAMES:
+            yield path, _NAMES[found]
+        yield from _fields_below(found, f"{path}.")

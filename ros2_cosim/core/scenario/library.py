@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenario library: ready-made scenarios of the package, and copies of them for users."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from ros2_cosim.core.documents.files import cause_of, read_bounded, write_atomically
+from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.documents.plain_data import read_mapping
+from ros2_cosim.core.documents.xml_reader import MAX_BYTES
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.composition import compose
+from ros2_cosim.core.scenario.import_template import is_imported
+
+#: The scenarios of ``config/library``, in the order in which they are listed.
+NAMES: Final = (
+    "roadblock",
+    "braking",
+    "sine_leader",
+    "stop_and_go",
+    "drive_cycle",
+    "cut_in",
+    "cut_out",
+    "merge",
+    "overtake",
+    "v2v_outage",
+    "packet_loss",
+    "platoon20",
+    "curve",
+    "slope",
+    "town",
+    "mixed_traffic",
+    "car_following",
+)
+DEFAULT: Final = "roadblock"
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME_LINE = re.compile(r"^name: .*$", re.MULTILINE)
+#: Files of the package that a scenario of the library names, relative to itself.
+_NEIGHBOUR = re.compile(r"\.\./([a-z0-9_]+\.xodr)")
+
+
+class LibraryEntry(NamedTuple):
+    """A scenario of the library."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+def library_file(name: str) -> Path:
+    """The file of a scenario of the library.
+
+    :raises ConfigurationError: there is none of that name
+    """
+    if name not in NAMES:
+        raise ConfigurationError(
+            f"scenario library: found '{name}'; allowed are {', '.join(NAMES)}"
+        )
+    return share_file(f"config/{'' if name == 'car_following' else 'library/'}{name}.yaml")
+
+
+def library() -> list[LibraryEntry]:
+    """All scenarios of the library."""
+    entries = []
+    for name in NAMES:
+        data = read_mapping(library_file(name), "scenario")
+        entries.append(LibraryEntry(name, data["description"], data.get("parameters", {})))
+    return entries
+
+
+def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]:
+    """Write a scenario of the library into a directory, with the maps that it needs.
+
+    :param name: of the new scenario, and of its file
+    :param template: name in the library, or a file of a format that can be imported; None:
+        ``name`` if there is one of that name, else ``DEFAULT``
+    :returns: the files; the first one is the scenario
+    :raises ConfigurationError: the name is none, there is no such template, or a file is there
+        already and differs
+    :raises OSError: a file cannot be written
+    """
+    name = name.removesuffix(".yaml")
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"cosim new: found '{name}'; allowed is a name of small letters, digits and underscores"
+        )
+    if template is None:
+        template = name if name in NAMES else DEFAULT
+    if is_imported(Path(template)):
+        return _written(_imported(name, Path(template), directory))
+    source = library_file(template)
+    text = source.read_text(encoding="utf-8")
+    maps = list(dict.fromkeys(_NEIGHBOUR.findall(text)))
+    text = _NEIGHBOUR.sub(r"\1", _NAME_LINE.sub(f"name: {name}", text, count=1))
+    contents = {directory / f"{name}.yaml": text}
+    for neighbour in maps:
+        content = (source.parent.parent / neighbour).read_text(encoding="utf-8")
+        contents[directory / neighbour] = content
+    return _written(contents)
+
+
+def _imported(name: str, source: Path, directory: Path) -> dict[Path, str]:
+    """File -> content of what a file of another format describes, and of its map."""
+    data = compose(source)
+    road = Path(data.pop("base_directory")) / data["scene"]["map"]
+    try:
+        content = read_bounded(road, MAX_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cosim new: {road}: {cause_of(error)}") from None
+    data["scene"]["map"] = road.name
+    head = f"# From {source.name}.\n"
+    text = yaml.safe_dump({**data, "name": name}, sort_keys=False, allow_unicode=True, width=100)
+    return {directory / f"{name}.yaml": head + text, directory / road.name: content}
+
+
+def _written(contents: Mapping[Path, str]) -> list[Path]:
+    """Write files that are not there yet; the first one is the scenario."""
+    scenario = next(iter(contents))
+    for path, content in contents.items():
+        if path.exists() and (path == scenario or path.read_text(encoding="utf-8") != content):
+            raise ConfigurationError(
+                f"cosim new: {path}: is there already; allowed is another name or directory"
+            )
+    for path, content in contents.items():
+        write_atomically(path, content)
+    return list(contents)

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What models declare, for readers: tables, and a JSON Schema of scenario files for editors.
+
+Both are made from the same classes that check a scenario, so they cannot say anything else.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import WithDefaultSchema
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Model, Port
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.scenario.import_template import ImportTemplate
+from ros2_cosim.core.scenario.registry import available_models, find_model
+from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scene.scene import SceneSettings
+from ros2_cosim.driving.platoon_template import PlatoonTemplate
+from ros2_cosim.driving.ros_bridge.ros_bridge_template import RosBridgeTemplate
+
+_UNIT = re.compile(r"\s*\[([A-Za-z0-9/^ ]+)\],?")
+#: Entry points of control laws.
+LAW_GROUP = "ros2_cosim.controllers"
+_LIMITS = {
+    "exclusiveMinimum": "> {}",
+    "minimum": ">= {}",
+    "exclusiveMaximum": "< {}",
+    "maximum": "<= {}",
+    "minLength": "at least {} characters",
+    "minItems": "at least {}",
+    "maxItems": "at most {}",
+}
+
+
+class _Schema(GenerateJsonSchema):
+    """Default times are written as a file writes them."""
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        found = super().default_schema(schema)
+        if _is_time(found) and found["default"]:
+            found["default"] = format_ns(found["default"])
+        return found
+
+
+def _is_time(entry: Mapping[str, Any]) -> bool:
+    return "anyOf" in entry and str({"const": 0}) in str(entry)  # only times have it
+
+
+class ParameterRow(NamedTuple):
+    """One parameter of a model, or of a section of it (dotted name)."""
+
+    name: str
+    type: str
+    default: str
+    limits: str
+    unit: str
+    description: str
+
+
+class PortRow(NamedTuple):
+    """One port of a model; ``name`` may have placeholders, as ``odometry/{vehicle}``."""
+
+    direction: str
+    name: str
+    type: str
+    required: bool
+    description: str
+
+
+class ModelPage(NamedTuple):
+    """What there is to know of a model before one is made."""
+
+    name: str
+    summary: str
+    repeatable: str
+    shapes: tuple[str, ...]
+    parameters: tuple[ParameterRow, ...]
+    ports: tuple[PortRow, ...]
+    other_ports: bool
+    services: tuple[tuple[str, str, str], ...] = ()
+
+
+def model_page(name: str) -> ModelPage:
+    """Look a model up.
+
+    :raises ConfigurationError: there is none of that name
+    """
+    kind = find_model(name, "models").kind
+    traits = kind.traits
+    ports = [_port_row("input", port) for port in kind.input_ports]
+    ports += [_port_row("output", port) for port in kind.output_ports]
+    return ModelPage(
+        name,
+        _summary(kind),
+        traits.repeatable.value,
+        traits.shapes,
+        tuple(parameter_rows(kind.Parameters)) if kind.Parameters is not None else (),
+        tuple(ports),
+        # A model with a method of its own for its ports takes them from its parameters.
+        kind.other_ports or "declared_ports" in vars(kind),
+        tuple((s.name, f"{s.request} -> {s.answer}", s.description) for s in kind.offered_services),
+    )
+
+
+def model_pages() -> list[ModelPage]:
+    """All installed models, by name; of one that cannot be loaded, why."""
+    return [_page_or_reason(name) for name in available_models()]
+
+
+def _page_or_reason(name: str) -> ModelPage:
+    try:
+        return model_page(name)
+    except ConfigurationError as error:
+        return ModelPage(name, str(error), "no", (), (), (), False)
+
+
+def parameter_rows(kind: Any) -> Iterator[ParameterRow]:
+    """The fields of a class of parameters, sections flattened to dotted names."""
+    schema = kind.model_json_schema(schema_generator=_Schema)
+    yield from _rows(schema, schema.get("$defs", {}), "")
+
+
+def _rows(
+    schema: Mapping[str, Any], defs: Mapping[str, Any], prefix: str
+) -> Iterator[ParameterRow]:
+    needed = schema.get("required", ())
+    for name, entry in schema.get("properties", {}).items():
+        text = str(entry.get("description", ""))
+        unit = _UNIT.search(text)
+        default = "required" if name in needed else _value(entry.get("default"))
+        section = _section(entry, defs)
+        yield ParameterRow(
+            prefix + name,
+            _type(entry, defs),
+            default,
+            _limits(entry, defs),
+            unit[1] if unit else "",
+            _UNIT.sub("", text, count=1).strip(" ,"),
+        )
+        if section is not None:
+            yield from _rows(section, defs, f"{prefix}{name}.")
+
+
+def _section(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The section that a field holds, None where it holds a plain value."""
+    for part in _parts(entry, defs):
+        if "properties" in part:
+            return part
+    return None
+
+
+def _parts(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if "$ref" in entry:
+        entry = defs[entry["$ref"].rpartition("/")[2]]
+    if "allOf" in entry:
+        for part in entry["allOf"]:
+            yield from _parts(part, defs)
+    elif "anyOf" in entry:
+        for part in entry["anyOf"]:
+            yield from _parts(part, defs)
+    else:
+        yield entry
+
+
+def _type(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
+    names = []
+    for part in _parts(entry, defs):
+        if "enum" in part:
+            names += [str(value) for value in part["enum"]]
+        elif "const" in part:
+            names.append(str(part["const"]))
+        elif "properties" in part:
+            names.append("section")
+        elif part.get("type") == "array":
+            items = part.get("items") or {}
+            names.append(f"list of {_type(items, defs)}" if items else "list")
+        else:
+            names.append({"null": "none"}.get(str(part.get("type")), str(part.get("type", "any"))))
+    unique = list(dict.fromkeys(names))
+    if _is_time(entry):
+        unique = ["duration" if n == "string" else n for n in unique if n != "0"]
+    return " or ".join(name for name in unique if name != "none") or "any"
+
+
+def _limits(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
+    found = []
+    for part in _parts(entry, defs):
+        found += [text.format(_plain(part[key])) for key, text in _LIMITS.items() if key in part]
+    if _is_time(entry):
+        return ""
+    return ", ".join(dict.fromkeys(found))
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "{}" if not value else "as below"
+    return str(_plain(value))
+
+
+def _plain(number: Any) -> Any:
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _summary(kind: type[Model]) -> str:
+    lines = (kind.__doc__ or "").strip().splitlines()
+    return lines[0].strip().replace("``", "") if lines else ""
+
+
+def _port_row(direction: str, port: Port) -> PortRow:
+    return PortRow(direction, port.name, port.type or "any", port.required, port.description)
+
+
+def scenario_schema() -> dict[str, Any]:
+    """JSON Schema of scenario files, for completion and checks in an editor.
+
+    The parameters of each installed model are tied to its name. What a file may leave to others
+    (``include``) or to a template (``platoon``, ``openscenario``, ``ros_bridge``) is not required
+    here, and any value may be a parameter, ``${name}``.
+    """
+    schema = Scenario.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
+    defs = schema["$defs"]
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Scenario of ros2_cosim"
+    participant = defs["ParticipantSettings"]
+    for partial in (schema, participant, defs["OutputSettings"]):
+        del partial["required"]
+    schema["properties"] |= _FILE_KEYS
+    for key, section in (
+        ("platoon", PlatoonTemplate),
+        ("openscenario", ImportTemplate),
+        ("ros_bridge", RosBridgeTemplate),
+        ("scene", SceneSettings),
+    ):
+        own = section.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
+        defs |= own.pop("$defs", {})
+        defs[section.__name__] = own
+        schema["properties"][key] = {"$ref": f"#/$defs/{section.__name__}"}
+    for hidden in ("whole", "header_stamped"):
+        defs["OutputSettings"]["properties"].pop(hidden)
+    # Short forms, and keys that YAML anchors need.
+    schema["properties"]["ros_bridge"] = {
+        "anyOf": [
+            {"type": ["boolean", "string", "null"]},
+            {"type": "array", "items": {"type": "string"}},
+            schema["properties"]["ros_bridge"],
+        ]
+    }
+    participant["properties"]["inputs"]["additionalProperties"] = {
+        "anyOf": [
+            {"type": "string", "description": "participant.port"},
+            {"type": "array", "items": {"type": "string"}},
+            {"$ref": "#/$defs/InputSettings"},
+        ]
+    }
+    source = defs["InputSettings"]["properties"]["from"]
+    defs["InputSettings"]["properties"]["from"] = {"anyOf": [{"type": "string"}, source]}
+    rules = []
+    for name in available_models():
+        kind = find_model(name, "models").kind
+        if kind.Parameters is None:
+            continue
+        own = kind.Parameters.model_json_schema(
+            ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Schema
+        )
+        for inner, definition in own.pop("$defs", {}).items():
+            defs[f"{name}.{inner}"] = definition
+        defs[f"parameters.{name}"] = own
+        rules.append(
+            {
+                "if": {"properties": {"model": {"const": name}}, "required": ["model"]},
+                "then": {"properties": {"parameters": {"$ref": f"#/$defs/parameters.{name}"}}},
+            }
+        )
+    participant["properties"]["model"] = {
+        "anyOf": [
+            {"enum": list(available_models())},
+            {"type": "string", "pattern": "^[A-Za-z_][\\w.]*:[A-Za-z_][\\w.]*$"},
+        ],
+        "description": "Name of an installed model, or module:factory",
+    }
+    if rules:
+        participant["allOf"] = rules
+    for definition in (schema, *defs.values()):
+        _allow_parameters(definition.get("properties", {}))
+    defs["Parameter"] = {
+        "type": "string",
+        "pattern": "\\$\\{",
+        "description": "${name} of a parameter of the scenario",
+    }
+    return schema
+
+
+_FILE_KEYS: dict[str, Any] = {
+    "include": {
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "Files that this one completes and changes, relative to it",
+    },
+    "parameters": {
+        "type": "object",
+        "additionalProperties": {"type": ["number", "boolean", "string", "null"]},
+        "description": "name: default; used as ${name}, changed by --set parameters.name=value",
+    },
+}
+
+
+def _allow_parameters(properties: dict[str, Any]) -> None:
+    """Let each property that is no free text, list or mapping be the use of a parameter, too."""
+    for name, entry in properties.items():
+        if not _is_free(entry):
+            note = {key: text for key, text in entry.items() if key == "description"}
+            rest = {key: value for key, value in entry.items() if key != "description"}
+            properties[name] = {"anyOf": [rest, {"$ref": "#/$defs/Parameter"}], **note}
+
+
+def _is_free(entry: Mapping[str, Any]) -> bool:
+    if entry.get("type") in ("object", "array"):
+        return True
+    return entry.get("type") == "string" and not entry.keys() & {"pattern", "enum", "const"}
+
+
+def section_table(kind: type[BaseModel]) -> str:
+    """The keys of a section of scenario files as Markdown, for the reference."""
+    lines = ["| Key | Type | Default | Limits | Unit | |", "|---|---|---|---|---|---|"]
+    for row in parameter_rows(kind):
+        name, *cells = row
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def laws_table() -> str:
+    """The control laws and their parameters as Markdown, for the reference."""
+    lines = [
+        "| Law | Needs V2V of | Parameter | Default | Limits | Unit | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in sorted(entry_points(group=LAW_GROUP)):
+        law = entry.load()
+        peers = inspect.getattr_static(law, "needs_v2v", ())
+        needs = ", ".join(peers) if isinstance(peers, tuple) else "as mapped"
+        rows = list(parameter_rows(law)) if isinstance(law, type(BaseModel)) else []
+        for number, row in enumerate(rows or [ParameterRow(*[""] * 6)]):
+            first = (f"`{entry.name}`", needs) if number == 0 else ("", "")
+            name = f"`{row.name}`" if row.name else ""
+            cells = (*first, name, row.default, row.limits, row.unit, row.description)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def models_table() -> str:
+    """The models and their parameters as Markdown, for the reference."""
+    lines: list[str] = []
+    for page in model_pages():
+        lines += [f"#### `{page.name}`", "", page.summary, ""]
+        facts = [f"Repeatable: {page.repeatable.replace('_', ' ')}."]
+        if set(page.shapes) != {"ros", "composed", "inproc"}:
+            facts.append(f"Shapes: {', '.join(page.shapes)}.")
+        lines += [" ".join(facts), ""]
+        if page.ports:
+            lines += ["| Port | Direction | Message type | |", "|---|---|---|---|"]
+            for port in page.ports:
+                note = "" if port.required else "optional"
+                text = "; ".join(filter(None, (note, port.description)))
+                lines.append(f"| `{port.name}` | {port.direction} | `{port.type}` | {text} |")
+            lines.append("")
+        for name, service_type, text in page.services:
+            lines += [f"Service `{name}` (`{service_type}`): {text}", ""]
+        if page.other_ports:
+            lines += ["Further ports: as its parameters say, or any.", ""]
+        if page.parameters:
+            lines += [
+                "| Parameter | Type | Default | Limits | Unit | |",
+                "|---|---|---|---|---|---|",
+            ]
+            for row in page.parameters:
+                lines.append(
+                    f"| `{row.name}` | {row.type} | {row.default} | {row.limits} | {row.unit} | "
+                    f"{row.description} |"
+                )
+            lines.append("")
+    return "\n".join(lines).rstrip() + "\n"

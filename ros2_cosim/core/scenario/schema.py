@@ -1,0 +1,630 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenario file: the one description that every run shape is made from.
+
+Validation is pydantic's; its findings are turned into one line per fault that names the
+file, the place, what was found and what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
+from ros2_cosim.core.documents.settings import (
+    Duration,
+    Host,
+    Name,
+    PositiveDuration,
+    Section,
+    Size,
+    read_section,
+    with_units,
+)
+from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.kernel.errors import ConfigurationError, OutdatedWarning
+from ros2_cosim.core.kernel.time import format_ns, parse_duration
+from ros2_cosim.core.kernel.unsynchronised import received_port
+from ros2_cosim.core.messages.namespaces import OWN_NODES, OWN_PROCESSES
+from ros2_cosim.core.realtime.settings import (
+    CouplingSettings,
+    InputEstimateSettings,
+    OverrunSettings,
+)
+from ros2_cosim.core.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
+from ros2_cosim.core.scenario.composition import compose, with_overrides
+from ros2_cosim.core.scenario.host_settings import HostSettings
+from ros2_cosim.core.scenario.messages import offer_messages
+from ros2_cosim.core.scenario.registry import find_model
+
+#: What the coordination protocol and the middleware use themselves.
+_RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
+_TOPIC = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+def _topic(name: str) -> str:
+    if not _TOPIC.fullmatch(name) or "__" in name:
+        raise ValueError(
+            f"found {name!r}; allowed is a ROS topic name: letters, digits and single underscores "
+            "between slashes, no part beginning with a digit"
+        )
+    if _RESERVED_TOPICS.fullmatch(name):
+        raise ValueError(
+            f"found {name!r}, which runs use themselves; allowed is any other name than /clock, "
+            "/rosout, /parameter_events and /cosim/..."
+        )
+    return name
+
+
+TopicName = Annotated[str, AfterValidator(_topic)]
+
+
+def _seam(value: object) -> object:
+    """A name stands for a seam without parameters."""
+    if isinstance(value, str):
+        return {value: {}}
+    if isinstance(value, dict) and len(value) != 1:
+        raise ValueError(f"found {len(value)} names; allowed is one, or one with its parameters")
+    if isinstance(value, dict):
+        return {name: given or {} for name, given in value.items()}
+    return value
+
+
+#: Name of a seam and its parameters.
+SeamChoice = Annotated[dict[str, dict[str, Any]], BeforeValidator(_seam)]
+
+
+class InputSettings(Section):
+    """One input port: ``from`` names one or several ``participant.port``."""
+
+    source: tuple[str, ...] = Field(default=(), alias="from")
+    delayed: bool = False
+    #: Each message is an activation of its own, which the model handles by ``handle_message``.
+    handled: bool = False
+    #: Its messages are requests to this service, or the answers to this call; written by
+    #: ``services`` and ``calls``.
+    service: str | None = None
+    call: str | None = None
+    estimate: InputEstimateSettings | None = None
+    #: The seam that makes what the model reads of what the writer sends.
+    seam: SeamChoice | None = Field(default=None, alias="as")
+    #: Its writers have been left out: nothing feeds it, which is otherwise an error.
+    unfed: bool = False
+    #: Topic of a node that takes no part in the simulated time; read at activations.
+    unsynchronised: str | None = Field(default=None, pattern=r"^(/[A-Za-z_][A-Za-z0-9_]*)+$")
+    #: The message type of that topic.
+    type: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> InputSettings:
+        if self.handled and (self.delayed or self.estimate is not None or self.unsynchronised):
+            raise ValueError(
+                "a handled input takes each message at its stamp; it cannot be delayed, estimated "
+                "or unsynchronised"
+            )
+        if self.seam is not None and self.unsynchronised is not None:
+            raise ValueError("'as' goes with 'from': what is unsynchronised has no seam")
+        if self.unsynchronised is None:
+            if "source" not in self.model_fields_set:
+                raise ValueError("'from' is missing (or 'unsynchronised', a topic, with its type)")
+            if self.type is not None:
+                raise ValueError("the type of an input is that of its writer; leave 'type' out")
+        elif self.type is None or self.source:
+            raise ValueError("an unsynchronised input needs a 'type' and has no 'from'")
+        return self
+
+
+class OutputSettings(Section):
+    """One output port: its message type, topic, latency and schedule."""
+
+    type: str
+    topic: TopicName
+    #: None: that which the model declares, else ``map``; a resolved scenario says it.
+    frame_id: str | None = None
+    child_frame_id: str | None = None
+    latency: Any = 0
+    schedule: Literal["every", "sparse", "once"] = "every"
+    #: Whether observers that come later get what was sent; those of ``once`` do in any case.
+    latched: bool = False
+    #: The seam that makes its messages of those that the model sends on the ports ``of``.
+    seam: SeamChoice | None = Field(default=None, alias="as")
+    of: tuple[str, ...] = ()
+    #: As for inputs: its messages answer this service, or are the requests of this call.
+    service: str | None = None
+    call: str | None = None
+    #: Whether messages are passed on whole, and stamped by their header; None: as the model
+    #: declares. A resolved scenario says it, so that no process has to load all models.
+    whole: bool | None = None
+    header_stamped: bool | None = None
+
+    @property
+    def frame(self) -> str:
+        """The frame of its messages, as far as the scenario says it."""
+        return "map" if self.frame_id is None else self.frame_id
+
+    @model_validator(mode="after")
+    def _check_seam(self) -> OutputSettings:
+        if (self.seam is None) != (not self.of):
+            raise ValueError("'as', a seam, and 'of', the outputs that it is made of, go together")
+        return self
+
+
+class SubstituteSettings(Section):
+    """Another model that takes over from a point of simulated time on."""
+
+    model: str
+    #: None: those of the participant.
+    parameters: dict[str, Any] | None = None
+    takes_over: Duration = Field(alias="from")
+
+
+class ParticipantSettings(Section):
+    """One participant: which model, when it runs, and its ports."""
+
+    model: str
+    node: str = "participant"
+    #: In shape ``ros``: the process that it shares with all others that name it; ``own``: none.
+    #: Without it the plan of the run decides.
+    process: Name | None = None
+    #: In shape ``ros``: the machine that it is on, one of ``hosts``; None: that of the run.
+    host: Name | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    period: PositiveDuration | None = None
+    offset: Duration = 0
+    #: Whether the model decides when its next periodic activation takes place.
+    dynamic_step: bool = False
+    activation: Any = None
+    inputs: dict[str, InputSettings] = Field(default_factory=dict)
+    outputs: dict[str, OutputSettings] = Field(default_factory=dict)
+    #: What it answers, and what it asks others; a loaded scenario has their ports instead.
+    services: dict[Name, ServiceSettings] = Field(default_factory=dict)
+    calls: dict[Name, CallSettings] = Field(default_factory=dict)
+    #: From when on it takes part; an autonomous one without: from when on it is ready.
+    enter: Duration | None = None
+    #: From this time on it takes part no more.
+    leave: PositiveDuration | None = None
+    mode: Literal["coordinated", "autonomous"] = "coordinated"
+    #: Whether the run ends when it dies; by default that of a coordinated one does.
+    required: bool | None = None
+    overrun: OverrunSettings | None = None
+    coupling: CouplingSettings | None = None
+    substitute: SubstituteSettings | None = None
+    #: Layers of other distributions between the model and its ports, the nearest to it first, each
+    #: with its parameters.
+    layers: dict[Name, dict[str, Any]] = Field(default_factory=dict)
+
+    @property
+    def unsynchronised(self) -> dict[str, str]:
+        """Unsynchronised input port -> topic."""
+        return {p: i.unsynchronised for p, i in self.inputs.items() if i.unsynchronised}
+
+    @property
+    def enters_freely(self) -> bool:
+        """Whether it enters when it is ready, whenever that is."""
+        return self.mode == "autonomous" and self.enter is None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the run cannot go on without it."""
+        return self.mode == "coordinated" if self.required is None else self.required
+
+
+class SimulatorSettings(Section):
+    """Which simulator drives the world. Port 0 lets the headless server choose."""
+
+    #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
+    kind: str = Field(default="headless", min_length=1, max_length=200)
+    host: Host = "127.0.0.1"
+    port: int = Field(default=0, ge=0, le=65535)
+    #: How long to wait for the first answer of the simulator.
+    timeout_s: float = Field(default=10.0, gt=0)
+    #: Parameters of a simulator that takes some.
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> SimulatorSettings:
+        if self.kind == "carla" and self.port == 0:
+            raise ValueError("kind carla needs the port of the server (usually 2000), not 0")
+        return self
+
+
+class ExternalOutput(Section):
+    """What a program that steps the run sees of an output port."""
+
+    #: ``participant.port``
+    source: str = Field(alias="from")
+    #: Fields of its messages; None: all that are numbers or texts.
+    fields: tuple[str, ...] | None = Field(default=None, min_length=1)
+
+
+class ExternalInput(Section):
+    """What a program that steps the run gives to an unsynchronised input port."""
+
+    #: ``participant.port``
+    to: str
+    #: Fields of its messages; None: all that are numbers or texts.
+    fields: tuple[str, ...] | None = Field(default=None, min_length=1)
+
+
+class ExternalSettings(Section):
+    """The seam for a program that steps the run (shape ``external``)."""
+
+    #: The shortest step; the others are multiples.
+    step: PositiveDuration
+    outputs: dict[Name, ExternalOutput] = Field(default_factory=dict)
+    inputs: dict[Name, ExternalInput] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> ExternalSettings:
+        both = self.outputs.keys() & self.inputs.keys()
+        taken = {"run"} & (self.outputs.keys() | self.inputs.keys())
+        for name in sorted(both | taken):
+            raise ValueError(
+                f"found '{name}' {'twice' if name in both else ''}; allowed are names that differ "
+                "from each other and from 'run'"
+            )
+        return self
+
+
+#: Each file of a bag declares all topics and types anew, some 20 to 50 kB: in smaller ones they
+#: would outweigh the messages.
+MIN_SPLIT_BYTES = 65_536
+MIN_SPLIT_NS = 100_000_000
+MIN_SCENE_NS = 1_000_000
+
+
+class SplitSettings(Section):
+    """Where a file of a bag ends and the next one begins; with both, where the first of them is."""
+
+    size: Size | None = Field(
+        default=None,
+        ge=MIN_SPLIT_BYTES,
+        description="so much of messages, before compression, is in a file at most",
+    )
+    duration: PositiveDuration | None = Field(
+        default=None,
+        ge=MIN_SPLIT_NS,
+        description="a file for each such stretch of simulated time, counted from 0",
+    )
+
+
+class BagSettings(Section):
+    """What the bag of a run has, and how; patterns as of a shell: ``/camera/*``."""
+
+    topics: tuple[str, ...] = Field(default=("*",), description="patterns of those that it has")
+    exclude: tuple[str, ...] = Field(default=(), description="patterns of those that it has not")
+    scene: PositiveDuration | None = Field(
+        default=None,
+        ge=MIN_SCENE_NS,
+        description="it has /clock, /tf and markers, too, at multiples of this simulated time",
+    )
+    split: SplitSettings = Field(default=SplitSettings(), description="several files")
+    compression: Literal["none", "zstd", "lz4"] = Field(
+        default="none", description="of the chunks of its files"
+    )
+
+    def has(self, topic: str) -> bool:
+        """Whether it has a topic."""
+        return _matches(topic, self.topics) and not _matches(topic, self.exclude)
+
+
+def _matches(topic: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(topic, pattern) for pattern in patterns)
+
+
+class ChangeSettings(Section):
+    """What is different from a time on: a parameter, a fault switched or added, or a reset."""
+
+    at: Duration = Field(description="from when on")
+    set: str = Field(
+        description="`participants.NAME.parameters.KEY` of a parameter that its model lets change, "
+        "`participants.NAME.reset`, `faults.NAME.active`, or `faults.NAME` of a new fault"
+    )
+    to: Any = Field(
+        description="the new value; of a new fault its keys, as in `faults`; of a reset `true`"
+    )
+
+    @property
+    def new_fault(self) -> str | None:
+        """The name of the fault that it adds; None: it adds none."""
+        section, _, name = self.set.partition(".")
+        return name if section == "faults" and "." not in name else None
+
+
+class Scenario(Section):
+    """A whole scenario."""
+
+    #: Version of the format of scenario files.
+    version: Literal[1] = 1
+    name: Name
+    description: str = ""
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    duration: PositiveDuration
+    #: A stop requested at t ends the run at t + this.
+    stop_latency: PositiveDuration = 500_000_000
+    #: How far a participant may be ahead of the clock; 0 is lockstep: no participant begins a step
+    #: before all have finished the one before.
+    run_ahead: Duration = 500_000_000
+    #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
+    clock_step: PositiveDuration = 50_000_000
+    #: Wall-clock seconds that all participants may take to become ready.
+    startup_s: float = Field(default=120.0, gt=0)
+    #: Wall-clock seconds without progress, or without a sign of life, that are worth a warning.
+    watchdog_warn_s: float = Field(default=10.0, gt=0)
+    #: Wall-clock seconds without any progress after which a run is stopped.
+    watchdog_s: float = Field(default=30.0, gt=0)
+    #: Directories with definitions of message types that are not installed: message packages, or
+    #: directories of such. Enough in one process; for ROS topics, ``cosim messages build``.
+    messages: tuple[str, ...] = ()
+    simulator: SimulatorSettings = SimulatorSettings()
+    scene: dict[str, Any] = Field(default_factory=dict)
+    participants: dict[Name, ParticipantSettings]
+    #: Other machines that participants are on.
+    hosts: dict[Name, HostSettings] = Field(default_factory=dict)
+    #: What is done to messages on purpose, in the order in which it is done.
+    faults: dict[Name, FaultSettings] = Field(default_factory=dict)
+    #: Which topics its bag has, in how many files, and whether they are compressed.
+    bag: BagSettings = BagSettings()
+    #: What becomes different during the run, in order of time.
+    changes: tuple[ChangeSettings, ...] = ()
+    #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
+    external: ExternalSettings | None = None
+    #: Directory that relative file names of the scenario refer to.
+    base_directory: str = "."
+
+    def outputs_of(self, name: str) -> dict[str, OutputSettings]:
+        """The outputs of a participant, and a port for what each unsynchronised input has read."""
+        participant = self.participants[name]
+        return {
+            **participant.outputs,
+            **{
+                received_port(port): OutputSettings.model_construct(
+                    type=str(settings.type),
+                    topic=f"/cosim/received/{name}/{port}",
+                    schedule="sparse",
+                    whole=True,
+                    header_stamped=False,
+                )
+                for port, settings in participant.inputs.items()
+                if settings.unsynchronised
+            },
+        }
+
+
+#: As a process: one that is shared with no other.
+OWN_PROCESS = "own"
+#: Names that processes of a run, and their nodes, have beside the participants.
+RESERVED_NAMES = OWN_PROCESSES | OWN_NODES | {"rviz", "simulator"}
+
+
+def _check(scenario: Scenario, origin: str) -> None:
+    for name in scenario.participants:
+        slave = name.removesuffix("_slave")
+        if name in RESERVED_NAMES or (name != slave and slave in scenario.participants):
+            raise ConfigurationError(
+                f"scenario {origin}: participants.{name}: another process of a run has this name; "
+                f"not allowed are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+            )
+        process = scenario.participants[name].process
+        if process is not None and _is_taken(process, scenario):
+            raise ConfigurationError(
+                f"scenario {origin}: participants.{name}.process: found '{process}'; another "
+                f"process or node of a run has this name; not allowed are those of participants, "
+                f"{', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+            )
+    _check_hosts(scenario, origin)
+    if scenario.run_ahead > scenario.stop_latency:
+        raise ConfigurationError(
+            f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
+            f"most stop_latency ({format_ns(scenario.stop_latency)})"
+        )
+    if 0 < scenario.run_ahead < 2 * scenario.clock_step:
+        raise ConfigurationError(
+            f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
+            f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
+        )
+
+
+def _check_hosts(scenario: Scenario, origin: str) -> None:
+    processes = {settings.process for settings in scenario.participants.values()}
+    for machine in scenario.hosts:
+        if _is_taken(machine, scenario) or machine in processes:
+            raise ConfigurationError(
+                f"scenario {origin}: hosts.{machine}: a participant or a process of a run has this "
+                "name; allowed is another one"
+            )
+    places: dict[str, str | None] = {}
+    for name, settings in scenario.participants.items():
+        where = f"scenario {origin}: participants.{name}.host"
+        if settings.host is not None and settings.host not in scenario.hosts:
+            allowed = ", ".join(scenario.hosts) or "none without a section 'hosts'"
+            raise ConfigurationError(f"{where}: found '{settings.host}'; allowed is {allowed}")
+        if settings.process not in (None, OWN_PROCESS):
+            host = places.setdefault(str(settings.process), settings.host)
+            if host != settings.host:
+                raise ConfigurationError(
+                    f"{where}: found {settings.host or 'none'}; allowed is {host or 'none'}, that "
+                    f"of others with process '{settings.process}'"
+                )
+
+
+def _is_taken(process: str, scenario: Scenario) -> bool:
+    names = RESERVED_NAMES | scenario.participants.keys()
+    return process in names or process.removesuffix("_slave") in scenario.participants
+
+
+def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Read a scenario file, with what it includes.
+
+    :param path: YAML or JSON
+    :param overrides: ``dotted.key=value`` texts, applied in order; the value is YAML. Those of
+        ``parameters`` and ``platoon`` come before these are resolved, all others after
+    :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
+        message names file and place
+    """
+    try:
+        return make_scenario(compose(path, overrides), str(path), by_hand=True)
+    except ConfigurationError:
+        data = read_mapping(path, "scenario") if path.suffix == ".json" else {}
+        if "base_directory" not in data:
+            raise
+    return changed_by_hand(data, overrides, str(path))
+
+
+def changed_by_hand(data: Mapping[str, Any], overrides: Sequence[str], origin: str) -> Scenario:
+    """A scenario that this project wrote, with changes by a user.
+
+    Earlier versions wrote times as whole nanoseconds.
+
+    :param overrides: ``dotted.key=value`` texts, applied in order
+    :raises ConfigurationError: a change is wrong
+    """
+    written = json.loads(make_scenario(data, origin).model_dump_json(by_alias=True))
+    for name, participant in written["participants"].items():
+        for output in participant["outputs"].values():
+            output["latency"] = _with_unit(output["latency"])
+        try:
+            kind = find_model(participant["model"], f"participants.{name}.model").kind.Parameters
+        except ConfigurationError:
+            continue  # what reads a recording alone needs no models
+        if kind is not None:
+            participant["parameters"] = with_units(kind, participant["parameters"])
+    return make_scenario(with_overrides(written, overrides, origin), origin, by_hand=True)
+
+
+def _with_unit(latency: Any) -> Any:
+    if isinstance(latency, dict):
+        return {key: _with_unit(part) for key, part in latency.items()}
+    if isinstance(latency, list):
+        return [_with_unit(part) for part in latency]
+    return f"{latency}ns" if type(latency) is int and latency else latency
+
+
+def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False) -> Scenario:
+    """Check a scenario given as plain data.
+
+    :param origin: what messages call it
+    :param by_hand: whether a user wrote it: a time needs a unit then
+    :raises ConfigurationError: something in it is wrong
+    """
+    data = plain_copy(data, f"scenario {origin}")
+    participants = data.get("participants")
+    if isinstance(participants, dict):
+        data["participants"] = {
+            name: _expand(_without_outdated(settings, f"scenario {origin}: participants.{name}"))
+            for name, settings in participants.items()
+        }
+    scenario = read_section(Scenario, data, origin=f"scenario {origin}", by_hand=by_hand)
+    try:
+        offer_messages(scenario.messages, Path(scenario.base_directory))
+        scenario = _with_call_ports(scenario)
+        declared = scenario.model_copy(update={"changes": ()})
+        scenario = with_made(declared, scenario.changes, "changes.{}.to")
+    except ConfigurationError as error:
+        raise ConfigurationError(f"scenario {origin}: {error}") from None
+    _check(scenario, origin)
+    return scenario
+
+
+def _with_call_ports(scenario: Scenario) -> Scenario:
+    """The scenario with the ports of its calls in the place of ``services`` and ``calls``."""
+    participants = {
+        name: settings.model_copy(
+            update={
+                "inputs": dict(settings.inputs),
+                "outputs": dict(settings.outputs),
+                "services": {},
+                "calls": {},
+            }
+        )
+        for name, settings in scenario.participants.items()
+    }
+    for name, port, given, sent in ports_of_calls(scenario.participants):
+        participants[name].inputs[port] = InputSettings.model_validate(given)
+        participants[name].outputs[port] = OutputSettings.model_validate(sent)
+    return scenario.model_copy(update={"participants": participants})
+
+
+def with_made(scenario: Scenario, changes: Sequence[ChangeSettings], where: str) -> Scenario:
+    """The scenario with more changes.
+
+    A fault that a change adds is one of the scenario that acts from that time on. So nothing else
+    needs to tell the two apart.
+
+    :param changes: in the order in which they are made
+    :param where: how messages call a change, ``{}`` is its number from 0
+    :raises ConfigurationError: a fault that is added is wrong, or there already
+    """
+    faults = dict(scenario.faults)
+    for number, change in enumerate(changes):
+        if (name := change.new_fault) is not None:
+            place = where.format(number)
+            if name in faults:
+                raise ConfigurationError(
+                    f"{place}: found a new fault '{name}', which is there already; allowed is "
+                    f"another name, or faults.{name}.active"
+                )
+            new = {**change.to, "from": _begin(change)} if type(change.to) is dict else change.to
+            faults |= read_section(_NewFaults, {"faults": {name: new}}, origin=place).faults
+    others = (change for change in changes if change.new_fault is None)
+    return scenario.model_copy(update={"faults": faults, "changes": (*scenario.changes, *others)})
+
+
+class _NewFaults(Section):
+    faults: dict[Name, FaultSettings]
+
+
+def _begin(change: ChangeSettings) -> Any:
+    """When an added fault begins: not before it is there."""
+    wanted = change.to.get("from", 0)
+    try:
+        return format_ns(max(change.at, parse_duration(wanted)))
+    except ConfigurationError:
+        return wanted  # what is wrong with it is said with its place
+
+
+def save_scenario(scenario: Scenario, path: Path) -> None:
+    """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
+    text = scenario.model_dump_json(by_alias=True, indent=1)
+    write_atomically(path, text + "\n")
+
+
+#: Nodes that were nothing but a participant of one model.
+_OUTDATED_NODES = ("dcp_master", "gate", "object_sensor", "referee", "v2v_channel")
+
+
+def _without_outdated(settings: Any, where: str) -> Any:
+    """Settings of a participant as they are written today."""
+    if isinstance(settings, dict) and settings.get("node") in _OUTDATED_NODES:
+        warnings.warn(
+            f"{where}.node: '{settings['node']}' is outdated; leave 'node' out, the model says "
+            "what runs",
+            OutdatedWarning,
+            stacklevel=4,
+        )
+        return {key: value for key, value in settings.items() if key != "node"}
+    return settings
+
+
+def _expand(settings: Any) -> Any:
+    """Allow ``port: participant.port`` as short form of an input."""
+    if not isinstance(settings, dict) or not isinstance(settings.get("inputs"), dict):
+        return settings
+    inputs = {}
+    for port, value in settings["inputs"].items():
+        if isinstance(value, str):
+            value = {"from": [value]}
+        elif isinstance(value, list):
+            value = {"from": value}
+        elif isinstance(value, dict) and isinstance(value.get("from"), str):
+            value = {**value, "from": [value["from"]]}
+        inputs[port] = value
+    return {**settings, "inputs": inputs}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between a law's demand and the vehicle: limits, emergency brake, standstill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import Field
+
+from ros2_cosim.core.documents.settings import Number, Section
+from ros2_cosim.core.kernel.exactmath import total
+from ros2_cosim.core.messages.records import DetectedObject
+
+
+class CommandLimits(Section):
+    """Bounds of the demanded acceleration and of its rate."""
+
+    max_acceleration: Number = Field(default=2.5, gt=0, description="highest demand [m/s^2]")
+    max_deceleration: Number = Field(
+        default=8.0, gt=0, description="lowest demand, as a positive number [m/s^2]"
+    )
+    max_jerk: Number = Field(
+        default=15.0, gt=0, description="rate at which the demand may rise [m/s^3]"
+    )
+    max_brake_jerk: Number = Field(
+        default=60.0,
+        gt=0,
+        description="rate at which it may fall; braking must not come late [m/s^3]",
+    )
+
+    def apply(self, demand: float, previous: float, dt: float) -> float:
+        """Return the demand within the bounds [m/s^2], ``dt`` [s] after ``previous``."""
+        demand = min(demand, previous + self.max_jerk * dt)
+        demand = max(demand, previous - self.max_brake_jerk * dt)
+        return max(-self.max_deceleration, min(self.max_acceleration, demand))
+
+
+class EmergencyBrake(Section):
+    """Brakes when the deceleration needed to avoid a contact becomes large.
+
+    Needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the time to
+    collision that stays meaningful at low speed. If the object is known to brake with b, at
+    least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts
+    when the need exceeds ``trigger``, with ``gain`` times the need.
+    """
+
+    trigger: Number = Field(
+        default=4.0, gt=0, description="needed deceleration at which it acts [m/s^2]"
+    )
+    margin: Number = Field(default=1.0, ge=0, description="gap that is to remain [m]")
+    gain: Number = Field(
+        default=1.2, gt=0, description="share of the need, above 1 to end early [1]"
+    )
+    least_room: Number = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="share of the gap that counts as room at least, so that a small closing speed "
+        "within the margin is no emergency; above 0 the trigger falls to 0 from twice the margin "
+        "to the margin, and within it the vehicle falls back, so that nothing creeps closer [1]",
+    )
+
+    def demand(
+        self, gap: float, gap_rate: float, speed: float, object_braking: float, full: float
+    ) -> float | None:
+        """Return the demanded acceleration [m/s^2, negative], or None if there is no need.
+
+        :param gap: bumper to bumper [m]
+        :param gap_rate: speed of the object minus own speed [m/s]
+        :param speed: own speed [m/s]
+        :param object_braking: deceleration of the object [m/s^2], 0 if not known to brake
+        :param full: largest deceleration of the vehicle [m/s^2]
+        """
+        room = max(gap - self.margin, self.least_room * gap)
+        need = 0.0
+        if gap_rate < -_STEADY:
+            need = _deceleration(gap_rate * gap_rate, room, full)
+        if object_braking > _BRAKING and speed > _STEADY:
+            object_speed = max(0.0, speed + gap_rate)
+            stretch = object_speed * object_speed / (2.0 * object_braking)
+            need = max(need, _deceleration(speed * speed, room + stretch, full))
+        trigger = self.trigger
+        if self.least_room > 0.0 and room < self.margin:
+            trigger *= max(0.0, gap - self.margin) / self.margin
+            if gap_rate < _STEADY:
+                need = max(need, _FALL_BACK * (self.margin - gap))
+        if need <= trigger:
+            return None
+        return -min(full, self.gain * need)
+
+
+_FALL_BACK: Final = 0.5
+"""Deceleration per missing gap within the margin [1/s^2]."""
+
+_STEADY: Final = 0.1
+"""Speeds below this [m/s] are noise."""
+
+_BRAKING: Final = 1.0
+"""Decelerations below this [m/s^2] are coasting or noise."""
+
+
+def _deceleration(square: float, room: float, full: float) -> float:
+    """Return what stops a squared speed within the room [m/s^2], at most ``full``."""
+    return square / (2.0 * room) if square < 2.0 * full * room else full
+
+
+class BrakingEstimator:
+    """Estimates from the sensor alone how hard the object ahead brakes.
+
+    The object's speed is the own speed plus the relative speed; its derivative is smoothed by
+    a first-order filter of time constant ``SMOOTHING``. The estimate begins anew when another
+    object comes first.
+    """
+
+    SMOOTHING = 0.4
+
+    def __init__(self) -> None:
+        """Begin without an object."""
+        self._object: int | None = None
+        self._speed = 0.0
+        self._acceleration = 0.0
+
+    def update(self, number: int, object_speed: float, dt: float) -> float:
+        """Return the deceleration [m/s^2], 0 if it does not brake.
+
+        :param number: identity of the object
+        :param object_speed: [m/s]
+        :param dt: time since the previous call [s]
+        """
+        if number != self._object:
+            self._object = number
+            self._acceleration = 0.0
+        else:
+            share = dt / (self.SMOOTHING + dt)
+            self._acceleration += share * ((object_speed - self._speed) / dt - self._acceleration)
+        self._speed = object_speed
+        return self.braking
+
+    @property
+    def braking(self) -> float:
+        """The deceleration as last estimated [m/s^2], 0 or more."""
+        return max(0.0, -self._acceleration)
+
+
+class StandstillHold:
+    """Keeps the vehicle braked behind a standing object instead of creeping with the noise.
+
+    Holds once the vehicle is slower than ``STOP_SPEED`` behind an object that stands and that
+    is nearer than the standstill gap plus ``HOLD_MARGIN``; releases when the object moves off
+    or is ``RELEASE_MARGIN`` away. The distances between the two thresholds exceed any sensible
+    sensor noise.
+    """
+
+    STOP_SPEED = 0.1
+    OBJECT_STANDS = 0.3
+    OBJECT_MOVES = 0.6
+    HOLD_MARGIN = 0.5
+    RELEASE_MARGIN = 2.0
+
+    def __init__(self) -> None:
+        """Begin released."""
+        self.holding = False
+
+    def update(self, speed: float, gap: float, object_speed: float, standstill_gap: float) -> bool:
+        """Return whether to hold now.
+
+        :param speed: own speed [m/s]
+        :param gap: bumper to bumper [m]
+        :param object_speed: speed of the object ahead along the lane [m/s]
+        :param standstill_gap: wanted gap at standstill [m]
+        """
+        if self.holding:
+            if object_speed > self.OBJECT_MOVES or gap > standstill_gap + self.RELEASE_MARGIN:
+                self.holding = False
+        elif (
+            speed < self.STOP_SPEED
+            and object_speed < self.OBJECT_STANDS
+            and gap < standstill_gap + self.HOLD_MARGIN
+        ):
+            self.holding = True
+        return self.holding
+
+
+class CutInWatch:
+    """Finds the vehicles beside that come into the own lane, before they are in it.
+
+    One that is more than ``WANDERING`` out of the centre of the next lane, towards the own one,
+    and has come nearer by ``INWARD`` over the last ``WINDOW``, cuts in. 0.375 m is what UN R157
+    (Annex 4, appendix 3) takes for wandering within a lane; the speed is twice the error of a
+    sensor with 0.05 m noise.
+    """
+
+    WANDERING = 0.375
+    INWARD = 0.3
+    WINDOW_NS = 400_000_000
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        #: Identity -> time [ns] and offset [m] of the last looks.
+        self._looks: dict[int, list[tuple[int, float]]] = {}
+
+    def update(
+        self, now: int, objects: Sequence[DetectedObject], half_width: float
+    ) -> list[DetectedObject]:
+        """The objects that cut in.
+
+        :param now: time of the look [ns]
+        :param half_width: of a lane [m]
+        """
+        outside = 2.0 * half_width - self.WANDERING
+        looks: dict[int, list[tuple[int, float]]] = {}
+        found = []
+        for item in objects:
+            if abs(item.lateral_offset) > 4.0 * half_width:
+                continue  # two lanes away
+            before = [
+                look for look in self._looks.get(item.id, ()) if now - look[0] <= self.WINDOW_NS
+            ]
+            seen = looks[item.id] = [*before, (now, item.lateral_offset)]
+            if half_width <= abs(item.lateral_offset) < outside:
+                inward = -_slope(seen) if item.lateral_offset > 0.0 else _slope(seen)
+                if inward > self.INWARD:
+                    found.append(item)
+        self._looks = looks
+        return found
+
+
+def _slope(looks: Sequence[tuple[int, float]]) -> float:
+    """Of the straight line of least squares [m/s]; 0 for less than half a window."""
+    first = looks[0][0]
+    if looks[-1][0] - first < CutInWatch.WINDOW_NS // 2:
+        return 0.0
+    times = [(time - first) * 1e-9 for time, _ in looks]
+    mean = total(times) / len(times)
+    above = total((t - mean) * offset for t, (_, offset) in zip(times, looks, strict=True))
+    return above / total((t - mean) * (t - mean) for t in times)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Catalogues of OpenSCENARIO: entries that files refer to by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.driving.openscenario.document import Element, declared, read_document
+
+#: Files of all directories of catalogues together.
+MAX_FILES: Final = 100
+
+
+class Catalogues:
+    """The catalogues below the directories that a scenario names; read when first asked for."""
+
+    def __init__(self, root: Element, directory: Path) -> None:
+        self._directories: list[Path] = []
+        locations = root.find("CatalogLocations")
+        for location in locations.children() if locations is not None else ():
+            path = directory / location.one("Directory").text("path")
+            if path not in self._directories:
+                self._directories.append(path)
+        self._catalogues: dict[str, Element] | None = None
+        self._unread: list[str] = []
+        #: Entries that references have asked for.
+        self.used: list[Element] = []
+
+    def entry(self, reference: Element) -> Element:
+        """The entry that a CatalogReference names, with its parameters.
+
+        :raises ConfigurationError: there is none, or a catalogue cannot be read
+        """
+        name, entry = reference.text("catalogName"), reference.text("entryName")
+        catalogues = self._all()
+        if name not in catalogues:
+            known = ", ".join(catalogues) or "none"
+            unread = f" (not readable: {self._unread[0]})" if self._unread else ""
+            raise reference.error(f"catalogName: found '{name}'; allowed are {known}{unread}")
+        catalogue = catalogues[name]
+        given = {}
+        assignments = reference.find("ParameterAssignments")
+        for assignment in assignments.each("ParameterAssignment") if assignments else ():
+            given[assignment.raw("parameterRef").removeprefix("$")] = assignment.text("value")
+        for found in catalogue.children():
+            if found.text("name", "") == entry:
+                self.used.append(found)
+                return found.within(declared(_takes(found, given, reference), given))
+        names = [found.text("name", "") for found in catalogue.children()]
+        raise reference.error(
+            f"entryName: found '{entry}'; catalogue '{name}' has {', '.join(names[:20]) or 'none'}"
+        )
+
+    def _all(self) -> dict[str, Element]:
+        if self._catalogues is not None:
+            return self._catalogues
+        files = []
+        for directory in self._directories:
+            files += [directory] if directory.is_file() else sorted(directory.glob("*.xosc"))
+            if len(files) > MAX_FILES:
+                raise ConfigurationError(
+                    f"{directory}: found more than {MAX_FILES} catalogues; allowed are {MAX_FILES}"
+                )
+        found: dict[str, Element] = {}
+        for file in files:
+            try:
+                catalogue = read_document(file).find("Catalog")
+            except ConfigurationError as error:
+                # Of many files in a directory one is asked for.
+                self._unread.append(str(error))
+                continue
+            if catalogue is not None:
+                found.setdefault(catalogue.text("name"), catalogue)
+        self._catalogues = found
+        return found
+
+
+def _takes(entry: Element, given: Mapping[str, str], reference: Element) -> Element:
+    """An entry among the parameters of a reference to it.
+
+    :raises ConfigurationError: it declares no parameter of a name that is given
+    """
+    declarations = entry.find("ParameterDeclarations")
+    found = declarations.each("ParameterDeclaration") if declarations is not None else []
+    known = [declaration.raw("name").removeprefix("$") for declaration in found]
+    for name in given:
+        if name not in known:
+            raise reference.error(
+                f"parameterRef: found '{name}'; '{entry.label()}' has {', '.join(known) or 'none'}"
+            )
+    return entry.within(reference.parameters)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entities of OpenSCENARIO as vehicles of the scene."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ros2_cosim.driving.openscenario.document import Element
+from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES
+from ros2_cosim.world.vehicle import VEHICLES as DYNAMICS
+
+#: Category -> kinds of the simulator's vehicles that may stand for it, and dynamics of drivers.
+_KINDS: Final = {
+    "car": (("car",), "sedan"),
+    "van": (("van",), "van"),
+    "truck": (("truck",), "truck"),
+    "semitrailer": (("truck",), "truck"),
+    "trailer": (("truck",), "truck"),
+    "bus": (("bus",), "truck"),
+    "motorbike": (("motorcycle",), "motorcycle"),
+    "bicycle": (("bicycle",), "bicycle"),
+}
+#: The vehicle whose dynamics the drivers know best; taken where it is about as long [m].
+_USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
+_ABOUT: Final = 0.6
+_SMALLEST: Final = 0.1  # m
+#: A file's mass or wheelbase that differs by a larger share from that of the class is noted.
+_ABOUT_EQUAL: Final = 0.2
+#: A box whose middle is so far aside is not the vehicle's [m].
+_ASIDE: Final = 0.05
+_PERFORMANCE: Final = {
+    "maxSpeed": "max_speed",
+    "maxAcceleration": "max_acceleration",
+    "maxDeceleration": "max_deceleration",
+}
+_BLUEPRINTS: Final = {entry.name: entry for entry in VEHICLES}
+
+
+class VehicleBox(NamedTuple):
+    """Size [m], and how far its centre is ahead of the point that places mean [m]."""
+
+    length: float
+    width: float
+    height: float
+    centre: float
+
+    def seen(self) -> dict[str, Any]:
+        """As conditions look at it."""
+        return {"length": self.length, "width": self.width, "centre": self.centre}
+
+    def size(self) -> dict[str, Any]:
+        """As the scene has it; a box as flat as paper is as high as the simulator's kind."""
+        found = {"length": self.length, "width": self.width, "height": self.height}
+        return {key: value for key, value in found.items() if value >= _SMALLEST}
+
+
+class Vehicle(NamedTuple):
+    """A vehicle: its box, what stands for it, its limits, and how it is not as the file says."""
+
+    box: VehicleBox
+    blueprint: str
+    dynamics: str
+    performance: dict[str, float]
+    differences: list[str]
+
+
+class StandingKind(NamedTuple):
+    """What stands still: its box, and the simulator's kind of it."""
+
+    box: VehicleBox
+    blueprint: str
+
+
+#: Entities that stay where they start -> the simulator's kind of them.
+STANDING: Final = {
+    "MiscObject": "static.prop.streetbarrier",
+    "Pedestrian": "walker.pedestrian.0001",
+}
+
+
+def read_standing(element: Element) -> StandingKind:
+    """An element ``MiscObject`` or ``Pedestrian``; its size is that of the kind, if it has none.
+
+    :raises ConfigurationError: its size is out of bounds
+    """
+    blueprint = STANDING[element.tag]
+    if element.find("BoundingBox") is None:
+        extent = LIBRARY[blueprint].extent
+        size = (2.0 * extent.x, 2.0 * extent.y, 2.0 * extent.z)
+        return StandingKind(VehicleBox(*size, 0.0), blueprint)
+    return StandingKind(_box(element), blueprint)
+
+
+def _box(element: Element) -> VehicleBox:
+    """The BoundingBox of an entity."""
+    size = element.one("BoundingBox", "Dimensions")
+    length, width = size.number("length"), size.number("width")
+    for name, value in (("length", length), ("width", width)):
+        if not _SMALLEST <= value <= 50.0:
+            raise size.error(f"{name}: found {value:g}; allowed is 0.1 to 50 m")
+    centre = element.one("BoundingBox", "Center").number("x")
+    if abs(centre) > length:
+        raise element.one("BoundingBox", "Center").error(
+            f"x: found {centre:g}; allowed is at most the length, {length:g} m"
+        )
+    aside = element.one("BoundingBox", "Center").number("y", 0.0)
+    if abs(aside) > _ASIDE:
+        raise element.one("BoundingBox", "Center").error(f"y: found {aside:g}; supported is 0 m")
+    height = size.number("height", 0.0)
+    if not 0.0 <= height <= 50.0:
+        raise size.error(f"height: found {height:g}; allowed is 0 to 50 m")
+    return VehicleBox(length, width, height, centre)
+
+
+def read_vehicle(element: Element) -> Vehicle:
+    """An element ``Vehicle``.
+
+    :raises ConfigurationError: its category is not supported, or it has no size
+    """
+    category = element.text("vehicleCategory")
+    if category not in _KINDS:
+        raise element.error(
+            f"vehicleCategory: found '{category}'; supported are {', '.join(_KINDS)}"
+        )
+    box = _box(element)
+    kinds, dynamics = _KINDS[category]
+    name = element.label().removeprefix("vehicle.")
+    if name not in _BLUEPRINTS:
+        name = _nearest(kinds, box.length, box.width)
+    for trailer in element.each("Trailer"):
+        # Catalogues have references that parameters leave empty.
+        if any(
+            child.tag != "TrailerRef" or child.text("entityRef") for child in trailer.children()
+        ):
+            raise trailer.error("not supported; supported are vehicles without trailers")
+    limits, performance = element.find("Performance"), {}
+    if limits is not None:
+        performance = {key: limits.amount(n, positive=True) for n, key in _PERFORMANCE.items()}
+    differences = _differences(element, dynamics)
+    return Vehicle(box, f"vehicle.{name}", dynamics, performance, differences)
+
+
+def _differences(element: Element, dynamics: str) -> list[str]:
+    """Where mass and wheelbase of a file are not those of the class that drives."""
+    here, found = DYNAMICS[dynamics], []
+    asked = [("mass", element.number("mass", here.mass), here.mass, "kg")]
+    axles = [element.find("Axles", tag) for tag in ("FrontAxle", "RearAxle")]
+    if None not in axles:
+        front, rear = (axle.number("positionX") for axle in axles if axle is not None)
+        asked.append(("wheelbase", front - rear, here.wheelbase, "m"))
+    for name, wanted, has, unit in asked:
+        if abs(wanted - has) > _ABOUT_EQUAL * has:
+            found.append(
+                f"{name} {wanted:g} {unit} has no effect: vehicles drive as their class, "
+                f"'{dynamics}' with {has:g} {unit}"
+            )
+    return found
+
+
+def _nearest(kinds: tuple[str, ...], length: float, width: float) -> str:
+    """The simulator's vehicle of about this size."""
+    usual = _USUAL.get(kinds[0])
+    if usual is not None and abs(2.0 * _BLUEPRINTS[usual].extent.x - length) <= _ABOUT:
+        return usual
+    candidates = [entry for entry in VEHICLES if entry.base_type in kinds]
+
+    def off(name: str) -> float:
+        extent = _BLUEPRINTS[name].extent
+        return abs(2.0 * extent.x - length) + abs(2.0 * extent.y - width)
+
+    return min((entry.name for entry in candidates), key=off)

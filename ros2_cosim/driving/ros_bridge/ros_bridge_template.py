@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The key ``ros_bridge`` of a scenario file: the topics of CARLA's ROS bridge in one line.
+
+It stands for the participants ``ros_bridge``, which publishes, and ``ros_bridge_control``, which
+obeys what other participants publish on the bridge's command topics, and for the outputs of the
+world with the bridge's names. Whatever the file says of them itself holds before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import Field
+
+from ros2_cosim.core.documents.settings import Name, Section, read_section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scene.sensors import SensorForm, SensorSettings
+from ros2_cosim.core.scene.world_outputs import world_outputs
+from ros2_cosim.driving.platoon_template import merged
+from ros2_cosim.driving.ros_bridge.ros_bridge_ports import (
+    BRIDGE_MODEL,
+    COMMANDS,
+    CONTROL_MODEL,
+    LIGHT_OUTPUTS,
+    OUTPUTS,
+    REFUSED_TOPICS,
+    SENSOR_TOPICS,
+    bridge_frame,
+    sensor_topic,
+)
+
+#: The participants that the key makes.
+BRIDGE: Final = "ros_bridge"
+CONTROL: Final = "ros_bridge_control"
+_WORLD_MODEL: Final = "carla_world"
+_HEADLESS: Final = "headless"
+
+#: What a kind of sensor gives -> outputs of the world, with their message types.
+_SENSOR_OUTPUTS: Final = {
+    SensorForm.FIX: {"fix": "sensor_msgs/msg/NavSatFix"},
+    SensorForm.INERTIA: {"imu": "sensor_msgs/msg/Imu"},
+    SensorForm.CLOUD: {"points": "sensor_msgs/msg/PointCloud2"},
+    SensorForm.IMAGE: {
+        "image": "sensor_msgs/msg/Image",
+        "camera_info": "sensor_msgs/msg/CameraInfo",
+    },
+}
+_Mapping = dict[str, Any]
+
+
+class RosBridgeTemplate(Section):
+    """Topics of CARLA's ROS bridge; ``true`` is all defaults, a name or a list is ``vehicles``."""
+
+    vehicles: tuple[Name, ...] | None = Field(
+        default=None, description="those that have topics of their own; default: all of the scene"
+    )
+    world: Name | None = Field(
+        default=None, description="participant with the vehicles; default: the one carla_world"
+    )
+    outside: bool = Field(
+        default=False,
+        strict=True,
+        description="whether commands of programs that are no participants are obeyed, from the "
+        "step on that reads them; a run in which one comes is not repeatable",
+    )
+
+
+def with_ros_bridge(data: dict[str, Any], origin: str) -> dict[str, Any]:
+    """The data of a scenario with participants and outputs in the place of ``ros_bridge``.
+
+    :raises ConfigurationError: the section is wrong, or does not fit the scenario
+    """
+    if "ros_bridge" not in data:
+        return data
+    rest = {key: value for key, value in data.items() if key != "ros_bridge"}
+    given = data["ros_bridge"]
+    if given is None or given is False:
+        return rest
+    template = read_section(RosBridgeTemplate, _whole(given), origin=origin, place="ros_bridge")
+    return merged(_Bridge(rest, template, origin).data(), rest)
+
+
+def _whole(given: Any) -> Any:
+    """The section that a short form stands for."""
+    if given is True:
+        return {}
+    return {"vehicles": [given] if isinstance(given, str) else given} if _is_short(given) else given
+
+
+def _is_short(given: Any) -> bool:
+    return isinstance(given, str | list)
+
+
+class _Bridge:
+    """What the key stands for in one scenario, as plain data."""
+
+    def __init__(self, rest: _Mapping, template: RosBridgeTemplate, origin: str) -> None:
+        self._origin = origin
+        scene = self._mapping(rest, "scene")
+        self._participants = self._mapping(rest, "participants")
+        self._world_name = self._find_world(template.world)
+        self._world = self._mapping(self._participants, self._world_name)
+        self._scene_vehicles = self._mapping(scene, "vehicles")
+        self._simulator = self._mapping(rest, "simulator").get("kind", _HEADLESS)
+        count = self._mapping(self._world, "parameters").get("vehicles")
+        present = list(self._scene_vehicles)
+        self._present = present[:count] if isinstance(count, int) else present
+        self._vehicles = list(self._present if template.vehicles is None else template.vehicles)
+        for name in self._vehicles:
+            if name not in self._present:
+                raise ConfigurationError(
+                    f"{origin}: ros_bridge.vehicles: found '{name}'; allowed are the vehicles of "
+                    f"the scene that are there, {', '.join(self._present) or 'none'}"
+                )
+        self._sensors = {
+            name: read_section(SensorSettings, given, origin=origin, place=f"scene.sensors.{name}")
+            for name, given in self._mapping(scene, "sensors").items()
+        }
+        self._commands = self._writers()
+        self._free = self._free_commands() if template.outside else {}
+
+    def data(self) -> _Mapping:
+        """Scene and participants, to be completed by what the file says."""
+        commanded = list(dict.fromkeys(name for name, _ in (*self._commands, *self._free)))
+        # In the order of the file: vehicles are numbered in it.
+        participants: _Mapping = {name: {} for name in self._participants}
+        participants |= {
+            self._world_name: {
+                "inputs": {
+                    f"control/{name}": {"from": f"{CONTROL}.control/{name}", "delayed": True}
+                    for name in commanded
+                },
+                "outputs": self._world_outputs(),
+            },
+            BRIDGE: self._publisher(commanded),
+        }
+        if commanded:
+            participants[CONTROL] = self._control(commanded)
+        # Nodes for the bridge steer; a vehicle that is kept in its lane would not obey.
+        steered = {
+            name: {"steering": "command"} if name in commanded else {}
+            for name in self._scene_vehicles
+        }
+        return {"scene": {"vehicles": steered}, "participants": participants}
+
+    def _mapping(self, owner: Mapping[str, Any], key: str) -> _Mapping:
+        found = owner.get(key)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise ConfigurationError(
+                f"{self._origin}: {key}: found {found!r}; allowed is a mapping"
+            )
+        return found
+
+    def _find_world(self, given: str | None) -> str:
+        models = {
+            name: settings.get("model") if isinstance(settings, dict) else None
+            for name, settings in self._participants.items()
+        }
+        worlds = [name for name, model in models.items() if model == _WORLD_MODEL]
+        if given is not None and given in models:
+            return given
+        if given is None and len(worlds) == 1:
+            return worlds[0]
+        found = ", ".join(worlds) or "none" if given is None else f"'{given}'"
+        raise ConfigurationError(
+            f"{self._origin}: ros_bridge.world: found {found}; allowed is the participant with the "
+            f"vehicles, one of {', '.join(models) or 'none'}"
+        )
+
+    def _topics(self) -> Iterator[tuple[str, str]]:
+        """``participant.port`` and topic of all outputs that the file has."""
+        for name in self._participants:
+            settings = self._mapping(self._participants, name)
+            for port, output in self._mapping(settings, "outputs").items():
+                if isinstance(output, dict):
+                    yield f"{name}.{port}", str(output.get("topic"))
+
+    def _writers(self) -> dict[tuple[str, str], list[str]]:
+        """(Vehicle, port of the command) -> outputs with its topic."""
+        known = {
+            f"/carla/{vehicle}/{command.name}": (vehicle, command.port.format(vehicle=vehicle))
+            for vehicle in self._vehicles
+            for command in COMMANDS
+        }
+        refused = {
+            "/carla/" + topic.format(vehicle=vehicle)
+            for vehicle in self._vehicles
+            for topic in REFUSED_TOPICS
+        }
+        found: dict[tuple[str, str], list[str]] = {}
+        for source, topic in self._topics():
+            if topic in refused:
+                raise ConfigurationError(
+                    f"{self._origin}: participants.{source.replace('.', '.outputs.')}.topic: found "
+                    f"{topic}, which CARLA's ROS bridge would obey; allowed are the commands "
+                    f"{', '.join(command.name for command in COMMANDS)} of a vehicle"
+                )
+            if topic in known:
+                found.setdefault(known[topic], []).append(source)
+        self._check_drivers(dict.fromkeys(vehicle for vehicle, _ in found))
+        return found
+
+    def _free_commands(self) -> dict[tuple[str, str], _Mapping]:
+        """(Vehicle, port of the command) -> input from outside, of all that nothing else drives."""
+        driven = self._mapping(self._world, "inputs")
+        return {
+            (name, port): {
+                "unsynchronised": f"/carla/{name}/{command.name}",
+                "type": command.type,
+            }
+            for name in self._vehicles
+            if f"control/{name}" not in driven and not self._has_driver(name)
+            for command in COMMANDS
+            for port in (command.port.format(vehicle=name),)
+            if (name, port) not in self._commands
+        }
+
+    def _has_driver(self, name: str) -> bool:
+        return self._mapping(self._scene_vehicles, name).get("driver") is not None
+
+    def _check_drivers(self, commanded: Mapping[str, None]) -> None:
+        inputs = self._mapping(self._world, "inputs")
+        for name in commanded:
+            if f"control/{name}" in inputs:
+                raise ConfigurationError(
+                    f"{self._origin}: participants.{self._world_name}.inputs.control/{name}: found "
+                    f"beside a participant that publishes on /carla/{name}/...; allowed is one of "
+                    "them"
+                )
+
+    def _world_outputs(self) -> _Mapping:
+        """What the bridge needs of the world, and its sensors with the bridge's names."""
+        outputs: _Mapping = dict(world_outputs(self._present))
+        if self._mapping(self._world, "parameters").get("traffic"):
+            outputs["traffic"] = {"type": "ros2_cosim/msg/RoadUsers", "topic": "/traffic"}
+        for name, sensor in self._sensors.items():
+            topic = sensor_topic(sensor.vehicle, name)
+            for kind, message in _SENSOR_OUTPUTS[sensor.form].items():
+                outputs[f"{kind}/{name}"] = {
+                    "type": message,
+                    "topic": topic + SENSOR_TOPICS[kind],
+                    "schedule": "sparse",
+                    "frame_id": bridge_frame(sensor.vehicle, name),
+                }
+        return outputs
+
+    def _publisher(self, commanded: Sequence[str]) -> _Mapping:
+        world = self._world_name
+        there = {**self._world_outputs(), **self._mapping(self._world, "outputs")}
+        wanted = [
+            f"{kind}/{name}" for name in self._present for kind in ("odometry", "acceleration")
+        ]
+        wanted += ["static_objects", "collision", "traffic"]
+        inputs: _Mapping = {port: f"{world}.{port}" for port in wanted if there.get(port)}
+        for name in self._present:
+            source = self._source(name, commanded)
+            if source is not None:
+                inputs[f"control/{name}"] = source
+        taken = {topic for _, topic in self._topics()}
+        outputs: _Mapping = {}
+        for output in OUTPUTS:
+            for name in self._vehicles if "{vehicle}" in output.port else ("",):
+                topic = output.topic.format(vehicle=name)
+                if topic in taken:
+                    continue  # as /tf of a participant of the file
+                if output.port in LIGHT_OUTPUTS and not self._has_own_lights():
+                    continue
+                settings: _Mapping = {
+                    "type": output.type,
+                    "topic": topic,
+                    "schedule": output.schedule,
+                }
+                if output.latched:
+                    settings["latched"] = True
+                if output.port == "odometry/{vehicle}":
+                    settings["child_frame_id"] = bridge_frame(name)
+                elif output.schedule == "sparse" and name:  # of a sensor for events
+                    settings["frame_id"] = bridge_frame(name, topic.rpartition("/")[2])
+                outputs[output.port.format(vehicle=name)] = settings
+        return {"model": BRIDGE_MODEL, **self._timing(), "inputs": inputs, "outputs": outputs}
+
+    def _has_own_lights(self) -> bool:
+        """Whether the traffic lights are those of the headless server, which only time changes."""
+        return self._world.get("model") == _WORLD_MODEL and self._simulator == _HEADLESS
+
+    def _timing(self) -> _Mapping:
+        """When the world is activated."""
+        return {key: self._world[key] for key in ("period", "offset") if key in self._world}
+
+    def _source(self, vehicle: str, commanded: Sequence[str]) -> _Mapping | None:
+        """Where the command of a vehicle comes from, for its status; a seam's is not shown."""
+        if vehicle in commanded:
+            return {"from": f"{CONTROL}.control/{vehicle}", "delayed": True}
+        given = self._mapping(self._world, "inputs").get(f"control/{vehicle}")
+        if isinstance(given, dict):
+            given = None if "as" in given else given.get("from")
+        return None if given is None else {"from": given, "delayed": True}
+
+    def _control(self, commanded: Sequence[str]) -> _Mapping:
+        inputs: _Mapping = {port: sources for (_, port), sources in self._commands.items()}
+        triggers = list(inputs)
+        inputs |= {port: outside for (_, port), outside in self._free.items()}
+        for name in commanded:
+            inputs[f"odometry/{name}"] = f"{self._world_name}.odometry/{name}"
+        return {
+            "model": CONTROL_MODEL,
+            **(self._timing() if self._free else {}),
+            **({"activation": {"any": triggers}} if triggers else {}),
+            "inputs": inputs,
+            "outputs": {
+                f"control/{name}": {
+                    "type": "ros2_cosim/msg/ControlCommand",
+                    "topic": f"/{name}/control",
+                    "schedule": "sparse",
+                    "frame_id": f"{name}/base_link",
+                }
+                for name in commanded
+            },
+        }

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which boxes a sensor at a point can see: range, opening angle, shadows of nearer boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, sqrt
+
+from ros2_cosim.core.kernel.exactmath import PI, TWO_PI, atan2, cos, sin
+from ros2_cosim.world.geometry.lane_frame import LaneBox
+
+Corner = tuple[float, float]
+
+
+class _Seen:
+    """A box within reach, in the sensor's frame; its directions are worked out when needed."""
+
+    __slots__ = (
+        "_directions", "around", "corners", "inside", "is_ahead", "is_behind", "number", "square",
+    )  # fmt: skip
+
+    def __init__(self, number: int, corners: Sequence[Corner]) -> None:
+        self.number = number  # of the box
+        self.corners = corners
+        self.square = inf  # distance of its nearest point, squared
+        self.inside = False  # some of it lies within range and opening angle
+        self.around = False  # the sensor lies in the box
+        self.is_ahead = self.is_behind = False  # all of it lies ahead of or behind the sensor
+        self._directions: tuple[float, float] | None = None
+
+    def directions(self) -> tuple[float, float]:
+        """The directions that it covers, counter-clockwise from the first to the second."""
+        if self._directions is None:
+            self._directions = self._covered()
+        return self._directions
+
+    def _covered(self) -> tuple[float, float]:
+        if self.around:
+            return -PI, PI
+        # Seen from outside the corners lie within less than half a turn of each other.
+        right_x, right_y = left_x, left_y = self.corners[0]
+        for px, py in self.corners[1:]:
+            if right_x * py < right_y * px:
+                right_x, right_y = px, py
+            if left_x * py > left_y * px:
+                left_x, left_y = px, py
+        low, high = atan2(right_y, right_x), atan2(left_y, left_x)
+        return (low, high) if low <= high else (low, high + TWO_PI)
+
+
+class FieldOfView:
+    """A sector of a circle, with occlusion in the plane.
+
+    :param reach: largest distance at which anything is seen [m]
+    :param angle: full opening angle about the forward direction [rad], at most 2 pi
+    :param visible_fraction: share of a box's angular width that must be free of the shadows
+        of nearer boxes, 0..1
+    """
+
+    def __init__(self, reach: float, angle: float, visible_fraction: float) -> None:
+        self.reach = reach
+        self._cos_half = cos(0.5 * angle)
+        self._sin_half = sin(0.5 * angle)
+        self._visible_fraction = visible_fraction
+
+    def visible(
+        self, x: float, y: float, c: float, s: float, boxes: Sequence[LaneBox]
+    ) -> list[int]:
+        """Return the indices of the boxes seen from (x, y) looking along (c, s), nearest first.
+
+        A box counts when any part of it lies in the sector and enough of it is not hidden.
+        Boxes outside the sector still cast shadows. A box around the sensor itself is seen.
+        """
+        seen = []
+        for index, box in enumerate(boxes):
+            dx, dy = box.x - x, box.y - y
+            reach = self.reach + box.length + box.width
+            if dx * dx + dy * dy <= reach * reach:
+                seen.append(self._look(dx * c + dy * s, dy * c - dx * s, c, s, box, index))
+        seen.sort(key=_nearest_first)
+        result = []
+        for rank, item in enumerate(seen):
+            if item.inside and self._is_free(item, seen[:rank]):
+                result.append(item.number)
+        return result
+
+    def _is_free(self, item: _Seen, nearer: Sequence[_Seen]) -> bool:
+        if nearer and item.is_ahead:
+            nearer = [other for other in nearer if not other.is_behind]
+        return not nearer or _free_share(item, nearer) >= self._visible_fraction
+
+    def _look(
+        self, forward: float, left: float, c: float, s: float, box: LaneBox, index: int
+    ) -> _Seen:
+        # Heading of the box in the sensor's frame, then half its sides as vectors.
+        half_length, half_width = 0.5 * box.length, 0.5 * box.width
+        cos_r = box.cos * c + box.sin * s
+        sin_r = box.sin * c - box.cos * s
+        lx, ly = half_length * cos_r, half_length * sin_r
+        wx, wy = -half_width * sin_r, half_width * cos_r
+        corners = (
+            (forward + lx + wx, left + ly + wy),
+            (forward + lx - wx, left + ly - wy),
+            (forward - lx + wx, left - ly + wy),
+            (forward - lx - wx, left - ly - wy),
+        )
+        seen = _Seen(index, corners)
+        depth = abs(lx) + abs(wx)
+        seen.is_ahead, seen.is_behind = forward > depth, forward < -depth
+        beside = abs(forward * cos_r + left * sin_r) - half_length
+        across = abs(left * cos_r - forward * sin_r) - half_width
+        seen.around = beside < 0.0 and across < 0.0
+        beside, across = max(beside, 0.0), max(across, 0.0)
+        seen.square = beside * beside + across * across
+        seen.inside = seen.square <= self.reach * self.reach and (
+            seen.around or self._meets(corners)
+        )
+        return seen
+
+    def _meets(self, corners: Sequence[Corner]) -> bool:
+        """Whether the outline of a box that is not around the sensor meets the sector.
+
+        Of a side within the opening angle the nearest point is a corner, the foot of the
+        perpendicular from the sensor, or a crossing with an edge of the sector.
+        """
+        if any(self._holds(px, py) for px, py in corners):
+            return True
+        a, b, c, d = corners
+        for (px, py), (qx, qy) in ((a, b), (b, d), (d, c), (c, a)):
+            ex, ey = qx - px, qy - py
+            along = -(px * ex + py * ey)
+            length = ex * ex + ey * ey
+            if 0.0 < along < length:
+                share = along / length
+                if self._holds(px + share * ex, py + share * ey):
+                    return True
+            for edge_y in (self._sin_half, -self._sin_half):
+                if self._crosses(px, py, ex, ey, edge_y):
+                    return True
+        return False
+
+    def _holds(self, px: float, py: float) -> bool:
+        square = px * px + py * py
+        return square <= self.reach * self.reach and px >= sqrt(square) * self._cos_half
+
+    def _crosses(self, px: float, py: float, ex: float, ey: float, edge_y: float) -> bool:
+        """Whether a side from a point along (ex, ey) crosses an edge of the sector."""
+        edge_x = self._cos_half
+        turn = edge_x * ey - edge_y * ex
+        if turn == 0.0:
+            return False
+        share = (edge_y * px - edge_x * py) / turn
+        away = (px * ey - py * ex) / turn
+        return 0.0 <= share <= 1.0 and 0.0 <= away <= self.reach
+
+
+def _nearest_first(item: _Seen) -> tuple[float, int]:
+    return item.square, item.number
+
+
+def _free_share(item: _Seen, nearer: Sequence[_Seen]) -> float:
+    """Return the share of the item's angular width that no nearer item covers."""
+    item_low, item_high = item.directions()
+    width = item_high - item_low
+    if width >= PI or width <= 0.0:
+        return 1.0
+    shadows = []
+    for other in nearer:
+        other_low, other_high = other.directions()
+        for turn in (-TWO_PI, 0.0, TWO_PI):
+            low, high = other_low + turn, other_high + turn
+            if low < item_high and high > item_low:
+                shadows.append((max(item_low, low), min(item_high, high)))
+    shadows.sort()
+    covered, end = 0.0, item_low
+    for low, high in shadows:
+        if high > end:
+            covered += high - max(low, end)
+            end = high
+    return 1.0 - covered / width

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in paced real time without synchronisation (PRT): real processes over DDS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.kernel.errors import RunError
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.trace import run_digest
+from ros2_cosim.core.messages.protocol import ParticipantReport
+from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, Process, RunOptions
+from ros2_cosim.core.scenario.schema import OWN_PROCESS, Scenario
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.ros.bringup.ros import run_processes
+
+RESULT_FILE = "free_running.json"
+#: A run that reaches less than this share of the wanted factor has not kept up.
+KEEPS_UP = 0.9
+#: Distance of two points of a track [ns].
+TRACK_STEP_NS = 100_000_000
+
+
+@dataclass
+class EgoTrack:
+    """Covered way of a vehicle: times [s], and x since the start [m]."""
+
+    times: list[float] = field(default_factory=list)
+    way: list[float] = field(default_factory=list)
+    _origin: float | None = None
+
+    def add(self, stamp_ns: int, odometry: Any) -> None:
+        """Take an odometry record; every tenth of a second is kept."""
+        if self._origin is None:
+            self._origin = odometry.x
+        if stamp_ns % TRACK_STEP_NS == 0:
+            self.times.append(stamp_ns / 1e9)
+            self.way.append(odometry.x - self._origin)
+
+
+class FreeRun(NamedTuple):
+    """Result of one run without synchronisation.
+
+    ``late`` and ``early`` are the two kinds of ``timing``, ``wrong`` of the ``activations`` were
+    given other messages than in the synchronised run, ``max_lag_s`` is the largest delay
+    of an activation on the wall clock, ``kept_up`` tells whether the wanted factor was
+    reached, ``readers`` has the counts of each participant.
+    """
+
+    factor: float
+    timing: int
+    order: int
+    loss: int
+    messages: int
+    late: int
+    early: int
+    wrong: int
+    activations: int
+    rtf: float
+    wall_time_s: float
+    max_lag_s: float
+    kept_up: bool
+    trace_sha256: str
+    readers: dict[str, dict[str, int]]
+    track: dict[str, list[float]]
+
+
+def write_free_run(
+    output: Path,
+    graph: Graph,
+    reports: Mapping[str, ParticipantReport],
+    track: EgoTrack,
+    *,
+    factor: float,
+    end_ns: int,
+    start_ns: int,
+    complete: bool,
+) -> Path:
+    """Sum up the reports of a run and write them to ``free_running.json``.
+
+    What was sent and never arrived counts as lost, also where no later message shows it.
+
+    :param start_ns: time 0 on the monotonic clock
+    :param complete: whether every activation ran
+    """
+    details = {
+        name: json.loads(report.details_json)["free_running"] for name, report in reports.items()
+    }
+    readers = {}
+    for name in graph.order:
+        report, mine = reports[name], details[name]
+        unseen = sum(
+            max(0, details[c.source]["sent"][c.source_port] - mine["received"][str(c)])
+            for c in graph.incoming(name)
+        )
+        readers[name] = {
+            "timing": report.timing,
+            "order": report.order,
+            "loss": report.loss + unseen,
+            "messages": mine["messages"],
+            "late": mine["late"],
+            "early": mine["early"],
+            "wrong": mine["wrong"],
+            "activations": report.activations,
+        }
+    wall_s = max(1, max(d["finished_ns"] for d in details.values()) - start_ns) / 1e9
+    rtf = end_ns / 1e9 / wall_s
+    total = {
+        key: sum(reader[key] for reader in readers.values())
+        for key in (
+            "timing",
+            "order",
+            "loss",
+            "messages",
+            "late",
+            "early",
+            "wrong",
+            "activations",
+        )
+    }
+    run = FreeRun(
+        factor=factor,
+        **total,
+        rtf=rtf,
+        wall_time_s=wall_s,
+        max_lag_s=max(d["max_lag_ns"] for d in details.values()) / 1e9,
+        kept_up=complete and rtf >= KEEPS_UP * factor,
+        trace_sha256=run_digest({name: r.trace_sha256 for name, r in reports.items()}),
+        readers=readers,
+        track={"times": track.times, "way": track.way},
+    )
+    path = output / RESULT_FILE
+    write_atomically(path, json.dumps(run._asdict(), allow_nan=False) + "\n")
+    return path
+
+
+def make_free_plan(scenario: Scenario, output: Path, factor: float, watched: str) -> list[Process]:
+    """List the processes of a run without synchronisation, the clock last."""
+    common = {
+        "scenario_file": str(output / RESOLVED_SCENARIO),
+        "factor": factor,
+        "watched": watched,
+    }
+    plan = [
+        Process(name, "free_running", parameters={**common, "participant": name})
+        for name in scenario.participants
+    ]
+    clock = Process("clock", "free_running_clock", parameters={**common, "output": str(output)})
+    return [*plan, clock]
+
+
+def run_free(
+    scenario: Scenario,
+    output: Path,
+    factor: float,
+    *,
+    watched: str,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    on_line: Callable[[str, str], None] = lambda name, line: None,
+    on_poll: Callable[[], None] = lambda: None,
+    domains: Sequence[int] | None = None,
+) -> FreeRun:
+    """Run a scenario in paced real time without synchronisation.
+
+    :param output: directory for the files that the processes share
+    :param factor: wanted real-time factor
+    :param watched: topic of the odometry whose track is kept
+    :param progress: called with the planned time [ns] about once per second
+    :param on_line: called with (process name, line) of everything the processes print
+    :param on_poll: called again and again; what it raises ends the run
+    :param domains: ROS domains of which the first that is free is taken; None: that of this
+        process
+    :raises RunError: a process failed or ended before its time
+    """
+
+    def plan(scenario: Scenario, options: RunOptions) -> list[Process]:
+        return make_free_plan(scenario, options.output, factor, watched)
+
+    request = RunRequest(
+        scenario, out=output, rate=factor, record=False, transport="dds", processes=OWN_PROCESS
+    )
+    with bring_up(request, domains=domains, planner=plan) as prepared:
+        result = prepared.output / RESULT_FILE
+        result.unlink(missing_ok=True)
+        run_processes(prepared, progress=progress, on_line=on_line, on_poll=on_poll)
+        if not result.is_file():
+            raise RunError("the clock ended without a result")
+        return FreeRun(**json.loads(result.read_text(encoding="utf-8")))

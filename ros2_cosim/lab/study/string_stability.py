@@ -1,0 +1,494 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Study of string stability: how a disturbance of the leader passes down a platoon.
+
+For each setting (law, time gap, loss) and each seed the platoon of a scenario is run twice, in
+shape inproc: behind a leader whose speed is a sum of sines, which gives the gain of each pair of
+vehicles over frequency and the ratio of the energies (L2); and behind one that brakes, which
+gives the ratio of the peaks. The smallest string-stable time gap is found by bisection.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.plain_data import read_mapping
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.driving.controllers.law_loop import (
+    CONTROLLER,
+    LONGEST,
+    LawInUse,
+    controllers_of,
+    declares,
+    law_in_use,
+)
+from ros2_cosim.driving.controllers.theory import linearised, smallest_time_gap, transfer
+from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+
+RESULT_FILE: Final = "string_stability.json"
+#: What the study changes beside the controller, by the parameters that a model declares: of a V2V
+#: channel, of a referee, and the noise of a sensor.
+V2V: Final = ("links", "loss")
+REFEREE: Final = ("expect_standstill", "time_limit")
+NOISE: Final = ("distance_noise", "speed_noise", "lateral_noise")
+#: The leader's sines: multiples of one per period [s], the period, and how long the platoon
+#: settles before it is measured [s]: start-up transients have died out by then.
+HARMONICS: Final = (1, 2, 3, 4, 6, 9, 13, 20)
+PERIOD_S: Final = 40.0
+SETTLE_S: Final = 20.0
+#: Of the acceleration of each sine [m/s^2]: all together below what a limit would clip.
+AMPLITUDE: Final = 0.15
+#: The braking: from this time on [s], with this deceleration [m/s^2], by this speed [m/s].
+BRAKE_AT_S: Final = 5.0
+BRAKE: Final = 3.0
+BRAKE_BY: Final = 9.0
+BRAKE_RUN_S: Final = 30.0
+#: Slower platoons cannot make these manoeuvres [m/s].
+LEAST_SPEED: Final = 12.0
+#: A gain counts as growth if it is above 1 by more: what pedals, tyres and steps leave over.
+TOLERANCE: Final = 5e-3
+#: Noise and distortion at a sine are what is at so many frequencies near it that are not excited.
+NOISE_LINES: Final = 4
+#: A gain is told where they are at most this share of the amplitude of the vehicle ahead.
+LARGEST_NOISE: Final = 0.1
+#: Lower limit and end of the bisection [s].
+SHORTEST, RESOLUTION = 0.1, 0.02
+#: No vehicle starts nearer to the begin of the road [m].
+ROOM_M: Final = 10.0
+#: Student's t for 95 %, two-sided, by degrees of freedom from 1; beyond, that of the normal
+#: distribution.
+_STUDENT: Final = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+_NORMAL: Final = 1.960
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is changed in the scenario; None leaves a thing as it is."""
+
+    law: str | None = None
+    time_gap: float | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class StabilityOptions:
+    """What is studied: each combination of ``laws``, ``time_gaps`` and ``losses``."""
+
+    scenario: Path
+    output: Path
+    laws: tuple[str, ...] = ()
+    vehicles: int | None = None
+    time_gaps: tuple[float, ...] = ()
+    losses: tuple[float, ...] = ()
+    seeds: int = 3
+    changes: tuple[str, ...] = ()
+    bisect: bool = True
+
+    def settings(self) -> list[Setting]:
+        """All combinations, in order."""
+        return [
+            Setting(law, time_gap, loss)
+            for law in self.laws or (None,)
+            for time_gap in self.time_gaps or (None,)
+            for loss in self.losses or (None,)
+        ]
+
+
+class Measured(NamedTuple):
+    """One seed: gain and share of noise over frequency, L2 and peak ratio, of each pair."""
+
+    gain: list[list[float]]
+    noise: list[list[float]]
+    l2: list[float]
+    peak: list[float]
+
+
+def run_string_stability(
+    options: StabilityOptions, *, tell: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Run the study and write its result.
+
+    :param tell: called with a line on what is under way
+    :returns: the content of the result file
+    :raises CosimError: the scenario is wrong or not suited, or a run failed
+    """
+    if options.seeds < 1:
+        raise ConfigurationError(f"--seeds: found {options.seeds}; allowed is 1 or more")
+    for name, values, least in (
+        ("--time-gap", options.time_gaps, 1e-9),
+        ("--loss", options.losses, 0.0),
+    ):
+        for value in values:
+            if not least <= value <= (1.0 if name == "--loss" else 60.0):
+                raise ConfigurationError(f"{name}: found {value:g}; allowed is {_ALLOWED[name]}")
+    base = _platoon(options)
+    results = []
+    for setting in options.settings():
+        used = _changed(base, setting, 1, [], 1.0)[1]
+        tell(f"{used.law}, time gap {used.following.time_gap:g} s: {options.seeds} seeds")
+        results.append(_study(base, setting, options, tell))
+    found = {**results[0], "settings": results}
+    options.output.mkdir(parents=True, exist_ok=True)
+    write_atomically(options.output / RESULT_FILE, json.dumps(found, indent=1) + "\n")
+    return found
+
+
+_ALLOWED: Final = {"--time-gap": "a time above 0 s, up to 60 s", "--loss": "a share from 0 to 1"}
+
+
+def _study(
+    base: Scenario,
+    setting: Setting,
+    options: StabilityOptions,
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    seeds = [base.seed + i for i in range(options.seeds)]
+    runs = [_measure(base, setting, seed) for seed in seeds]
+    changed, used = _changed(base, setting, 1, [], 1.0)
+    pairs = len(runs[0].l2)
+    names = base.scene["platoon"]
+    told = [_told([run.noise[i] for run in runs]) for i in range(pairs)]
+    worst = [[max(run.gain[i][f] for f in told[i]) for run in runs] if told[i] else []
+             for i in range(pairs)]  # fmt: skip
+    gains, gain_ci = _statistics(worst)
+    l2, l2_ci = _statistics([[run.l2[i] for run in runs] for i in range(pairs)])
+    peak, peak_ci = _statistics([[run.peak[i] for run in runs] for i in range(pairs)])
+    smallest = None
+    if options.bisect:
+        tell(f"{used.law}: smallest time gap")
+        smallest = _smallest(base, setting)
+    return {
+        "scenario": base.name,
+        "law": used.law,
+        "law_parameters": dict(used.law_parameters),
+        "vehicles": len(names),
+        "time_gap_s": used.following.time_gap,
+        "loss": _loss(changed),
+        "seeds": seeds,
+        "pairs": [f"{a} to {b}" for a, b in zip(names, names[1:], strict=False)],
+        "frequency_hz": [k / PERIOD_S for k in HARMONICS],
+        "gain_over_frequency": [
+            [
+                _mean([run.gain[i][f] for run in runs]) if f in told[i] else None
+                for f in range(len(HARMONICS))
+            ]
+            for i in range(pairs)
+        ],
+        "gain": gains,
+        "l2": l2,
+        "peak": peak,
+        "min_time_gap_s": smallest,
+        "ci": {"level": 0.95, "gain": gain_ci, "l2": l2_ci, "peak": peak_ci},
+        "string_stable": string_stable(gains, gain_ci),
+        "theory": _theory(used),
+    }
+
+
+def _told(noise: Sequence[Sequence[float]]) -> list[int]:
+    """The frequencies, as indices, at which the vehicle ahead moves enough in each run."""
+    return [f for f, shares in enumerate(zip(*noise, strict=True)) if max(shares) <= LARGEST_NOISE]
+
+
+def string_stable(
+    gains: Sequence[float | None], intervals: Sequence[Sequence[float] | None]
+) -> bool | None:
+    """Whether no disturbance grows; None: the runs do not determine it.
+
+    :param gains: the largest of each pair of vehicles; None: the one ahead moves too little
+    :param intervals: of confidence, None for one seed
+    """
+    answers: set[bool | None] = set()
+    for gain, interval in zip(gains, intervals, strict=True):
+        if gain is None:
+            answers.add(None)
+            continue
+        low, high = interval or (gain, gain)
+        grows = low > 1.0 + TOLERANCE
+        answers.add(not grows if grows or high <= 1.0 + TOLERANCE else None)
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def _platoon(options: StabilityOptions) -> Scenario:
+    """The scenario that the runs are made from."""
+    path = options.scenario
+    changes = list(options.changes)
+    if options.vehicles is not None:
+        if options.vehicles < 2:
+            raise ConfigurationError(f"--vehicles: found {options.vehicles}; allowed is 2 or more")
+        if "platoon" in read_mapping(path, "scenario"):
+            changes.append(f"platoon.vehicles={options.vehicles}")
+    scenario = load_scenario(path, changes)
+    names = scenario.scene.get("platoon") or []
+    vehicles = scenario.scene.get("vehicles") or {}
+    if options.vehicles is not None and len(names) != options.vehicles:
+        raise ConfigurationError(
+            f"--vehicles: found {options.vehicles}; the scenario {path} has no section 'platoon', "
+            f"allowed is the number of its vehicles, {len(names)}"
+        )
+    if len(names) < 2 or not controllers_of(scenario):
+        raise ConfigurationError(
+            f"scenario {path}: scene.platoon: found {len(names)} vehicles and "
+            f"{len(controllers_of(scenario))} controllers; allowed is a platoon of two or more "
+            f"with controllers, whose models have the parameters {', '.join(CONTROLLER)}"
+        )
+    leader = vehicles[names[0]]
+    if leader.get("driver") is None:
+        raise ConfigurationError(
+            f"scenario {path}: scene.vehicles.{names[0]}.driver: missing; the study gives the "
+            "leader its motion"
+        )
+    speed = float(leader.get("speed") or 0.0)
+    if speed < LEAST_SPEED:
+        raise ConfigurationError(
+            f"scenario {path}: scene.vehicles.{names[0]}.speed: found {speed:g}; allowed is at "
+            f"least {LEAST_SPEED:g} m/s"
+        )
+    return scenario
+
+
+def _changed(
+    base: Scenario, setting: Setting, seed: int, manoeuvre: list[Any], seconds: float
+) -> tuple[Scenario, LawInUse]:
+    """The scenario of one run, and what the setting comes to."""
+    data = base.model_dump(by_alias=True)
+    scene = data["scene"]
+    scene["roadblock"], scene["objects"] = None, {}
+    leader = scene["platoon"][0]
+    if setting.time_gap is not None:
+        _spread(base, scene, setting.time_gap)
+    scene["vehicles"][leader]["driver"] = {"manoeuvre": manoeuvre}
+    data["seed"] = seed
+    data["duration"] = round(seconds * 1e9)
+    for participant in data["participants"].values():
+        parameters = participant["parameters"]
+        model = participant["model"]
+        if declares(model, CONTROLLER):
+            if setting.law is not None:
+                parameters["law"] = setting.law
+                parameters.pop("law_parameters", None)
+            if setting.time_gap is not None:
+                parameters["time_gap"] = setting.time_gap
+        elif declares(model, V2V):
+            if setting.loss is not None:
+                parameters["loss"] = setting.loss
+        elif declares(model, REFEREE):
+            parameters["expect_standstill"] = False
+            parameters["time_limit"] = format_ns(data["duration"])
+    scenario = make_scenario(data, base.name)
+    return scenario, law_in_use(scenario, controllers_of(scenario)[0])
+
+
+def _spread(base: Scenario, scene: dict[str, Any], time_gap: float) -> None:
+    """Start the followers with the gaps that the time gap asks for."""
+    first = base.participants[controllers_of(base)[0]].parameters
+    names, vehicles = scene["platoon"], scene["vehicles"]
+    direction = 1.0 if vehicles[names[0]]["s"] >= vehicles[names[1]]["s"] else -1.0
+    place = vehicles[names[0]]["s"]
+    gap = first.get("standstill_gap", 2.0) + time_gap * _speed(base)
+    for ahead, own in zip(names, names[1:], strict=False):
+        length = 0.5 * (vehicles[ahead]["length"] + vehicles[own]["length"])
+        place -= direction * (gap + length)
+        vehicles[own]["s"] = round(place, 6)
+
+
+def _fits(base: Scenario, time_gap: float) -> bool:
+    """Whether the road has room for the platoon behind its leader."""
+    scene = base.model_dump(by_alias=True)["scene"]
+    _spread(base, scene, time_gap)
+    return all(scene["vehicles"][name]["s"] > ROOM_M for name in scene["platoon"])
+
+
+def _loss(scenario: Scenario) -> Any:
+    """Of the V2V channel; None: there is none."""
+    for participant in scenario.participants.values():
+        if declares(participant.model, V2V):
+            return participant.parameters.get("loss", 0.0)
+    return None
+
+
+def _measure(base: Scenario, setting: Setting, seed: int) -> Measured:
+    """Both runs of one seed."""
+    gain, noise, l2 = _sines(base, setting, seed)
+    brake = [
+        {"constant": f"{BRAKE_AT_S:f}s"},
+        {"brake": {"deceleration": BRAKE, "speed": _speed(base) - BRAKE_BY}},
+    ]
+    scenario, _ = _changed(base, setting, seed, brake, BRAKE_RUN_S)
+    _, accelerations = _run(scenario)
+    peaks = [-min(values) for values in accelerations]
+    return Measured(gain, noise, l2, [b / a for a, b in zip(peaks, peaks[1:], strict=False)])
+
+
+def _speed(base: Scenario) -> float:
+    return float(base.scene["vehicles"][base.scene["platoon"][0]]["speed"])
+
+
+def _sines(
+    base: Scenario, setting: Setting, seed: int
+) -> tuple[list[list[float]], list[list[float]], list[float]]:
+    """Gain and noise over frequency, L2 ratio of each pair, behind the sum of sines."""
+    cycles = 1 + math.ceil(SETTLE_S / PERIOD_S)
+    multisine = {
+        "amplitude": AMPLITUDE,
+        "period": f"{PERIOD_S:f}s",
+        "harmonics": list(HARMONICS),
+        "cycles": cycles,
+    }
+    scenario, _ = _changed(base, setting, seed, [{"multisine": multisine}], SETTLE_S + PERIOD_S)
+    speeds, _ = _run(scenario)
+    count = round(PERIOD_S / (scenario.participants["world"].period or 1) * 1e9)
+    spectra = []
+    noises = []
+    for values in speeds:
+        last = values[-count:]
+        mean = _mean(last)
+        spectra.append([_amplitude(last, mean, k) for k in HARMONICS])
+        besides = {k: _amplitude(last, mean, k) for k in _NOT_EXCITED}
+        # What a drift leaves falls with the frequency.
+        noises.append([_mean([besides[n] * max(1.0, n / k) for n in _near(k)]) for k in HARMONICS])
+    gains, shares = [], []
+    for i in range(len(spectra) - 1):
+        ahead, own = spectra[i], spectra[i + 1]
+        noise = [max(pair) for pair in zip(noises[i], noises[i + 1], strict=True)]
+        gains.append([b / a if a else math.inf for a, b in zip(ahead, own, strict=True)])
+        shares.append([n / a if a else math.inf for a, n in zip(ahead, noise, strict=True)])
+    energies = [_energy(values[-count:]) for values in speeds]
+    return gains, shares, [b / a for a, b in zip(energies, energies[1:], strict=False)]
+
+
+_NOT_EXCITED: Final = [k for k in range(1, HARMONICS[-1] + 5) if k not in HARMONICS]
+
+
+def _near(harmonic: int) -> list[int]:
+    """The frequencies nearest to a sine that are not excited."""
+    return sorted(_NOT_EXCITED, key=lambda k: abs(k - harmonic))[:NOISE_LINES]
+
+
+def _energy(values: Sequence[float]) -> float:
+    """Root of the sum of the squared deviations from the mean."""
+    mean = _mean(values)
+    return math.sqrt(math.fsum((v - mean) ** 2 for v in values))
+
+
+def _amplitude(values: Sequence[float], mean: float, harmonic: int) -> float:
+    """Amplitude of a harmonic of the length of the values."""
+    step = 2.0 * math.pi * harmonic / len(values)
+    real = math.fsum((v - mean) * math.cos(step * i) for i, v in enumerate(values))
+    imaginary = math.fsum((v - mean) * math.sin(step * i) for i, v in enumerate(values))
+    return 2.0 / len(values) * math.hypot(real, imaginary)
+
+
+def _run(scenario: Scenario) -> tuple[list[list[float]], list[list[float]]]:
+    """Speeds and accelerations of the platoon, front to rear."""
+    names = scenario.scene["platoon"]
+    speeds: list[list[float]] = [[] for _ in names]
+    accelerations: list[list[float]] = [[] for _ in names]
+    world = next(n for n, p in scenario.participants.items() if f"odometry/{names[0]}" in p.outputs)
+    watch: dict[tuple[str, str], Callable[[Sample], None]] = {}
+    for i, name in enumerate(names):
+        watch[world, f"odometry/{name}"] = _keep_speed(speeds[i])
+        watch[world, f"acceleration/{name}"] = _keep_acceleration(accelerations[i])
+    with tempfile.TemporaryDirectory(prefix="cosim-study-") as directory:
+        request = RunRequest(scenario, shape="inproc", out=Path(directory) / "run", record=False)
+        with bring_up(request) as prepared, InprocRun(prepared, watch=watch) as run:
+            run.finish()
+    return speeds, accelerations
+
+
+def _keep_speed(values: list[float]) -> Callable[[Sample], None]:
+    return lambda sample: values.append(sample.value.vx)
+
+
+def _keep_acceleration(values: list[float]) -> Callable[[Sample], None]:
+    return lambda sample: values.append(sample.value.ax)
+
+
+def _smallest(base: Scenario, setting: Setting) -> float | None:
+    """The smallest string-stable time gap [s], by bisection without sensor noise.
+
+    None: it is above ``LONGEST``, or above what the road has room for.
+    """
+    quiet = base.model_dump(by_alias=True)
+    for participant in quiet["participants"].values():
+        if declares(participant["model"], NOISE):
+            participant["parameters"] |= dict.fromkeys(NOISE, 0.0)
+    silent = make_scenario(quiet, base.name)
+
+    def stable(time_gap: float) -> bool:
+        gains, noise, _ = _sines(silent, replace(setting, time_gap=time_gap), base.seed)
+        told = [_told([pair]) for pair in noise]
+        largest = [
+            max((pair[f] for f in of), default=None) for pair, of in zip(gains, told, strict=True)
+        ]
+        return string_stable(largest, [None] * len(largest)) is True
+
+    low, high = SHORTEST, _changed(base, setting, 1, [], 1.0)[1].following.time_gap
+    while not stable(high):
+        low, high = high, 2.0 * high
+        if high > LONGEST or not _fits(base, high):
+            return None
+    while high - low > RESOLUTION:
+        middle = 0.5 * (low + high)
+        if stable(middle):
+            high = middle
+        else:
+            low = middle
+    return round(high, 3)
+
+
+def _theory(used: LawInUse) -> dict[str, Any] | None:
+    """What linear theory says, with what surrounds the law; None: the law follows nothing.
+
+    A law that holds its demand for longer than a period is looked at as if it did not.
+    """
+    linear = linearised(used.make, used.following, used.loop.period)
+    if linear is None or linear.gap == linear.rate == linear.forward == 0.0:
+        return None
+    return {
+        "gain_over_frequency": [
+            abs(transfer(linear, used.loop, 2.0 * math.pi * k / PERIOD_S)) for k in HARMONICS
+        ],
+        "min_time_gap_s": smallest_time_gap(used.make, used.loop, used.following, 1e-2, LONGEST),
+        "loop": used.loop._asdict(),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _statistics(
+    samples: Sequence[Sequence[float]],
+) -> tuple[list[float | None], list[list[float] | None]]:
+    """Mean and 95 % confidence interval of each row of ratios, which are never below 0.
+
+    None: no value has no mean, and one has no interval.
+    """
+    means = [_mean(row) if row else None for row in samples]
+    intervals: list[list[float] | None] = []
+    for mean, row in zip(means, samples, strict=True):
+        n = len(row)
+        if mean is None or n < 2:
+            intervals.append(None)
+            continue
+        deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in row) / (n - 1))
+        t = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else _NORMAL
+        half = t * deviation / math.sqrt(n)
+        intervals.append([max(0.0, mean - half), mean + half])
+    return means, intervals

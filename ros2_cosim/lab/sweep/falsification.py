@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for the worst case, by Optuna."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from markupsafe import Markup
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from ros2_cosim.core.documents.settings import Whole
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.svg_plot import Chart, Line, line_chart
+from ros2_cosim.lab.sweep.design import range_of
+from ros2_cosim.lab.sweep.search import FoundTable, Plan, Search
+from ros2_cosim.lab.sweep.store import SweepRun
+from ros2_cosim.lab.sweep.varied import Count, Parameter, Varied
+
+
+class Falsification(Search):
+    """Searches the worst case: the smallest or the largest value of a figure."""
+
+    kind: Literal["falsification"]
+    minimise: str | None = Field(default=None, description="figure, as `min_gap_m`")
+    maximise: str | None = Field(default=None, description="figure")
+    points: Count = Field(description="points that are tried")
+    batch: Annotated[Whole, Field(ge=1, le=1000)] = Field(
+        default=8, description="points chosen at once, whatever the number of workers"
+    )
+    seed: Annotated[Whole, Field(ge=0, lt=2**32)] = Field(default=1, description="of the search")
+    until_failure: bool = Field(
+        default=False, description="end with the batch in which a verdict is not met"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.minimise is None) == (self.maximise is None):
+            raise ValueError("allowed is one of minimise and maximise")
+        return self
+
+    @property
+    def figure(self) -> str:
+        """The figure that is searched by."""
+        return str(self.minimise or self.maximise)
+
+    def check(self, settings: Varied) -> None:
+        """See whether it has parameters, and chooses them alone."""
+        if not settings.parameters:
+            raise ValueError("a falsification needs parameters")
+        if "design" in settings.model_fields_set:
+            raise ValueError("design: a falsification chooses its points itself")
+
+    def designed(self, settings: Varied) -> set[str]:
+        """None."""
+        return set()
+
+    def plan(self, settings: Varied) -> Plan:
+        """Let Optuna's tree-structured Parzen estimator choose points, a batch at a time."""
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sign = 1.0 if self.minimise else -1.0
+        sampler = optuna.samplers.TPESampler(seed=self.seed, constant_liar=True)
+        study = optuna.create_study(sampler=sampler)
+        worst: tuple[float, SweepRun] | None = None
+        history: list[float | None] = []
+        left = self.points
+        while left:
+            trials = [study.ask() for _ in range(min(self.batch, left))]
+            left -= len(trials)
+            found = yield [
+                {name: _suggest(trial, name, p) for name, p in settings.parameters.items()}
+                for trial in trials
+            ]
+            for trial, runs in zip(trials, found, strict=True):
+                known = [
+                    (sign * value, run)
+                    for run in runs
+                    if (value := _figure(run, self.figure)) is not None
+                ]
+                if len(known) < len(runs) or not known:
+                    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+                    history.append(None)
+                    continue
+                # The worst of its seeds; the first of those that are equal.
+                best = min(known, key=lambda each: each[0])
+                study.tell(trial, best[0])
+                history.append(sign * best[0])
+                if worst is None or best[0] < worst[0]:
+                    worst = best
+            if self.until_failure and any(run.passed() is False for runs in found for run in runs):
+                break
+        return {
+            "kind": "falsification",
+            "figure": self.figure,
+            "worst": None if worst is None else sign * worst[0],
+            "run_id": None if worst is None else worst[1].run_id,
+            "at": None if worst is None else dict(worst[1].parameters),
+            "seed": None if worst is None else worst[1].seed,
+            "history": history,
+        }
+
+    def told(self, finding: Mapping[str, Any]) -> list[str]:
+        """The worst case."""
+        return [f"worst {self.figure}: {finding['worst']} in run {finding['run_id']}"]
+
+    def table(self, finding: Mapping[str, Any]) -> FoundTable:
+        """The worst case, and where it is."""
+        rows = [(self.figure, finding["worst"]), ("run", finding["run_id"])]
+        return FoundTable("Worst case", ("", ""), [*rows, *(finding["at"] or {}).items()])
+
+    def charts(self, finding: Mapping[str, Any]) -> list[Chart]:
+        """How it came to the worst case."""
+        tried = [(n, v) for n, v in enumerate(finding["history"], start=1) if v is not None]
+        if not tried:
+            return []
+        xs, ys = zip(*tried, strict=True)
+        svg = line_chart(
+            [Line(self.figure, [float(x) for x in xs], [float(y) for y in ys], 0, dots=True)],
+            y_label=self.figure,
+            x_label="point",
+        )
+        title, note = "The search for the worst case", "The worst of the seeds of each point."
+        return [Chart(title, note, Markup(svg))]
+
+
+def _suggest(trial: Any, name: str, parameter: Parameter) -> Any:
+    if parameter.values is not None:
+        # By their numbers: Optuna takes no lists and mappings.
+        return parameter.values[trial.suggest_categorical(name, range(len(parameter.values)))]
+    low, high = range_of(parameter)
+    if parameter.whole:
+        return trial.suggest_int(name, int(low), int(high), log=parameter.log)
+    return trial.suggest_float(name, low, high, log=parameter.log)
+
+
+def _figure(run: SweepRun, name: str) -> float | None:
+    """A figure of a run; None: the run failed.
+
+    :raises ConfigurationError: it has no such figure
+    """
+    if not run.done:
+        return None
+    if name not in run.figures:
+        raise ConfigurationError(
+            f"search: found figure '{name}'; the figures of the scenario are "
+            f"{', '.join(run.figures)}"
+        )
+    return run.figures[name]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run shapes ``composed`` and ``ros``: processes are started, watched and ended."""

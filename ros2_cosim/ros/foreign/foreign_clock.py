@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a foreign node's clock shows a time, if a thread of its own sets it.
+
+rclcpp reads ``/clock`` in a thread of its own unless the node's options say otherwise: an answer of
+the barrier, which another thread gives, does not show that the time is set. The event that a node
+publishes when a parameter is set is stamped by its clock: ``use_sim_time`` is set to what it is.
+"""
+
+from __future__ import annotations
+
+from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.qos import qos_profile_parameter_events
+
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics
+from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
+
+#: A node whose process has loaded this library sets its clock in a thread of its own.
+CLOCK_THREAD_LIBRARY = "librclcpp.so"
+
+_EVENTS = "/parameter_events"
+
+
+class ClockProbe:
+    """Asks a foreign node for the time of its clock.
+
+    :param topics: the topics of the node, which answers the barrier
+    """
+
+    def __init__(self, topics: ForeignTopics) -> None:
+        self._topics = topics
+        value = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=True)
+        self._request = SetParameters.Request(
+            parameters=[Parameter(name="use_sim_time", value=value)]
+        )
+        #: The time [ns] of the newest event since it was asked for; None: none has come.
+        self._shown: int | None = None
+        topics.node.create_subscription(
+            ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events
+        )
+        self._client = topics.node.create_client(
+            SetParameters, f"{topics.node_name}/set_parameters"
+        )
+
+    def wait_for(self, time_ns: int) -> bool:
+        """Return when the node's clock shows a time that has been published to it.
+
+        :param time_ns: the simulated time
+        :return: whether it shows it; False: the node refuses to say so
+        """
+        while self._shown != time_ns:
+            self._shown = None
+            answer = answer_of(self._client, self._request, self._topics.wait_until)
+            if not all(result.successful for result in answer.results):
+                return False
+            # The event was sent before the answer; only the first ones may get lost.
+            self._topics.wait_until(lambda: self._shown is not None, REPEAT_S)
+        return True
+
+    def _on_event(self, event: ParameterEvent) -> None:
+        if event.node == self._topics.node_name:
+            self._shown = event.stamp.sec * SECOND + event.stamp.nanosec

@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An unmodified ROS node as a participant: the adapter that stands for it.
+
+The node's topics are remapped to private ones, so it gets exactly what an activation
+delivers: its clock, the latched inputs that are new, then the triggering samples in
+timestamp order, each after the callback of the one before has returned. What it publishes
+meanwhile is what the activation sends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.messages.cdr import WireCodec
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.core.messages.raw import CarrierCodec
+from ros2_cosim.core.messages.wiring import wire_codec
+from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
+from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle
+from ros2_cosim.ros.foreign.foreign_output import CheckedOutput
+from ros2_cosim.ros.foreign.foreign_patience import Patience
+from ros2_cosim.ros.foreign.foreign_process import (
+    ForeignProcess,
+    foreign_command,
+    foreign_environment,
+    ros_arguments,
+)
+from ros2_cosim.ros.foreign.foreign_threads import (
+    ThreadWatch,
+    has_loaded,
+    own_clockwork,
+    processes_of_session,
+)
+from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics, ForeignWriting
+
+#: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
+_SHARE_OF_WATCHDOG = 2 / 3
+#: How long the discovery of a node's readers may take [s]; it decides about an error message only.
+_DISCOVERY_S = 0.5
+#: Without a barrier, what came after the last activation is waited for so long [s].
+_REST_S = 0.1
+
+
+def connected_node(context: ModelContext, settings: ForeignSettings) -> ForeignNodeAdapter:
+    """Start a foreign node and connect to it.
+
+    :raises ConfigurationError: the node cannot be started
+    :raises ParticipantError: the node does not appear
+    """
+    assert context.graph is not None
+    usual_s = context.watchdog_s * _SHARE_OF_WATCHDOG
+    adapter = ForeignNodeAdapter(context, context.graph, settings, usual_s)
+    try:
+        adapter.connect()
+        adapter.patience_s = settings.patience_s or usual_s
+    except BaseException:
+        adapter.close()
+        raise
+    return adapter
+
+
+class ForeignNodeAdapter:
+    """The model of a participant whose model is a foreign node.
+
+    :param graph: the checked system
+    :param settings: how the node is started and tied to the ports
+    :param patience_s: wall seconds after which a silent node ends the run
+    """
+
+    def __init__(
+        self, context: ModelContext, graph: Graph, settings: ForeignSettings, patience_s: float
+    ) -> None:
+        name = context.name
+        spec = graph.participants[name]
+        self._name = name
+        self._settings = settings
+        #: Wall time [ns] spent on the foreign node and on the way to it.
+        self.transport_ns = 0
+        # An input without a writer has no type; the node's reader of it finds no publisher.
+        fed = [port.name for port in spec.inputs if not port.unfed]
+        self._codecs = {port: _input_codec(graph, name, port) for port in fed}
+        self._triggers = tuple(p.name for p in spec.inputs if p.name in spec.trigger_ports)
+        self._latched = tuple(p.name for p in spec.inputs if p.name not in spec.trigger_ports)
+        self._newest: dict[str, tuple[int, int]] = {}
+        self._first_clock = settings.clock_start
+        if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
+            self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
+        self._barrier = settings.barrier == "parameters"
+        self._patience = Patience(name, patience_s)
+        self._topics = ForeignTopics(
+            name,
+            settings.full_name(name),
+            {port: codec_type(codec) for port, codec in self._codecs.items()},
+            {
+                port.name: ForeignWriting(
+                    codec_type(wire_codec(port)),
+                    latched=port.schedule == "once",
+                    best_effort=settings.outputs[port.name].best_effort,
+                )
+                for port in spec.outputs
+            },
+            settings.read_and_written,
+            barrier=self._barrier,
+            clock=settings.use_sim_time,
+            check=self._patience.check,
+        )
+        self._patience.causes = self._topics.misfits
+        self._node_name = self._topics.node_name
+        self._outputs = [
+            CheckedOutput(port, settings.outputs[port.name], self._topics.received[port.name],
+                    self._patience)
+            for port in spec.outputs
+        ]  # fmt: skip
+        self._lifecycle = ForeignLifecycle(
+            self._topics.node,
+            self._node_name,
+            settings.lifecycle,
+            self._patience,
+            self._topics.wait_until,
+        )
+        self._watch = ThreadWatch([])
+        #: The processes of the node; empty: they cannot be seen.
+        self._seen: list[int] = []
+        #: An output whose messages are not counted shows nothing of one that came by itself.
+        self._uncounted = settings.threads == "watch" and any(
+            output.expect == "any" for output in settings.outputs.values()
+        )
+        #: When it was seen, and how, that the node may act without being given something.
+        self._acts: tuple[int, str] | None = None
+        #: Of a node that sets its clock in a thread of its own.
+        self._probe: ClockProbe | None = None
+        #: Whether the node reads what it publishes.
+        self._hears_itself = False
+        #: Services and actions of other nodes that the node calls.
+        self._called: list[str] = []
+        #: When it was seen, and at which port, that the barrier does not hold.
+        self._late: tuple[int, str] | None = None
+        #: Since when [ns], and where, another program publishes on a private topic.
+        self._others: tuple[int, str] | None = None
+        self._process: ForeignProcess | None = None
+        where = f"participants.{name}.parameters"
+        if settings.attach:
+            arguments = " ".join(ros_arguments(settings, self._remappings()))
+            self._patience.hint = f"; start the node with --ros-args {arguments}"
+            return
+        try:
+            self._process = ForeignProcess(
+                foreign_command(settings, context.base_directory, self._remappings(), where),
+                foreign_environment(settings),
+                where,
+            )
+        except ConfigurationError:
+            self.close()
+            raise
+        self._patience.process = self._process
+
+    @property
+    def patience_s(self) -> float:
+        """Wall seconds after which a silent node ends the run."""
+        return self._patience.seconds
+
+    @patience_s.setter
+    def patience_s(self, seconds: float) -> None:
+        self._patience.seconds = seconds
+
+    def connect(self) -> None:
+        """Wait until the node is there, is active, and reads and writes what is declared.
+
+        :raises ParticipantError: it does not appear, or it reads what it is not given
+        """
+        topics, settings, patience = self._topics, self._settings, self._patience
+        self._appear()
+        patience.begin(lambda: f"an answer of {self._node_name}/get_parameters")
+        topics.greet()
+        for port in self._outputs:
+            if topics.publishers(port.name) != 1:
+                patience.fail(
+                    f"{topics.publishers(port.name)} publishers write to {port.settings.topic}; "
+                    "allowed is one"
+                )
+        # Discovery of the node's readers may be late: give it a while here, and look once more
+        # when the run is over.
+        time.sleep(_DISCOVERY_S)
+        self._appear()
+        self._look_around()
+        for name, tied in settings.inputs.items():
+            if topics.best_effort(name) and not tied.best_effort:
+                patience.fail(
+                    f"the node reads {tied.topic} without reliable delivery: a lost message would "
+                    "go unnoticed; set best_effort: true on the input to accept that"
+                )
+        pids = self._pids()
+        if settings.use_sim_time and has_loaded(pids, CLOCK_THREAD_LIBRARY):
+            self._probe = ClockProbe(topics)
+        if self._first_clock is not None:
+            self._show_time(self._first_clock)
+        for port in self._outputs:
+            port.begin()
+        self._watch, self._seen = ThreadWatch(pids), pids
+
+    def _appear(self) -> None:
+        """Wait for the node's topics and services; a lifecycle node has all when it is active."""
+        topics, life = self._topics, self._lifecycle
+
+        def missing() -> str:
+            state = [f"the lifecycle node is {life.state}"] if life.state else []
+            missing = ", ".join(topics.missing()) or self._node_name
+            return "; ".join([missing, *state])
+
+        def is_there() -> bool:
+            for misfit in topics.misfits():
+                self._patience.fail(misfit)
+            return not topics.missing()
+
+        self._patience.begin(missing)
+        topics.wait_until(lambda: is_there() or life.found)
+        if life.found:
+            life.bring_up()
+            self._patience.begin(missing)
+            topics.wait_until(is_there)
+
+    def _pids(self) -> list[int]:
+        """The processes whose threads are watched; empty: they cannot be seen."""
+        if self._process is not None:
+            return processes_of_session(self._process.pid)
+        found = self._topics.process()
+        return [] if found is None else [found]
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Hand the samples over and collect what the node publishes.
+
+        :raises ParticipantError: the node died, is silent, or publishes what is not expected
+        """
+        started = time.perf_counter_ns()
+        self._patience.hint = ""
+        self._patience.place = f"activation at {format_ns(step.time)}"
+        self._watch.begin()
+        if self._watch.looks:
+            self._look_at_rest(step.time)
+        window = time.time_ns()
+        # Latched inputs first: timers that the new time makes due already see them.
+        self._hand_over(self._fresh(step))
+        if self._settings.use_sim_time:
+            # A thread that sets the clock runs no callbacks.
+            apart = self._probe is not None
+            if apart:
+                self._watch.pause()
+            self._show_time(step.time)
+            if apart:
+                self._watch.resume()
+        self._hand_over(self._delivered(step))
+        if self._barrier:
+            # Once more for what the callbacks published: it came the same way, and earlier.
+            self._pass_barrier()
+        for port in self._outputs:
+            if not port.is_complete():
+                self._patience.begin(port.missing)
+                self._topics.wait_until(port.is_complete)
+        if self._barrier and self._hears_itself:
+            # The node may publish in reply to its own messages, after that answer.
+            self._pass_barrier()
+        # A node of its own clockwork may have published before this process asked it to.
+        earliest = window if self._seen else None
+        # The last answer showed that what was published had come, the one before that it was all.
+        done = self._topics.asked_ns
+        values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
+        others = [port.settings.topic for port in self._outputs if port.has_others]
+        if self._watch.looks:
+            others.append(self._topics.strangers())
+        other = next(filter(None, others), "")
+        if other and self._others is None:
+            self._others = step.time, other
+        late = next((port.name for port in self._outputs if port.came_late), "")
+        if late and self._late is None:
+            self._late = step.time, late
+        self._watch.end(step.time)
+        self.transport_ns += time.perf_counter_ns() - started
+        return values
+
+    def finish(self) -> None:
+        """Refuse a run in which the node read what it was not given, or published by itself.
+
+        :raises ParticipantError: it did
+        """
+        self._patience.place = "after its last activation"
+        if self._barrier and (self._process is None or self._process.ended() is None):
+            # What the node publishes when it has answered is here with the answer to the next one.
+            self._pass_barrier()
+            self._pass_barrier()
+        else:
+            self._topics.wait_until(lambda: False, _REST_S)
+        for port in self._outputs:
+            port.refuse_more()
+        if self._others is None and (topic := self._topics.strangers()):
+            self._others = 0, topic
+        self._look_around()
+        if self._settings.attach:
+            self._lifecycle.bring_down()
+
+    def not_repeatable(self) -> tuple[int, str] | None:
+        """Since when [ns of simulated time] and why another run may differ; None: it does not."""
+        node = f"the node {self._node_name}"
+        if self._called:
+            return 0, (
+                f"{node} is a client of {', '.join(self._called)}, whose answers come at any wall "
+                "time; name them in allow_services if they never change a result"
+            )
+        if self._others is not None:
+            time_ns, topic = self._others
+            return time_ns, f"more than one program publishes on {topic}, in whatever order"
+        if self._settings.threads == "accept":
+            return None
+        since = self._watch.several_since()
+        if since is not None:
+            return since, f"{node} runs callbacks in several threads"
+        if self._acts is not None:
+            time_ns, how = self._acts
+            return time_ns, (
+                f"{node} {how}: it may publish on its own account, and what expects any number of "
+                "messages cannot tell; threads: accept says that this changes no result"
+            )
+        if self._late is not None:
+            time_ns, port = self._late
+            return time_ns, (
+                f"{node} published '{port}' after it had answered that its callbacks were done: "
+                "it runs them in several threads, or they wait for something"
+            )
+        if not self._watch.sees:
+            return 0, f"the threads of {node} cannot be watched from this machine"
+        return None
+
+    def _look_at_rest(self, time_ns: int) -> None:
+        """See whether the node, with nothing to do, waits for messages and for nothing else."""
+        if self._uncounted and self._acts is None and self._seen:
+            how = own_clockwork(self._seen, self._patience.check)
+            self._acts = (time_ns, how) if how else None
+
+    def _look_around(self) -> None:
+        """See with what else than its adapter the node exchanges messages."""
+        self._hears_itself = self._topics.hears_itself()
+        self._called = self._topics.called(self._settings.allow_services)
+        undeclared = self._topics.undeclared(self._settings.allow_topics)
+        if undeclared:
+            self._patience.fail(
+                f"the node also reads {', '.join(undeclared)}, which is no input of the "
+                "participant; declare it, or name it in allow_topics if what comes there never "
+                "changes a result"
+            )
+
+    def close(self) -> None:
+        """End the foreign process and leave the ROS graph."""
+        if self._process is not None:
+            self._process.close()
+        self._topics.close()
+        self._patience.close()
+
+    def _remappings(self) -> dict[str, str]:
+        names = self._settings.remappings(self._topics.input_topic, self._topics.output_topic)
+        names["/clock"] = self._topics.clock_topic
+        space, _, base = self._node_name.rpartition("/")
+        names["__node"] = base
+        if space:
+            names["__ns"] = space
+        return names
+
+    def _fresh(self, step: Step) -> list[_Handed]:
+        """Latched inputs that have changed, oldest first."""
+        queue = []
+        for index, port in enumerate(self._latched):
+            sample = step.latest[port]
+            if sample is not None and self._newest.get(port) != (sample.stamp, sample.seq):
+                self._newest[port] = (sample.stamp, sample.seq)
+                queue.append(_Handed(sample.stamp, index, port, sample))
+        return sorted(queue, key=_order)
+
+    def _delivered(self, step: Step) -> list[_Handed]:
+        """Samples of the triggering ports in timestamp order."""
+        # Ports come in the order of their channels, so this is (stamp, channel, number).
+        queue = [
+            _Handed(sample.stamp, index, port, sample)
+            for index, port in enumerate(self._triggers)
+            for sample in step.samples[port]
+        ]
+        return sorted(queue, key=_order)
+
+    def _hand_over(self, queue: list[_Handed]) -> None:
+        for stamp, _, port, sample in queue:
+            codec = self._codecs[port]
+            data = codec.plain(codec.encode(stamp, sample.seq, sample.value))
+            self._topics.publish(port, data, acknowledge=self._settings.acknowledge)
+            if self._settings.ordered and self._barrier:
+                self._pass_barrier()
+                if self._hears_itself:
+                    # What the node reads of its own messages came after this answer.
+                    self._pass_barrier()
+        if queue and self._barrier and not self._settings.ordered:
+            # An executor takes one message of each topic between two looks at its services.
+            for _ in range(max(Counter(entry.port for entry in queue).values())):
+                self._pass_barrier()
+
+    def _show_time(self, time_ns: int) -> None:
+        self._topics.show_time(time_ns)
+        if not self._barrier:
+            return
+        self._patience.begin(lambda: f"the clock of {self._node_name} at {format_ns(time_ns)}")
+        if self._probe is not None and not self._probe.wait_for(time_ns):
+            self._probe = None  # it refuses: that it has several threads stands in the summary
+        # Now, or after the first answer, the clock is set; timers that it made due have run when
+        # the next one comes.
+        self._pass_barrier()
+        if self._probe is None:
+            self._pass_barrier()
+
+    def _pass_barrier(self) -> None:
+        self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters (is it busy?)")
+        self._topics.barrier()
+
+
+class _Handed(NamedTuple):
+    """A sample to be handed over; ``place`` is that of its port among those of its kind."""
+
+    stamp: int
+    place: int
+    port: str
+    sample: Sample
+
+
+def _order(entry: _Handed) -> tuple[int, int]:
+    return entry.stamp, entry.place
+
+
+def codec_type(codec: WireCodec) -> str:
+    """The ROS type that a foreign node sees of a port."""
+    return codec.inner.type_name if isinstance(codec, CarrierCodec) else codec.type_name
+
+
+def _input_codec(graph: Graph, participant: str, port: str) -> WireCodec:
+    """The codec of the writers of an input port, which must agree."""
+    sources = [c for c in graph.incoming(participant) if c.target_port == port]
+    codecs = [wire_codec(graph.output(c.source, c.source_port)) for c in sources]
+    types = {codec_type(codec) for codec in codecs}
+    if len(types) != 1:
+        raise ConfigurationError(
+            f"participants.{participant}.inputs.{port}: its writers send {', '.join(sorted(types))}"
+            "; a topic of a foreign node has one type"
+        )
+    return codecs[0]

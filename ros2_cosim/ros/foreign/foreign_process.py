@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of a foreign node: started with the adapter's remappings, watched, ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from ros2_cosim.core.documents.files import cause_of
+from ros2_cosim.core.documents.installed import find_executable, module_command
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.messages.foreign import ForeignSettings
+from ros2_cosim.core.process.processes import end_with_parent
+
+#: How long the process may take to end in order before it is killed.
+GRACE_S = 3.0
+
+
+class ForeignProcess:
+    """A running foreign node; it dies with this process.
+
+    :param command: program and arguments
+    :param environment: all of its environment
+    :raises ConfigurationError: it cannot be started
+    """
+
+    def __init__(self, command: list[str], environment: Mapping[str, str], where: str) -> None:
+        try:
+            self._popen = subprocess.Popen(
+                command,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=partial(end_with_parent, os.getpid()),
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"{where}: cannot start {command[0]}: {cause_of(error)}"
+            ) from None
+        self._last = "it printed nothing"
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """The process, which leads a session of its own."""
+        return self._popen.pid
+
+    def ended(self) -> str | None:
+        """How the process ended and what it printed last; None while it runs."""
+        code = self._popen.poll()
+        if code is None:
+            return None
+        self._reader.join(1.0)
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}; its last line: {self._last}"
+        return f"ended with exit code {code}; its last line: {self._last}"
+
+    def close(self) -> None:
+        """End the process and all that it started: asked first, then killed."""
+        for number, patience in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
+            with suppress(ProcessLookupError):
+                os.killpg(self._popen.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(patience)
+        self._reader.join(1.0)
+
+    def _read(self) -> None:
+        assert self._popen.stdout is not None
+        for raw in self._popen.stdout:
+            line = raw.decode(errors="replace").rstrip()
+            if line:
+                self._last = line
+                print(line, flush=True)
+
+
+def foreign_command(
+    settings: ForeignSettings, base_directory: Path, remappings: Mapping[str, str], where: str
+) -> list[str]:
+    """The command line of a foreign node.
+
+    :param remappings: of its names, ``__node`` among them
+    :raises ConfigurationError: the program is not there
+    """
+    command: list[str]
+    if settings.command is not None:
+        command = list(settings.command)
+    elif settings.script is not None:
+        path = base_directory / settings.script
+        if not path.is_file():
+            raise ConfigurationError(f"{where}: script: there is no file {path}")
+        command = [sys.executable, str(path)]
+    elif settings.module is not None:
+        command = module_command(settings.module)
+    else:
+        assert settings.package is not None and settings.executable is not None
+        command = [str(_executable(settings.package, settings.executable, where))]
+    command += [*settings.arguments, "--ros-args", *ros_arguments(settings, remappings)]
+    return command
+
+
+def ros_arguments(settings: ForeignSettings, remappings: Mapping[str, str]) -> list[str]:
+    """The ROS arguments that put a node behind its adapter."""
+    arguments = []
+    for name, target in {**settings.remap, **remappings}.items():
+        arguments += ["-r", f"{name}:={target}"]
+    parameters = dict(settings.ros_parameters)
+    if settings.use_sim_time:
+        parameters["use_sim_time"] = True
+    for name, value in parameters.items():
+        arguments += ["-p", f"{name}:={json.dumps(value)}"]
+    return arguments
+
+
+def foreign_environment(settings: ForeignSettings) -> dict[str, str]:
+    """This process's environment with the scenario's changes; null removes a variable."""
+    environment = dict(os.environ)
+    for name, value in settings.environment.items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    return environment
+
+
+def _executable(package: str, executable: str, where: str) -> Path:
+    path = find_executable(package, executable)
+    if path is not None:
+        return path
+    raise ConfigurationError(
+        f"{where}: package: found no executable '{executable}' of package '{package}'; source "
+        "its workspace"
+    )

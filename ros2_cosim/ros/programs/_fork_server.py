@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fork server of a run: imports what nodes need, once, and becomes each node by a fork.
+
+See :mod:`ros2_cosim.ros.bringup.fork_server`. It has no thread of its own and opens nothing that a
+copy could share. Libraries of the middleware start threads that wait for a tracing session; a copy
+has none of them, and leaves without the end functions of these libraries, which would look for
+them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import inspect
+import json
+import os
+import socket
+import sys
+import traceback
+
+from setproctitle import setproctitle
+
+from ros2_cosim.core.process.processes import end_with_parent, leave
+from ros2_cosim.core.sockets.inherited import INHERITED
+from ros2_cosim.ros.bringup.fork_server import FILES_LIMIT, REQUEST_LIMIT
+
+#: Packages of message types that each node uses, by itself or by rclpy.
+_MESSAGES = (
+    "builtin_interfaces.msg",
+    "geometry_msgs.msg",
+    "lifecycle_msgs.msg",
+    "nav_msgs.msg",
+    "rcl_interfaces.msg",
+    "ros2_cosim.msg",
+    "rosgraph_msgs.msg",
+)
+_SERVICES = ("lifecycle_msgs.srv", "rcl_interfaces.srv", "type_description_interfaces.srv")
+#: What models and nodes import when they are made.
+_MODULES = ("numpy.random", "ros2_cosim.ros.node.session", "ros2_cosim.core.scenario.check")
+#: What the C library points to.
+_KEPT: list[ctypes.c_char_p] = []
+
+
+def main() -> int:
+    """Serve until the starter has gone."""
+    starter = os.getppid()
+    link = socket.socket(fileno=int(sys.argv[1]))
+    _prepare(sys.argv[2:-1])
+    while True:
+        request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES_LIMIT)
+        if not request:
+            return 0
+        hold, go_on = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            if os.fork():
+                os._exit(0)
+            os.close(go_on)
+            module, arguments, addresses = json.loads(request)
+            for (kind, host, port), descriptor in zip(addresses, files[1:], strict=True):
+                INHERITED.offer(kind, host, port, descriptor)
+            _become(module, arguments, files[0], link, starter, hold)
+        for descriptor in files:
+            os.close(descriptor)
+        os.waitpid(middle, 0)
+        os.close(hold)
+        os.close(go_on)
+
+
+def _prepare(modules: list[str]) -> None:
+    """Import everything; what is missing is for the node to complain about."""
+    for name in (*_MODULES, *modules):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    with contextlib.suppress(ImportError):
+        _load_type_supports()
+    # The garbage collector would touch, and so copy, the pages that all processes share.
+    gc.collect()
+    gc.freeze()
+
+
+def _load_type_supports() -> None:
+    from rclpy.type_support import check_for_type_support
+
+    for name in (*_MESSAGES, *_SERVICES):
+        for kind in vars(importlib.import_module(name)).values():
+            if inspect.isclass(kind):
+                check_for_type_support(kind)
+
+
+def _become(
+    module: str, arguments: list[str], output: int, link: socket.socket, starter: int, hold: int
+) -> None:
+    """Run a node in this process, a copy of the server; ends the process.
+
+    :param hold: at its end when the process in between has gone for good: what it asks of its
+        parent before that, its parent may still be the wrong one
+    """
+    code: object = 1
+    try:
+        os.read(hold, 1)
+        os.close(hold)
+        end_with_parent(starter)
+        os.setsid()
+        for descriptor in (1, 2):
+            os.dup2(output, descriptor)
+        os.close(output)
+        link.send(str(os.getpid()).encode())
+        link.close()
+        sys.argv = [f"{module}", *arguments]
+        setproctitle(" ".join([sys.executable, "-m", module, *arguments]))
+        _name_logs(module.rpartition(".")[2])
+        code = importlib.import_module(module).main()
+    except SystemExit as left:
+        code = left.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        leave(code)
+
+
+def _name_logs(name: str) -> None:
+    """Give the log file of rcl its name: it takes what the C library thinks the program's is.
+
+    That points to the process's title, arguments included.
+    """
+    program = ctypes.c_char_p.in_dll(ctypes.CDLL(None), "program_invocation_name")
+    program.value = name.encode()
+    _KEPT.append(program)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the state of a scene in this process consists of, with the world model below it.
+
+The roads, the blueprints, what the scenario says, and where signs and lights stand are the same in
+every run of a scenario. A class that appears here for the first time is an error when a state is
+saved: it belongs to one of the two lists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ros2_cosim.core.documents.settings import Section
+from ros2_cosim.core.kernel.saved_state import SavedAttributes
+from ros2_cosim.world.carla.crossings import Crossings, Reservations
+from ros2_cosim.world.carla.inprocess_world import InProcessWorld
+from ros2_cosim.world.carla.lights import LightsAhead
+from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
+from ros2_cosim.world.carla.plant import ScenePlant, SceneRun
+from ros2_cosim.world.carla.scene import Scene
+from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
+from ros2_cosim.world.carla.sensor_messages import SensorMessages
+from ros2_cosim.world.carla.sensor_rig import SensorRig
+from ros2_cosim.world.carla.traffic import Traffic
+from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
+from ros2_cosim.world.drivers.leader_driver import LeaderDriver
+from ros2_cosim.world.drivers.light_stop import LightStop
+from ros2_cosim.world.drivers.manoeuvres import ManoeuvreRun
+from ros2_cosim.world.drivers.speed_profiles import Chain, Table
+from ros2_cosim.world.headless.ackermann import AckermannController, Pid
+from ros2_cosim.world.headless.actors import Actor, VehicleActor
+from ros2_cosim.world.headless.blueprints import Blueprint
+from ros2_cosim.world.headless.body import VehicleBody
+from ros2_cosim.world.headless.debug_shapes import DebugShapes
+from ros2_cosim.world.headless.flight import FreeBody
+from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.sensing.draws import Draws, Words
+from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
+from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight
+from ros2_cosim.world.headless.sensing.motion import Noise
+from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.world.headless.street_lights import StreetLights
+from ros2_cosim.world.headless.things import Things
+from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.traffic_lights import Light, LightController, LightGroup
+from ros2_cosim.world.vehicle import RoadVehicle, Vehicle, VehicleParameters
+
+SCENE_STATE = SavedAttributes(
+    parts=(
+        ScenePlant,
+        SceneRun,
+        Scene,
+        SceneVehicle,
+        PlacedObject,
+        Traffic,
+        Reservations,
+        LightsAhead,
+        LightStop,
+        LaneKeeper,
+        LeaderDriver,
+        ManoeuvreRun,
+        Table,
+        Chain,
+        InProcessWorld,
+        World,
+        Actor,
+        VehicleActor,
+        SignActor,
+        LightActor,
+        Light,
+        LightGroup,
+        LightController,
+        AckermannController,
+        Pid,
+        VehicleBody,
+        FreeBody,
+        SensorHub,
+        Draws,
+        Noise,
+        *DEVICES.values(),
+        GBuffers,
+        RoadVehicle,
+        Vehicle,
+    ),
+    constants=(
+        SceneParameters,
+        VehicleSpec,
+        VehicleParameters,
+        RoadNetwork,
+        Crossings,
+        Blueprint,
+        Signals,
+        # Only clients of a server change them; a page that looks changes nothing.
+        Things,
+        StreetLights,
+        DebugShapes,
+        Onlooker,
+        # Mounted with the scene: its numbers of the sensors are those of any run.
+        SensorRig,
+        SensorMessages,
+        Sight,
+        Words,
+        np.ndarray,
+        Counter,
+        Section,
+    ),
+)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What drives the vehicles that no controller drives."""

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speed over time, as pure functions: what the actions of a manoeuvre prescribe.
+
+A profile has a duration [s]; ``at(t)`` gives the speed [m/s] and its derivative [m/s^2], t [s]
+counted from the start of the profile. The mathematics is exact (``kernel.exactmath``), so that
+a run has the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple, Protocol
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.exactmath import TWO_PI, cos, sin, total
+from ros2_cosim.core.scene.manoeuvres import LARGEST_SPEED
+from ros2_cosim.world.drivers.drive_cycle_tables import speeds_of
+from ros2_cosim.world.drivers.wltc import wltc_speeds
+
+
+class SpeedPoint(NamedTuple):
+    """Speed [m/s] and acceleration [m/s^2] at one time."""
+
+    speed: float
+    acceleration: float
+
+
+class SpeedCourse(Protocol):
+    """A speed over time."""
+
+    @property
+    def duration(self) -> float:
+        """How long it lasts [s]."""
+
+    def at(self, t: float) -> SpeedPoint:
+        """The motion at 0 <= t <= duration."""
+
+
+class Straight(NamedTuple):
+    """From one speed to another in the given time, at constant acceleration."""
+
+    start: float
+    end: float
+    duration: float
+
+    def at(self, t: float) -> SpeedPoint:
+        """The motion at t."""
+        slope = (self.end - self.start) / self.duration if self.duration > 0.0 else 0.0
+        return SpeedPoint(self.start + slope * t, slope)
+
+
+class Oscillation(NamedTuple):
+    """speed + amplitude sin(2 pi (f t + rate t^2 / 2)): a sine, or with a rate [Hz/s] a sweep."""
+
+    speed: float
+    amplitude: float
+    frequency: float
+    rate: float
+    duration: float
+
+    def at(self, t: float) -> SpeedPoint:
+        """The motion at t."""
+        angle = TWO_PI * (self.frequency * t + 0.5 * self.rate * t * t)
+        slope = TWO_PI * (self.frequency + self.rate * t)
+        return SpeedPoint(
+            self.speed + self.amplitude * sin(angle), self.amplitude * slope * cos(angle)
+        )
+
+
+class Multitone(NamedTuple):
+    """Harmonics of one period, each with the same amplitude of the acceleration.
+
+    The phases grow with the square of the number of the harmonic (M. R. Schroeder, IEEE Trans.
+    Inf. Theory 16 (1970)), which keeps the peaks low. The speed begins where the profile does.
+    """
+
+    speed: float
+    amplitude: float
+    period: float
+    harmonics: tuple[int, ...]
+    duration: float
+
+    def at(self, t: float) -> SpeedPoint:
+        """The motion at t."""
+        speed = self.speed
+        acceleration = 0.0
+        count = len(self.harmonics)
+        for number, k in enumerate(self.harmonics):
+            w = TWO_PI * k / self.period
+            phase = 0.5 * TWO_PI * number * number / count
+            acceleration += self.amplitude * cos(w * t + phase)
+            speed += self.amplitude / w * (sin(w * t + phase) - sin(phase))
+        return SpeedPoint(speed, acceleration)
+
+
+class Table:
+    """Straight lines between given points of time."""
+
+    def __init__(self, times: Sequence[float], speeds: Sequence[float]) -> None:
+        """Make a profile.
+
+        :param times: growing, the first one is the start [s]; at least two
+        :param speeds: as many [m/s]
+        """
+        self._times = tuple(time - times[0] for time in times)
+        self._speeds = tuple(speeds)
+
+    @property
+    def duration(self) -> float:
+        """Until the last point [s]."""
+        return self._times[-1]
+
+    def at(self, t: float) -> SpeedPoint:
+        """The motion at t."""
+        times, speeds = self._times, self._speeds
+        i = min(max(bisect_right(times, t) - 1, 0), len(times) - 2)
+        slope = (speeds[i + 1] - speeds[i]) / (times[i + 1] - times[i])
+        return SpeedPoint(speeds[i] + slope * (t - times[i]), slope)
+
+    @property
+    def distance(self) -> float:
+        """The way from the first to the last point [m]."""
+        points = list(zip(self._times, self._speeds, strict=True))
+        return total(
+            0.5 * (v0 + v1) * (t1 - t0)
+            for (t0, v0), (t1, v1) in zip(points, points[1:], strict=False)
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest speed [m/s]."""
+        return max(self._speeds)
+
+
+class Chain:
+    """Several profiles, one after the other."""
+
+    def __init__(self, parts: Sequence[SpeedCourse]) -> None:
+        """Make a profile of at least one part."""
+        self._parts = tuple(parts)
+        self._ends = tuple(accumulate(part.duration for part in parts))
+
+    @property
+    def duration(self) -> float:
+        """Of all parts together [s]."""
+        return self._ends[-1]
+
+    def at(self, t: float) -> SpeedPoint:
+        """The motion at t."""
+        i = min(bisect_right(self._ends, t), len(self._parts) - 1)
+        part = self._parts[i]
+        return part.at(min(t - self._ends[i] + part.duration, part.duration))
+
+
+_MILE: Final = 1609.344
+#: (seconds, speed at their end [km/h]). Source: UN Regulation No. 83, Annex 4a, tables 1 and 2:
+#: the operations of the elementary urban cycle and of the extra-urban cycle.
+_ECE15 = (
+    (11, 0), (4, 15), (8, 15), (2, 10), (3, 0), (21, 0), (5, 15), (2, 15), (5, 32), (24, 32),
+    (8, 10), (3, 0), (21, 0), (5, 15), (2, 15), (9, 35), (2, 35), (8, 50), (12, 50), (8, 35),
+    (13, 35), (2, 32), (7, 10), (3, 0), (7, 0),
+)  # fmt: skip
+_EUDC = (
+    (20, 0), (5, 15), (2, 15), (9, 35), (2, 35), (8, 50), (2, 50), (13, 70), (50, 70), (8, 50),
+    (69, 50), (13, 70), (50, 70), (35, 100), (30, 100), (20, 120), (10, 120), (16, 80), (8, 50),
+    (10, 0), (20, 0),
+)  # fmt: skip
+_OPERATIONS = {"ece15": _ECE15, "eudc": _EUDC, "nedc": 4 * _ECE15 + _EUDC}
+
+
+def drive_cycle(name: str) -> Table:
+    """A standard drive cycle of Europe (``ece15``, 195 s, ``eudc``, 400 s, ``nedc``, 1180 s), of
+    the United States (``udds``, 1369 s, ``ftp75``, 1874 s, ``hwfet``, 765 s) or of both and others
+    (``wltc_3b``, 1800 s).
+
+    :raises ConfigurationError: the table of ``wltc_3b`` is not installed
+    """
+    if name == "wltc_3b":
+        found = wltc_speeds()
+        table = Table(range(len(found)), [speed / 3.6 for speed in found])
+        check_cycle(table, name, "cycle")
+        return table
+    operations = _OPERATIONS.get(name)
+    if operations is None:
+        speeds = speeds_of(name)
+        return Table(range(len(speeds)), [0.1 * speed * _MILE / 3600.0 for speed in speeds])
+    times = accumulate((seconds for seconds, _ in operations), initial=0.0)
+    return Table(tuple(times), (0.0, *(speed / 3.6 for _, speed in operations)))
+
+
+class PublishedCycle(NamedTuple):
+    """What is published of a cycle that is a table for each second; distance in m, speed in m/s.
+
+    ``tolerance`` [m] is that of the published distance.
+    """
+
+    duration: int
+    distance: float
+    largest: float
+    tolerance: float
+
+
+#: Sources: UN Global Technical Regulation No. 15, Annex 1 (WLTC, class 3b: 23,266 m); 40 CFR part
+#: 86, Appendix I, with distances in hundredths of a mile (UDDS; FTP-75 is UDDS and again its first
+#: 505 s); 40 CFR part 600, Appendix I (HWFET).
+_PUBLISHED: Final = {
+    "wltc_3b": PublishedCycle(1800, 23_266.0, LARGEST_SPEED["wltc_3b"], 2.0),
+    "udds": PublishedCycle(1369, 7.45 * _MILE, LARGEST_SPEED["udds"], 0.01 * _MILE),
+    "hwfet": PublishedCycle(765, 10.26 * _MILE, LARGEST_SPEED["hwfet"], 0.01 * _MILE),
+    "ftp75": PublishedCycle(1874, 11.04 * _MILE, LARGEST_SPEED["ftp75"], 0.01 * _MILE),
+}
+#: Tables have a tenth of a km/h or of a mile/h: half of the latter [m/s].
+_SPEED_TOLERANCE: Final = 0.05 * _MILE / 3600.0
+
+
+def check_cycle(table: Table, name: str, where: str) -> None:
+    """See whether a speed over time has the duration, distance and largest speed of a cycle.
+
+    :raises ConfigurationError: it has not
+    """
+    published = _PUBLISHED[name]
+    for found, wanted, tolerance, what in (
+        (table.duration, float(published.duration), 0.5, "a duration of {:g} s"),
+        (table.distance, published.distance, published.tolerance, "a distance of {:.0f} m"),
+        (table.largest, published.largest, _SPEED_TOLERANCE, "a largest speed of {:.2f} m/s"),
+    ):
+        if abs(found - wanted) > tolerance:
+            raise ConfigurationError(
+                f"{where}: found {what.format(found)}; the cycle {name} has {what.format(wanted)}"
+            )

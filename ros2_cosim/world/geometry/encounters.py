@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one measure of what is in the way: gap, contact, closing speed, time to collision, headway.
+
+Boxes are oriented rectangles seen from above. A pair of a vehicle (ego) and any other road user or
+obstacle counts at a time if the other's box, now or within ``HORIZON_S`` at constant speed and yaw
+rate, meets the strip that ego sweeps, and if it is ahead of ego's front or touches ego. The strip
+is as wide as ego. It follows ego's lane at ego's place across it, through bends and junctions.
+
+A road user that moves across its lane slower than ``LEAVES_LANE`` keeps the lane. It is not
+expected in a strip beside its lane: the yaw rates of lane keeping, continued for seconds, lead off
+any road. An ego that moves faster across its lane has a second strip along its path at its present
+speed and yaw rate; where there is no road, it is the only one.
+
+The time to collision is that of J. C. Hayward (Highway Research Record 384, 1972): gap over closing
+speed. The time headway is the gap over ego's speed.
+
+What concerns two boxes alone (``touch``, ``apart``) takes any ``Rectangle``.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf, sqrt
+from typing import Any, Final, NamedTuple, Protocol
+
+from ros2_cosim.core.kernel.exactmath import atan2, sincos
+from ros2_cosim.world.geometry.lane_frame import (
+    LaneBox,
+    LaneGeometry,
+    box_at,
+    gap_ahead,
+    seen_ahead,
+)
+from ros2_cosim.world.geometry.open_ground import NOWHERE
+
+#: How far the motion of the other is followed [s], and in which steps.
+HORIZON_S: Final = 5.0
+_STEPS: Final = 25
+#: A vehicle that moves across its lane faster than this leaves it [m/s].
+LEAVES_LANE: Final = 0.3
+#: Longer times to collision say nothing [s].
+LONGEST_TTC: Final = 20.0
+#: Gaps that close more slowly do not close: that is noise [m/s].
+CLOSES: Final = 0.1
+#: What two ways to compute one length differ by at most [m].
+_ROUNDING: Final = 1e-6
+#: Paths with a smaller curvature are straight [1/m].
+_STRAIGHT: Final = 1e-6
+
+
+class Rectangle(Protocol):
+    """A box seen from above: centre and size [m], cosine and sine of its heading."""
+
+    @property
+    def x(self) -> float:
+        """Centre."""
+
+    @property
+    def y(self) -> float:
+        """Centre."""
+
+    @property
+    def cos(self) -> float:
+        """Of the heading."""
+
+    @property
+    def sin(self) -> float:
+        """Of the heading."""
+
+    @property
+    def length(self) -> float:
+        """Along the heading."""
+
+    @property
+    def width(self) -> float:
+        """Across the heading."""
+
+
+class Mover(NamedTuple):
+    """A road user or obstacle: its box, velocity along and across its heading [m/s], and yaw rate
+    [rad/s].
+    """
+
+    name: str
+    box: LaneBox
+    vx: float = 0.0
+    vy: float = 0.0
+    yaw_rate: float = 0.0
+
+    def after(self, road: LaneGeometry, seconds: float) -> LaneBox:
+        """Its box so much later, at constant speed and yaw rate."""
+        box = self.box
+        turn = 0.5 * self.yaw_rate * seconds
+        sine, cosine = sincos(turn)
+        # The chord of the arc, which points half the turn away from the heading.
+        share = seconds * (sine / turn if turn != 0.0 else 1.0)
+        c, s = box.cos * cosine - box.sin * sine, box.sin * cosine + box.cos * sine
+        x = box.x + share * (self.vx * c - self.vy * s)
+        y = box.y + share * (self.vx * s + self.vy * c)
+        c, s = c * cosine - s * sine, s * cosine + c * sine
+        return box_at(road, x, y, c, s, box.length, box.width, box.position, self.vx, self.vy)
+
+
+class Encounter(NamedTuple):
+    """A pair that counts.
+
+    ``gap`` [m] is the free way from ego's front to the other, negative if they overlap; for one
+    that is still beside the strip, the distance between ego's front and it. ``closing`` [m/s] is
+    how fast the gap closes along the way.
+    """
+
+    gap: float
+    closing: float
+
+    @property
+    def time_to_collision(self) -> float:
+        """In s; infinite where the gap does not close, or takes longer than ``LONGEST_TTC``."""
+        return time_to_collision(self.gap, self.closing)
+
+
+def time_to_collision(
+    gap: float, closing: float, *, closes: float = CLOSES, longest: float = LONGEST_TTC
+) -> float:
+    """Gap [m] over closing speed [m/s], in s; infinite if it does not close faster than ``closes``,
+    or takes longer than ``longest`` [s].
+    """
+    if not closing > closes or gap > longest * closing:
+        return inf
+    return max(gap, 0.0) / closing
+
+
+def time_headway(gap: float, speed: float) -> float:
+    """Gap [m] over ego's own speed [m/s], in s; infinite for one that does not drive ahead."""
+    return gap / speed if speed > 0.0 else inf
+
+
+def apart(first: Rectangle, second: Rectangle) -> float:
+    """Smallest distance between two boxes [m]; 0 where they touch."""
+    if touch(first, second):
+        return 0.0
+    # One of the nearest points of two convex shapes apart is a corner.
+    return min(
+        min(_to_box(x, y, second) for x, y in corners(first)),
+        min(_to_box(x, y, first) for x, y in corners(second)),
+    )
+
+
+def corners(box: Rectangle) -> list[tuple[float, float]]:
+    """The corners of a box, one after the other [m]."""
+    x, y, length, width = box.x, box.y, 0.5 * box.length, 0.5 * box.width
+    along, up = length * box.cos, length * box.sin
+    left, ahead = 0.0 - width * box.sin, width * box.cos
+    return [
+        (x + along + left, y + up + ahead),
+        (x + along - left, y + up - ahead),
+        (x - along - left, y - up - ahead),
+        (x - along + left, y - up + ahead),
+    ]
+
+
+def _to_box(x: float, y: float, box: Rectangle) -> float:
+    """Distance of a point from a box [m]."""
+    dx, dy = x - box.x, y - box.y
+    along = max(abs(dx * box.cos + dy * box.sin) - 0.5 * box.length, 0.0)
+    across = max(abs(dy * box.cos - dx * box.sin) - 0.5 * box.width, 0.0)
+    return sqrt(along * along + across * across)
+
+
+def touch(first: Rectangle, second: Rectangle) -> bool:
+    """Whether two boxes have a point in common (separating axes)."""
+    dx, dy = second.x - first.x, second.y - first.y
+    cos = abs(first.cos * second.cos + first.sin * second.sin)
+    sin = abs(first.cos * second.sin - first.sin * second.cos)
+    for own, other in ((first, second), (second, first)):
+        along = abs(dx * own.cos + dy * own.sin)
+        across = abs(dy * own.cos - dx * own.sin)
+        if 2.0 * along > own.length + other.length * cos + other.width * sin:
+            return False
+        if 2.0 * across > own.width + other.length * sin + other.width * cos:
+            return False
+    return True
+
+
+def encounter(road: LaneGeometry, ego: Mover, other: Mover) -> Encounter | None:
+    """What one pair is to each other now; None: it does not count."""
+    on_road = ego.box.position is not NOWHERE
+    found = _on_strip(road, ego, other, _along_lane) if on_road else None
+    if _leaves_lane(ego):
+        crossing = _on_strip(road, ego, other, _along_path)
+        both = [each for each in (found, crossing) if each is not None]
+        return min(both, key=lambda each: each.gap, default=None)
+    return found
+
+
+class _Seen(NamedTuple):
+    """A box along one strip: free way to it [m], distance from the strip's edge [m], closing speed
+    [m/s], and how far its centre is ahead of ego's front [m].
+    """
+
+    gap: float
+    beside: float
+    closing: float
+    way: float
+
+
+def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encounter | None:
+    seen: _Seen = along(road, ego, other, other.box)
+    if seen.beside <= 0.0 and seen.gap < inf:
+        # Of two that touch, the one behind meets the other.
+        behind = seen.way + 0.5 * ego.box.length < 0.0
+        if seen.gap >= 0.0 or (touch(ego.box, other.box) and not behind):
+            return Encounter(seen.gap, seen.closing)
+    if not 0.0 <= seen.gap < inf or not _leaves_lane(other):
+        return None
+    speed = sqrt(other.vx * other.vx + other.vy * other.vy)
+    for step in range(1, _STEPS + 1):
+        seconds = step * HORIZON_S / _STEPS
+        later: _Seen = along(road, ego, other, other.after(road, seconds))
+        # Further on, a way that leads round a block meets the same place again.
+        if later.beside <= 0.0 and 0.0 <= later.gap <= seen.gap + 2.0 * speed * seconds:
+            return Encounter(sqrt(seen.gap * seen.gap + seen.beside * seen.beside), seen.closing)
+    return None
+
+
+def _along_lane(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
+    gap, speed, left, cos, sin = seen_ahead(road, ego.box, box)
+    way = gap + 0.5 * (box.length * abs(cos) + box.width * abs(sin))
+    return _seen(ego.box.width, box, way, left, (cos, sin), 0.0 - speed)
+
+
+def _seen(
+    width: float,
+    box: LaneBox,
+    way: float,
+    left: float,
+    turned: tuple[float, float],
+    closing: float,
+) -> _Seen:
+    """A box along a strip.
+
+    :param width: of the strip [m]
+    :param way, left: of the box's centre, from ego's front and from the strip's middle [m]
+    :param turned: cosine and sine of the box's heading against the strip
+    """
+    cos, sin = turned
+    half = 0.5 * width
+    # Half the diagonals, along the strip and to its left.
+    x, y = 0.5 * (box.length * cos - box.width * sin), 0.5 * (box.length * sin + box.width * cos)
+    u, v = 0.5 * (box.length * cos + box.width * sin), 0.5 * (box.length * sin - box.width * cos)
+    nearest = way - max(abs(x), abs(u))
+    aside = max(abs(y), abs(v))
+    beside = max(left - aside - half, 0.0 - half - (left + aside))
+    if beside > 0.0:
+        return _Seen(nearest, beside, closing, way)
+    # The nearest point of what is inside of the strip.
+    gap = inf
+    corners = ((way + x, left + y), (way + u, left + v), (way - x, left - y), (way - u, left - v))
+    for (x, y), (x2, y2) in pairwise((*corners, corners[0])):
+        if -half <= y <= half:
+            gap = min(gap, x)
+        for edge in (half, -half):
+            if (y - edge) * (y2 - edge) < 0.0:
+                gap = min(gap, x + (x2 - x) * (edge - y) / (y2 - y))
+    return _Seen(gap, beside, closing, way)
+
+
+def _leaves_lane(mover: Mover) -> bool:
+    box = mover.box
+    if box.position is NOWHERE:
+        return mover.vx * mover.vx + mover.vy * mover.vy > LEAVES_LANE * LEAVES_LANE
+    along = box.cos * box.lane_cos + box.sin * box.lane_sin
+    across = box.sin * box.lane_cos - box.cos * box.lane_sin
+    return abs(mover.vx * across + mover.vy * along) > LEAVES_LANE
+
+
+def _along_path(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
+    own = ego.box
+    dx, dy = box.x - own.x, box.y - own.y
+    ahead, left = dx * own.cos + dy * own.sin, dy * own.cos - dx * own.sin
+    bend = ego.yaw_rate / ego.vx if ego.vx > LEAVES_LANE else 0.0
+    # Heading of the other against ego's, and of the path at the other's foot.
+    cos = box.cos * own.cos + box.sin * own.sin
+    sin = box.sin * own.cos - box.cos * own.sin
+    c, s = 1.0, 0.0
+    if abs(bend) > _STRAIGHT:
+        x, y = bend * ahead, 1.0 - bend * left
+        radius = sqrt(x * x + y * y)
+        c, s = (y / radius, x / radius) if radius > 0.0 else (1.0, 0.0)
+        ahead, left = atan2(x, y) / bend, (1.0 - radius) / bend
+    along, across = cos * c + sin * s, sin * c - cos * s
+    way = ahead - 0.5 * own.length
+    closing = ego.vx - (other.vx * along - other.vy * across)
+    seen = _seen(own.width, box, way, left, (along, across), closing)
+    return seen if seen.gap <= HORIZON_S * ego.vx else seen._replace(gap=inf)
+
+
+class Extreme(NamedTuple):
+    """The smallest value so far, of which pair, and when [ns]."""
+
+    value: float = inf
+    pair: tuple[str, str] | None = None
+    time: int | None = None
+
+
+def _reach(mover: Mover) -> tuple[float, float, float, float, float]:
+    """Centre [m] in ``map``, speed [m/s], and two radii around the centre [m].
+
+    No gap of two boxes is below the distance of their centres less ego's first radius and the
+    other's second one, unless they overlap: found without a road. The first one reaches from the
+    centre to the corner of the strip in front of the box, the second one to a corner of the upright
+    rectangle around it, however the box is turned.
+    """
+    box = mover.box
+    speed = sqrt(mover.vx * mover.vx + mover.vy * mover.vy)
+    square = box.length * box.length + box.width * box.width
+    front = 0.5 * sqrt(square + box.width * box.width)
+    return box.x, box.y, speed, front, 0.5 * sqrt(2.0 * square)
+
+
+class Encounters:
+    """The smallest gap [m] and time to collision [s] of all pairs of a run.
+
+    :param road: what the ways follow
+    """
+
+    def __init__(self, road: LaneGeometry) -> None:
+        self._road = road
+        self.gap = Extreme()
+        self.ttc = Extreme()
+
+    def look(self, time: int, egos: list[Mover], others: list[Mover]) -> None:
+        """Compare each ego with all others, of which egos may be some.
+
+        :param time: [ns]
+        """
+        reaches = [(other, *_reach(other)) for other in others]
+        for ego in egos:
+            x, y, speed, round_ego, _ = _reach(ego)
+            box, keeps_lane = ego.box, not _leaves_lane(ego)
+            for other, x2, y2, speed2, _, around in reaches:
+                # Most pairs have by far no less than what was found so far.
+                dx, dy = x2 - x, y2 - y
+                gap = sqrt(dx * dx + dy * dy) - round_ego - around
+                if gap > 0.0:
+                    seen = other.box
+                    one_road = keeps_lane and box.position.road_id == seen.position.road_id
+                    if one_road:
+                        closing = box.direction * (box.speed - seen.speed)
+                    else:
+                        # Round a bend two may come towards each other whose headings are equal.
+                        closing = speed + speed2
+                    if not self._may_be_less(gap, closing):
+                        continue
+                    if one_road:
+                        gap = gap_ahead(self._road, box, seen) - _ROUNDING
+                        # One that does not touch and ends behind ego's front does not count.
+                        if gap + 2.0 * seen.half < 0.0 or not self._may_be_less(gap, closing):
+                            continue
+                if other.name != ego.name:
+                    self._take(time, ego, other)
+
+    def _may_be_less(self, gap: float, closing: float) -> bool:
+        """Whether a pair can have less than was found, by bounds of its gap and closing speed."""
+        if gap < self.gap.value:
+            return True
+        return closing > CLOSES and gap < min(self.ttc.value, LONGEST_TTC) * closing
+
+    def _take(self, time: int, ego: Mover, other: Mover) -> None:
+        found = encounter(self._road, ego, other)
+        if found is None:
+            return
+        pair = (ego.name, other.name)
+        if found.gap < self.gap.value:
+            self.gap = Extreme(found.gap, pair, time)
+        ttc = found.time_to_collision
+        if ttc < self.ttc.value:
+            self.ttc = Extreme(ttc, pair, time)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line of the headless server: ``python -m ros2_cosim.world.headless``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.process.processes import end_with_parent
+from ros2_cosim.core.sockets.peers import ADMISSION
+from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
+
+if TYPE_CHECKING:
+    from ros2_cosim.world.headless.sensor_topics import Open
+    from ros2_cosim.world.headless.server import Server
+
+    WorldPage = Callable[[Server, int], AbstractContextManager[str]]
+
+_logger = logging.getLogger(__name__)
+
+
+def _print_ready(text: str) -> None:
+    print(text, flush=True)
+
+
+def _print_error(text: str) -> None:
+    print(f"carla-headless: {text}", file=sys.stderr)
+
+
+def _in_order(number: int) -> int:
+    return 0
+
+
+def make_command(
+    on_ready: Callable[[str], None] = _print_ready,
+    on_error: Callable[[str], None] = _print_error,
+    on_signal: Callable[[int], int] = _in_order,
+    page: WorldPage | None = None,
+    topics: Open | None = None,
+    look_ahead: bool = False,
+) -> Callable[..., None]:
+    """The command as a function for typer.
+
+    :param look_ahead: what cameras and rays see of a map is made before the server is ready, not
+        when the first client looks
+    :param page: shows the world of the server at a port of the loopback address while its block
+        runs, and gives its address; None: there is no page
+    :param topics: makes what publishes sensors that clients enable for ROS 2; None: nothing does
+    :param on_ready: called with one line when clients can connect, and one for the page
+    :param on_error: called with one line when the server cannot start
+    :param on_signal: called with the number of the signal that has ended the server; gives the exit
+        code
+    """
+
+    def carla_headless(
+        context: typer.Context,
+        maps: Annotated[
+            list[Path] | None,
+            typer.Option(
+                "--map",
+                metavar="FILE.xodr",
+                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps), "
+                "or a directory of maps. Without it: the maps of this package, the town first.",
+            ),
+        ] = None,
+        town_names: Annotated[
+            bool,
+            typer.Option(
+                "--town-names",
+                help="Offer the first map also by the names of CARLA's towns of which there is no "
+                "file, for programs that load one of them.",
+            ),
+        ] = False,
+        host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+        port: Annotated[
+            int,
+            typer.Option(
+                min=0,
+                max=65533,
+                help="RPC port; streaming uses the next one, and the one after it is held as CARLA "
+                "does (0: any free ports).",
+            ),
+        ] = 2000,
+        seed: Annotated[
+            int,
+            typer.Option(
+                min=0,
+                max=MAX_SEED,
+                help="Seed of the noise of sensors whose noise_seed a client leaves at 0.",
+            ),
+        ] = 0,
+        rate: Annotated[
+            float,
+            typer.Option(
+                min=MIN_RATE_HZ,
+                max=MAX_RATE_HZ,
+                metavar="HZ",
+                help="Steps per second while no client has set fixed_delta_seconds.",
+            ),
+        ] = DEFAULT_RATE_HZ,
+        view: Annotated[
+            int | None,
+            typer.Option(
+                min=0,
+                max=65535,
+                metavar="PORT",
+                help="Show the world in a browser at this port of the loopback address: roads, "
+                "lights, actors, fields of view, debug shapes, cameras (0: any free one).",
+            ),
+        ] = None,
+        open_to_all: Annotated[
+            bool, typer.Option("--open", help="Serve other users of this machine, too.")
+        ] = False,
+        exit_with_parent: Annotated[
+            bool,
+            typer.Option(
+                "--exit-with-parent",
+                help="End when the process that started the server ends (Linux).",
+            ),
+        ] = False,
+    ) -> None:
+        """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
+        # Imported late: the command line `cosim` shows this command without loading a simulator.
+        from ros2_cosim.world.headless.maps import MapLibrary, own_maps
+        from ros2_cosim.world.headless.server import Server
+
+        logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
+        if exit_with_parent:
+            end_with_parent()
+        context.with_resource(ADMISSION.widened(open_to_all))
+        if view is not None and page is None:
+            on_error(
+                "--view: found without a page to show; allowed is it with cosim carla-headless"
+            )
+            raise typer.Exit(1)
+        try:
+            library = MapLibrary(maps or own_maps(), town_names=town_names)
+            server = Server(library, host, port, seed=seed, rate_hz=rate)
+        except CosimError as error:
+            on_error(str(error))
+            raise typer.Exit(1) from None
+        if library.stood_in_for:
+            others = ", ".join(library.stood_in_for)
+            _logger.warning("%s is also offered as %s", library.first(), others)
+        server.simulation.ros.open = topics
+        signals: list[int] = []
+        try:
+            with ExitStack() as stack:
+                stack.callback(server.simulation.ros.close)
+                stack.enter_context(server.stopping_on_signals(signals.append))
+                if look_ahead:
+                    server.simulation.look_ahead()
+                shown = None
+                if view is not None and page is not None:
+                    shown = stack.enter_context(page(server, view))
+                on_ready(f"listening on {host}:{server.port}")
+                if shown is not None:
+                    on_ready(f"world at {shown}")
+                server.run()
+        except CosimError as error:
+            on_error(str(error))
+            raise typer.Exit(1) from None
+        finally:
+            server.close()
+        if signals and (code := on_signal(signals[0])):
+            raise typer.Exit(code)
+
+    return carla_headless
+
+
+carla_headless = make_command()
+
+
+def run(
+    on_ready: Callable[[str], None] = _print_ready,
+    on_error: Callable[[str], None] = _print_error,
+    on_signal: Callable[[int], int] = _in_order,
+) -> None:
+    """Run the command; ends the process with its exit code. For the parameters see above."""
+    app = typer.Typer(name="carla-headless", add_completion=False, pretty_exceptions_enable=False)
+    app.command()(make_command(on_ready, on_error, on_signal))
+    app()
+
+
+def main() -> None:
+    """Run the command from the command line."""
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,515 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A vehicle's body: the dynamics model on the road, seen in CARLA's frame and units.
+
+What leaves the road, or is put above it, is a rigid box until it stands on its wheels again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians, sincos
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.blueprints import Blueprint
+from ros2_cosim.world.headless.contact import OrientedBox
+from ros2_cosim.world.headless.flight import (
+    DROP,
+    LIFT,
+    TILT,
+    BoxShape,
+    FreeBody,
+    Ground,
+    box_shape,
+    is_upright,
+)
+from ros2_cosim.world.headless.gearbox import Curve, Gearbox, interpolated
+from ros2_cosim.world.headless.snapshot import Numbers
+from ros2_cosim.world.headless.sway import Sway
+from ros2_cosim.world.headless.wire_types import Transform, Vector, VehicleControl
+from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.vehicle import (
+    SEDAN,
+    ActuatorCommand,
+    RoadVehicle,
+    Vehicle,
+    VehicleParameters,
+)
+from ros2_cosim.world.vehicle.parameters import GRAVITY
+from ros2_cosim.world.vehicle.pedals import air_drag, engine_drag, max_drive_force, rolling_force
+
+_DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
+_MS_TO_KMH: Final = 3.6
+_MAX_PUSHED_SPEED: Final = 1000.0  # m/s
+_MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
+_LEVEL = (0.0, 0.0, 0.0)  # not Final: mypyc takes a Final tuple of floats for one without a value
+_SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
+
+
+_LEAST_FRICTION: Final = 1.0e-6
+"""Tyres without any friction: what the model computes as nothing, and can divide by."""
+
+
+def with_friction(p: VehicleParameters, friction: float) -> VehicleParameters:
+    """The vehicle on tyres of a friction (``tire_friction``).
+
+    Sideways they have it; along the vehicle it can only make less of what its class has. A tyre
+    that slides does not roll, so that without friction nothing holds it.
+    """
+    felt = max(friction, _LEAST_FRICTION)
+    along = min(p.friction, felt)
+    return replace(
+        p,
+        friction=along,
+        lateral_grip=felt / along,
+        rolling_resistance=min(p.rolling_resistance, along),
+    )
+
+
+class WheelForces(NamedTuple):
+    """One tyre: slip angle [rad, positive to the left], load and forces [N] in the body's frame."""
+
+    slip: float
+    load: float
+    longitudinal: float
+    lateral: float
+
+
+_NO_FORCES: Final = WheelForces(0.0, 0.0, 0.0, 0.0)
+
+
+class VehicleBody:
+    """State of one vehicle in the map frame, with conversions at its surface.
+
+    A step is ``begin_step``, ``step``, possibly ``push``, ``end_step``.
+    """
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        network: RoadNetwork,
+        pose: Transform,
+        dynamics: VehicleParameters | None = None,
+        sway: Sway | None = None,
+    ) -> None:
+        """Place a vehicle at rest on the road below ``pose``.
+
+        :param dynamics: of the vehicle, until a client sets others; those of the blueprint, if None
+        :param sway: how it wanders about its way; None: not at all
+        """
+        #: What the vehicle has unless a client sets others.
+        self.usual: VehicleParameters = dynamics or blueprint.dynamics or SEDAN
+        self.parameters: VehicleParameters = self.usual
+        self.mass = self.parameters.mass
+        self._network = network
+        self._sway = sway
+        self._hull = blueprint.hull
+        self._reach = self._hull.x + self._hull.y
+        self._held: frames.Vector | None = None
+        #: Friction of a trigger that the vehicle is in, and the parameters without it.
+        self._slip: float | None = None
+        self._dry: VehicleParameters | None = None
+        #: Engine and gears that a client has set; None: the ideal drive of the parameters.
+        self.gearbox: Gearbox | None = None
+        #: Largest drag of the engine of the vehicle's class [N].
+        self.usual_drag = self.parameters.engine_braking_force
+        #: By which damped wheels lose speed [1/s], and their stiffness along the vehicle [N per
+        #: slip and m/s^2], if a client has set them; else 0: they roll freely and do not slip.
+        self.wheel_damping = 0.0
+        #: Force of the hand brake that a client has set [N]; None: it locks the rear axle.
+        self.hand_brake_force: float | None = None
+        self.wheel_stiffness = 0.0
+        #: Share of the steering range over the speed [km/h] that a client has set; (): all of it.
+        self.steering_curve: Curve = ()
+        #: While it is not on the road: in the air, on its side or on its roof.
+        self._flight: FreeBody | None = None
+        self._has_gravity = True
+        #: Of the impulses since the last step: speed upwards [m/s], angular impulse [N m s, map].
+        self._lift = 0.0
+        self._tilt = (0.0, 0.0, 0.0)
+        #: Whether it has been pulled at since the last step: then it does not land in this one.
+        self._pulled = False
+        self._acceleration = (0.0, 0.0, 0.0)
+        self._before = self._velocity = (0.0, 0.0, 0.0)
+        self._vehicle = Vehicle(self.parameters)
+        self.place(pose)
+
+    def place(self, pose: Transform) -> None:
+        """Teleport; velocity relative to the body and actuators stay as they are.
+
+        Up to ``DROP`` above the road, and below it, it lies down; higher up, or turned over, it
+        falls.
+        """
+        vehicle = self._vehicle
+        vehicle.x, vehicle.y, z = frames.vector_to_ros(*pose.location)
+        vehicle.yaw = frames.yaw_to_ros(pose.rotation.yaw)
+        self._on_road = RoadVehicle(self._network, vehicle, z)
+        self._flight = None
+        turned = frames.rotation_to_ros(pose.rotation.pitch, pose.rotation.yaw, pose.rotation.roll)
+        if z > self._on_road.z + DROP or not is_upright(turned, self._ground()):
+            velocity = frames.body_to_world(turned, (vehicle.vx, vehicle.vy, 0.0))
+            self._take_off((vehicle.x, vehicle.y, z), turned, velocity)
+        self._turned()
+
+    def set_velocity(self, velocity: Vector) -> None:
+        """Set the velocity [m/s, CARLA's world frame]; the change is no acceleration."""
+        vx, vy, vz = frames.vector_to_ros(*velocity)
+        vehicle = self._vehicle
+        self._pulled = True
+        if self._flight is not None:
+            self._flight.velocity = vx, vy, vz
+        elif self._rises((vx, vy, vz)):
+            self._leave_road((vx, vy, vz))
+        vehicle.vx = vx * self._cos + vy * self._sin
+        vehicle.vy = vy * self._cos - vx * self._sin
+        vehicle.yaw_rate = 0.0
+        vehicle.ax = vehicle.ay = 0.0
+        self._acceleration = (0.0, 0.0, 0.0)
+        self._take_velocity()
+
+    def hold_velocity(self, velocity: Vector | None) -> None:
+        """Keep the velocity [m/s, vehicle's own frame] during all steps, or stop doing so."""
+        self._held = None if velocity is None else frames.vector_to_ros(*velocity)
+        if self._held is not None and self._flight is None and self._held[2] > LIFT:
+            self._leave_road(frames.body_to_world(self._on_road.orientation(), self._held))
+
+    def add_impulse(self, impulse: Vector) -> None:
+        """Change the momentum [N s, CARLA's world frame]."""
+        x, y, z = frames.vector_to_ros(*impulse)
+        self.push(0.0, 0.0, x / self.mass, y / self.mass)
+        self._pulled = True
+        if self._flight is None:
+            self._lift += z / self.mass
+        else:
+            self._flight.change_velocity((0.0, 0.0, z / self.mass))
+
+    def turn(self, impulse: Vector) -> None:
+        """Change the angular momentum [N m s, CARLA's world frame]."""
+        x, y, z = frames.angular_velocity_to_ros(*impulse)
+        self._pulled = True
+        if self._flight is not None:
+            self._flight.add_angular_impulse((x, y, z))
+            return
+        a, b, c = self._tilt
+        self._tilt = a + x, b + y, c
+        rate = -self._vehicle.yaw_rate + impulse.z / self.parameters.yaw_inertia
+        self._set_yaw_rate(degrees(rate))
+
+    def set_turn(self, rate: Vector) -> None:
+        """Set the angular velocity [deg/s, CARLA's world frame]."""
+        x, y, z = frames.angular_velocity_degrees_to_ros(*rate)
+        self._pulled = True
+        if self._flight is None and (abs(x) > TILT or abs(y) > TILT):
+            self._leave_road(self._velocity)
+        if self._flight is not None:
+            self._flight.turn = x, y, z
+        self._set_yaw_rate(rate.z)
+
+    def _set_yaw_rate(self, rate: float) -> None:
+        limited = min(_MAX_YAW_RATE, max(-_MAX_YAW_RATE, rate))
+        self._vehicle.yaw_rate = 0.0 - radians(limited)
+
+    def enable_gravity(self, enabled: bool) -> None:
+        """Switch gravity on or off; without it a vehicle stays where it is, until it is lifted."""
+        self._has_gravity = enabled
+        if self._flight is not None:
+            self._flight.has_gravity = enabled
+
+    def equip(self, parameters: VehicleParameters) -> None:
+        """Go on with other parameters, from the present state; a trigger's friction stays."""
+        slip = self._slip
+        self._slip = self._dry = None
+        self._put_on(parameters)
+        self.set_friction(slip)
+
+    def _put_on(self, parameters: VehicleParameters) -> None:
+        old = self._vehicle
+        new = Vehicle(parameters, old.x, old.y, old.yaw)
+        new.vx, new.vy, new.yaw_rate = old.vx, old.vy, old.yaw_rate
+        new.throttle, new.brake, new.steer_angle = old.throttle, old.brake, old.steer_angle
+        new.distance = old.distance
+        self.parameters, self.mass, self._vehicle = parameters, parameters.mass, new
+        self._on_road.vehicle = new
+        if self._flight is not None:
+            self._flight.shape = self._shape()
+
+    def set_friction(self, friction: float | None) -> None:
+        """Let the tyres have a friction [1], or their own again (None).
+
+        Sideways it is what ``tire_friction`` is; along the vehicle it can only make less.
+        """
+        if friction == self._slip:
+            return
+        base = self._dry or self.parameters
+        self._slip = friction
+        if friction is None:
+            self._dry = None
+            self._put_on(base)
+            return
+        self._dry = base
+        self._put_on(with_friction(base, friction))
+
+    @property
+    def own_parameters(self) -> VehicleParameters:
+        """The parameters without a trigger's friction."""
+        return self._dry or self.parameters
+
+    @property
+    def felt_friction(self) -> float | None:
+        """Friction of the trigger that the vehicle is in, None outside."""
+        return self._slip
+
+    def wheel_forces(self) -> tuple[WheelForces, WheelForces]:
+        """What a front and a rear tyre do; nothing in the air."""
+        if self._flight is not None:
+            return _NO_FORCES, _NO_FORCES
+        p, v = self.parameters, self._vehicle
+        base = p.wheelbase
+        speed = max(abs(v.vx), _SLIP_SPEED)
+        forces = []
+        for along, load, stiffness, angle in (
+            (p.front_axle, p.rear_axle, p.front_stiffness, v.steer_angle),
+            (-p.rear_axle, p.front_axle, p.rear_stiffness, 0.0),
+        ):
+            slip = atan((v.vy + along * v.yaw_rate) / speed) - angle
+            newtons = 0.5 * p.mass * GRAVITY * load / base
+            limit = p.friction * p.lateral_grip * newtons
+            lateral = min(limit, max(-limit, -stiffness * slip * newtons))
+            # The model drives and brakes all four wheels alike.
+            forces.append(WheelForces(slip, newtons, 0.25 * p.mass * v.ax, lateral))
+        return forces[0], forces[1]
+
+    def begin_step(self) -> None:
+        """Remember the velocity from which the acceleration of the step is taken."""
+        self._before = self._velocity
+
+    def step(self, dt: float, control: VehicleControl) -> None:
+        """Move by ``dt`` seconds."""
+        if self._flight is None and (self._lift != 0.0 or self._tilt != _LEVEL):
+            self._leave_road_if_lifted(dt)
+        if self._flight is not None:
+            self._fly(dt, self._flight)
+            return
+        self._hold()
+        reverse = control.reverse or (control.manual_gear_shift and control.gear < 0)
+        neutral = control.manual_gear_shift and control.gear == 0
+        throttle, steer = 0.0 if neutral else control.throttle, control.steer
+        speed = self._vehicle.vx
+        if self.wheel_damping > 0.0:
+            speed -= speed * min(1.0, self.wheel_damping * dt)
+            self._vehicle.vx = speed
+        if self.gearbox is not None:
+            wanted = control.gear if control.manual_gear_shift else None
+            self.gearbox.step(dt, speed, wanted, reverse)
+            throttle = self._geared(self.gearbox, throttle, speed)
+        elif neutral:
+            reverse = speed < 0.0
+            throttle = self._idle(abs(speed), reverse)
+        if self.steering_curve:
+            steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
+        brake, hand_brake = control.brake, control.hand_brake
+        if hand_brake and self.hand_brake_force is not None:
+            brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
+            hand_brake = False
+        self._on_road.step(
+            dt, ActuatorCommand(throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake)
+        )
+        self._hold()
+        if self._sway is not None and self._held is None:
+            shift = self._sway.step(dt, self._vehicle.vx)
+            self._vehicle.x -= shift * self._sin
+            self._vehicle.y += shift * self._cos
+        self._turned()
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame."""
+        vehicle = self._vehicle
+        vehicle.x += dx
+        vehicle.y += dy
+        if self._flight is not None:
+            self._flight.shift(dx, dy)
+            self._flight.change_velocity((dvx, dvy, 0.0))
+        vehicle.vx = _limited(vehicle.vx + dvx * self._cos + dvy * self._sin)
+        vehicle.vy = _limited(vehicle.vy + dvy * self._cos - dvx * self._sin)
+        self._take_velocity()
+
+    def end_step(self, dt: float) -> None:
+        """Take the acceleration as the change of velocity over the step, as CARLA does."""
+        x0, y0, z0 = self._before
+        x1, y1, z1 = self._velocity
+        self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
+
+    def _idle(self, speed: float, backwards: bool) -> float:
+        """The throttle by which the engine neither drives nor brakes, as in neutral."""
+        drag = engine_drag(self.parameters, speed)
+        if drag == 0.0:
+            return 0.0
+        return drag / (max_drive_force(self.parameters, speed, backwards) + drag)
+
+    def _geared(self, gearbox: Gearbox, throttle: float, speed: float) -> float:
+        """The throttle by which the ideal drive does what engine and gears do.
+
+        The ideal drive gives ``throttle (most + drag) - drag``: see ``pedals``.
+        """
+        p = self.parameters
+        drag = engine_drag(p, abs(speed))
+        most = p.max_drive_force + drag
+        if gearbox.is_open:
+            return drag / most
+        usual = min(drag, self.usual_drag)
+        wanted = throttle * gearbox.force(speed) - gearbox.drag(abs(speed), throttle, usual)
+        extra = gearbox.added_mass()
+        if extra > 0.0:
+            # The engine takes its part of what accelerates: (force - load) / (mass + extra).
+            load = rolling_force(p) + air_drag(p, abs(speed)) if speed != 0.0 else 0.0
+            wanted = (wanted * p.mass + load * extra) / (p.mass + extra)
+        return (wanted + drag) / most
+
+    def numbers(self) -> Numbers:
+        """State in CARLA's frame and units, in double precision."""
+        road, vehicle = self._on_road, self._vehicle
+        if self._flight is not None:
+            return (
+                *frames.vector_to_carla(*self._flight.origin),
+                *frames.rotation_to_carla(*self._flight.orientation),
+                *frames.vector_to_carla(*self._velocity),
+                *frames.angular_velocity_degrees_to_carla(*self._flight.turn),
+                *frames.vector_to_carla(*self._acceleration),
+            )
+        if road.pitch == 0.0 and road.roll == 0.0:
+            pitch, yaw, roll = 0.0, frames.yaw_to_carla(vehicle.yaw), 0.0
+        else:
+            pitch, yaw, roll = frames.rotation_to_carla(*road.orientation())
+        return (
+            *frames.vector_to_carla(vehicle.x, vehicle.y, road.z),
+            pitch,
+            yaw,
+            roll,
+            *frames.vector_to_carla(*self._velocity),
+            *frames.angular_velocity_degrees_to_carla(0.0, 0.0, vehicle.yaw_rate),
+            *frames.vector_to_carla(*self._acceleration),
+        )
+
+    def x_span(self) -> tuple[float, float]:
+        """Lowest and highest x of a circle around the box, in the map frame."""
+        x, reach = self._vehicle.x, self._reach
+        return x - reach, x + reach
+
+    def box(self) -> OrientedBox:
+        """Box in the map frame."""
+        vehicle = self._vehicle
+        length, width, height = self._hull
+        below = self._on_road.z if self._flight is None else self._flight.origin[2]
+        z = below + height
+        return OrientedBox(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
+
+    def velocity(self) -> tuple[float, float]:
+        """Horizontal velocity in the map frame [m/s]."""
+        return self._velocity[0], self._velocity[1]
+
+    def forward_speed(self) -> float:
+        """Speed along the vehicle [m/s]."""
+        return self._vehicle.vx
+
+    def steer_angle_degrees(self) -> float:
+        """Angle of the front wheels, positive to the right."""
+        return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
+
+    def wheel_turn_degrees(self) -> float:
+        """How far the wheels have rolled, within a turn; forwards is a pitch downwards."""
+        turns = self._vehicle.distance / (2.0 * PI * self.parameters.wheel_radius)
+        return (turns // 1.0 - turns) * 360.0
+
+    def place_on_road(self) -> RoadPosition:
+        """Where on the road the vehicle is."""
+        return self._on_road.position
+
+    def speed_limit_kmh(self) -> float:
+        """Speed limit of the road below [km/h]."""
+        place = self._on_road.position
+        limit = self._network.speed_limit(place.road_id, place.s, place.lane_id or -1)
+        return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
+
+    def _hold(self) -> None:
+        if self._held is not None:
+            self._vehicle.vx, self._vehicle.vy, _ = self._held
+
+    def _ground(self) -> Ground:
+        """The road below as a plane; beside the roads the nearest one goes on."""
+        vehicle = self._vehicle
+        return Ground(vehicle.x, vehicle.y, self._on_road.z, *self._on_road.slopes())
+
+    def _shape(self) -> BoxShape:
+        p, hull = self.parameters, self._hull
+        return box_shape(p.mass, (hull.x, hull.y, hull.z), p.cg_height, p.yaw_inertia)
+
+    def _rises(self, velocity: frames.Vector) -> bool:
+        """Whether a velocity leads off the road."""
+        nx, ny, nz = self._ground().normal()
+        return velocity[0] * nx + velocity[1] * ny + velocity[2] * nz > LIFT
+
+    def _leave_road(self, velocity: frames.Vector) -> None:
+        origin = self._vehicle.x, self._vehicle.y, self._on_road.z
+        self._take_off(origin, self._on_road.orientation(), velocity)
+
+    def _take_off(
+        self, origin: frames.Vector, orientation: frames.Quaternion, velocity: frames.Vector
+    ) -> None:
+        turn = 0.0, 0.0, self._vehicle.yaw_rate
+        self._flight = FreeBody(self._shape(), origin, orientation, velocity, turn)
+        self._flight.has_gravity = self._has_gravity
+
+    def _leave_road_if_lifted(self, dt: float) -> None:
+        """See whether what has pulled at the vehicle since the last step outdoes its weight."""
+        lift, tilt = self._lift, self._tilt
+        self._lift, self._tilt = 0.0, _LEVEL
+        weight = GRAVITY * dt if self._has_gravity else 0.0
+        roll, pitch, _ = frames.world_to_body(self._on_road.orientation(), tilt)
+        length, width, _ = self._hull
+        held = self.mass * weight
+        if lift <= weight and abs(roll) <= held * width and abs(pitch) <= held * length:
+            return
+        vx, vy, vz = self._velocity
+        self._leave_road((vx, vy, vz + lift))
+        if self._flight is not None:
+            self._flight.add_angular_impulse(tilt)
+
+    def _fly(self, dt: float, flight: FreeBody) -> None:
+        """Move by ``dt`` seconds without tyres on the road."""
+        vehicle = self._vehicle
+        self._lift, self._tilt = 0.0, _LEVEL
+        if self._held is not None:
+            flight.velocity = frames.body_to_world(flight.orientation, self._held)
+        ground = self._ground()
+        flight.step(dt, ground)
+        x, y, _ = flight.origin
+        vehicle.x, vehicle.y = x, y
+        vehicle.yaw = frames.yaw_from_quaternion(*flight.orientation)
+        vehicle.vx, vehicle.vy, _ = frames.world_to_body(flight.orientation, flight.velocity)
+        vehicle.yaw_rate = flight.turn[2]
+        self._on_road.settle()
+        rises = self._held is not None and self._held[2] > LIFT
+        if flight.stands(ground) and not (self._pulled or rises):
+            self._flight = None
+        self._pulled = False
+        self._turned()
+
+    def _turned(self) -> None:
+        self._sin, self._cos = sincos(self._vehicle.yaw)
+        self._take_velocity()
+
+    def _take_velocity(self) -> None:
+        """Work out the velocity in the map frame, once for all callers."""
+        if self._flight is not None:
+            self._velocity = self._flight.velocity
+            return
+        vehicle, road = self._vehicle, self._on_road
+        vx, vy = vehicle.vx, vehicle.vy
+        if road.pitch == 0.0 and road.roll == 0.0:
+            self._velocity = vx * self._cos - vy * self._sin, vx * self._sin + vy * self._cos, 0.0
+        else:
+            self._velocity = frames.body_to_world(road.orientation(), (vx, vy, 0.0))
+
+
+def _limited(speed: float) -> float:
+    return min(_MAX_PUSHED_SPEED, max(-_MAX_PUSHED_SPEED, speed))

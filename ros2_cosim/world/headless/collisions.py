@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collisions: find overlapping boxes, exchange momentum along the normal, push apart.
+
+A contact is treated as a frictionless, nearly plastic impact between two masses; vehicles and
+walkers move, other actors do not (infinite mass).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.actors import Actor, VehicleActor
+from ros2_cosim.world.headless.contact import BoxContact, contact
+from ros2_cosim.world.headless.wire_types import Vector
+
+RESTITUTION: Final = 0.1  # of car bodies at more than walking speed
+
+
+def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
+    """Resolve all contacts once.
+
+    :param actors: what can be hit, in the order of their ids
+    :returns: (actor, other, impulse on the actor [N s, CARLA's frame]) for both sides of
+        every contact in which the two were approaching, ordered by ids
+    """
+    events = []
+    for i, j in _near_pairs(actors):
+        first, second = actors[i], actors[j]
+        found = contact(first.box(), second.box())
+        if found is None:
+            continue
+        impulse = _separate(first, second, found)
+        if impulse > 0.0:
+            push = (impulse * found.normal_x, impulse * found.normal_y, 0.0)
+            x, y, z = frames.vector_to_carla(*push)
+            events.append((first.id, second.id, Vector(0.0 - x, 0.0 - y, z)))
+            events.append((second.id, first.id, Vector(x, y, z)))
+    return events
+
+
+def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
+    """Pairs with at least one vehicle whose surrounding circles overlap along x."""
+    spans = [(*actor.x_span(), index) for index, actor in enumerate(actors)]
+    spans.sort()
+    pairs = []
+    for position, (_, high, index) in enumerate(spans):
+        for after in range(position + 1, len(spans)):
+            low, _, other = spans[after]
+            if low > high:
+                break
+            if isinstance(actors[index], VehicleActor) or isinstance(actors[other], VehicleActor):
+                pairs.append((index, other) if index < other else (other, index))
+    pairs.sort()
+    return pairs
+
+
+def _separate(first: Actor, second: Actor, found: BoxContact) -> float:
+    """Push two actors apart; returns the impulse between them [N s], 0 if they part anyway."""
+    vx_1, vy_1, inverse_1 = first.motion()
+    vx_2, vy_2, inverse_2 = second.motion()
+    inverse = inverse_1 + inverse_2
+    if inverse <= 0.0:
+        return 0.0
+    closing = (vx_1 - vx_2) * found.normal_x + (vy_1 - vy_2) * found.normal_y
+    impulse = (1.0 + RESTITUTION) * closing / inverse if closing > 0.0 else 0.0
+    for actor, share, sign in ((first, inverse_1, -1.0), (second, inverse_2, 1.0)):
+        if share > 0.0:
+            shift = sign * found.depth * share / inverse
+            actor.push(
+                found.normal_x * shift,
+                found.normal_y * shift,
+                found.normal_x * sign * impulse * share,
+                found.normal_y * sign * impulse * share,
+            )
+    return impulse

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cameras: one picture of triangles, coloured in the way of each kind of camera.
+
+A payload is width, height (u32), field of view (f32, deg), then the pixels row after row from the
+top left: blue, green, red, alpha (u8), or two f32 for the optical flow.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ros2_cosim.core.kernel.exactmath import pow, radians, tan
+from ros2_cosim.world.headless.sensing.axes import Axes, Floats, axes_of
+from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
+from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
+from ros2_cosim.world.headless.sensing.light import Illumination
+from ros2_cosim.world.headless.sensing.mesh import Flags
+from ros2_cosim.world.headless.sensing.raster import (
+    NEAREST,
+    Lens,
+    View,
+    depths,
+    pixel_centres,
+    render,
+)
+from ros2_cosim.world.headless.sensing.scene import TriangleScene
+from ros2_cosim.world.headless.wire_types import Vector
+
+if TYPE_CHECKING:
+    from ros2_cosim.world.headless.actors import Actor
+
+_HEAD = struct.Struct("<IIf")
+_LARGEST = 4096  # pixels, of a side
+_MOST_PIXELS = 4096 * 2304  # about 60 bytes each while a picture is made
+_OPAQUE = 0xFF000000
+_SKY_LABEL = 11
+_FARTHEST = 1000.0  # m, where the scale of the depth camera ends
+_DEPTH_STEPS = 256**3 - 1
+_MOST_FLOW = 2.0  # images per frame
+_USUAL_GAMMA = 2.2
+
+Pixels = NDArray[np.uint32]
+
+
+class Camera(Device):
+    """A pinhole without distortion; forward is x, the image's right y, its top z."""
+
+    def __init__(self, sensor: Actor) -> None:
+        super().__init__(sensor)
+        width = int(self.within("image_size_x", 1, _LARGEST))
+        height = int(self.within("image_size_y", 1, _LARGEST))
+        if width * height > _MOST_PIXELS:
+            raise ValueError(
+                f"image size of '{sensor.blueprint.id}': found {width} x {height}; "
+                f"allowed are {_MOST_PIXELS} pixels"
+            )
+        self._field = self.within("fov", 1.0, 170.0)
+        focal = width / (2.0 * tan(0.5 * radians(self._field)))
+        self.lens = Lens(width, height, focal)
+
+    def measure(self, moment: SensedFrame) -> list[bytes]:
+        """The picture."""
+        return [self.head() + self.pixels(moment, moment.view(self.lens))]
+
+    def head(self) -> bytes:
+        """What stands before the pixels."""
+        return _HEAD.pack(self.lens.width, self.lens.height, self._field)
+
+    @staticmethod
+    def pixels_of(payload: bytes) -> tuple[int, int, bytes]:
+        """Width, height and pixels of the payload of a camera."""
+        width, height, _ = _HEAD.unpack_from(payload)
+        return width, height, payload[_HEAD.size :]
+
+    @abstractmethod
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """The pixels of a picture."""
+
+
+def painted(view: View, palette: Pixels, sky: int) -> bytes:
+    """A picture by the colours of its triangles, 0xAARRGGBB."""
+    colours = np.append(palette, np.uint32(sky | _OPAQUE)).astype("<u4")
+    return colours[view.seen].tobytes()
+
+
+def packed(red: Pixels, green: Pixels, blue: Pixels) -> Pixels:
+    """Opaque colours from their parts."""
+    colour: Pixels = blue | (green << np.uint32(8)) | (red << np.uint32(16)) | np.uint32(_OPAQUE)
+    return colour
+
+
+class RgbCamera(Camera):
+    """Colours by the light of the weather, with haze and sky."""
+
+    sensor_type = 13
+
+    def __init__(self, sensor: Actor) -> None:
+        super().__init__(sensor)
+        self._exposure = pow(2.0, self.within("exposure_compensation", -20.0, 20.0))
+        self._gamma = _USUAL_GAMMA / self.within("gamma", 0.1, 20.0)
+
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """What the eye sees."""
+        eye = axes_of(moment.pose)
+        light = Illumination(moment.weather, moment.world.lamps.burning())
+        palette = self._developed(light.lit(view.mesh, eye.origin))
+        sky = self._developed(light.sky())
+        image = np.append(palette, sky).astype("<u4")
+        seen = view.seen.reshape(self.lens.height, self.lens.width)
+        rows = np.flatnonzero(seen.min(axis=1) < 0)
+        if len(rows):
+            x, y = pixel_centres(self.lens)
+            part = slice(int(rows[0]), int(rows[-1]) + 1)
+            dx, dy = x / self.lens.focal, y[part, None] / self.lens.focal
+            rise = (eye.forward.z + dx * eye.right.z) - dy * eye.up.z
+            rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
+            shades = (np.clip(rise, 0.0, 1.0) * (len(sky) - 1)).astype(np.int64)
+            shades += len(palette)
+            above = np.where(seen[part] < 0, shades, seen[part])
+            seen = np.concatenate((seen[: part.start], above, seen[part.stop :]))
+        pixels = image[seen].reshape(-1)
+        self._draw_shapes(moment, view, pixels)
+        return pixels.tobytes()
+
+    def _draw_shapes(self, moment: SensedFrame, view: View, pixels: Pixels) -> None:
+        """What clients have drawn into the world, where nothing hides it."""
+        world = moment.world
+        mesh = mesh_of_shapes(world.shapes.alive(world.elapsed_s, world.step_s))
+        if mesh is None:
+            return
+        over = render(TriangleScene(mesh, mesh.take(np.zeros(len(mesh), dtype=bool))),
+                      axes_of(moment.pose), self.lens)  # fmt: skip
+        drawn = over.seen >= 0
+        drawn &= depths(over, self.lens) < depths(view, self.lens)
+        palette = self._developed(over.mesh.colours / 255.0).astype("<u4")
+        pixels[drawn] = palette[over.seen[drawn]]
+
+    def _developed(self, colours: Floats) -> Pixels:
+        """Colours (n, 3) from 0 to 1, by exposure and gamma, as pixels."""
+        values = np.clip(colours * self._exposure, 0.0, 1.0)
+        if self._gamma != 1.0:
+            levels = [pow(level / 255.0, self._gamma) for level in range(256)]
+            values = np.array(levels)[(values * 255.0 + 0.5).astype(np.int64)]
+        red, green, blue = ((values * 255.0 + 0.5).astype(np.uint32)).T
+        return packed(red, green, blue)
+
+
+class DepthCamera(Camera):
+    """Depth along the axis: red + 256 green + 65536 blue, of 2^24 - 1 for a kilometre."""
+
+    sensor_type = 1
+
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """Depths."""
+        share = np.minimum(depths(view, self.lens), _FARTHEST) / _FARTHEST
+        steps = (share * _DEPTH_STEPS + 0.5).astype(np.uint32)
+        low = np.uint32(0xFF)
+        return packed(
+            steps & low, (steps >> np.uint32(8)) & low, steps >> np.uint32(16)
+        ).astype("<u4").tobytes()  # fmt: skip
+
+
+class SemanticCamera(Camera):
+    """The label of the protocol in the red channel."""
+
+    sensor_type = 14
+
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """Labels."""
+        tags = view.mesh.tags.astype(np.uint32)
+        none = np.zeros_like(tags)
+        return painted(view, packed(tags, none, none), _SKY_LABEL << 16)
+
+
+class InstanceCamera(Camera):
+    """The label in red; the id of the actor in green (low byte) and blue; 0 for the map."""
+
+    sensor_type = 15
+
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """Labels and actors."""
+        tags, actors = view.mesh.tags.astype(np.uint32), view.mesh.actors
+        low = np.uint32(0xFF)
+        palette = packed(tags, actors & low, (actors >> np.uint32(8)) & low)
+        return painted(view, palette, _SKY_LABEL << 16)
+
+
+class NormalsCamera(Camera):
+    """World normals: red, green, blue are x, y, z from -1 (0) to 1 (255)."""
+
+    sensor_type = 2
+
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """Normals."""
+        red, green, blue = ((view.mesh.shades + 1.0) * 127.5 + 0.5).astype(np.uint32).T
+        return painted(view, packed(red, green, blue), 0x808080)
+
+
+class FlowCamera(Camera):
+    """How far each pixel's point has moved in the picture since the last one.
+
+    In halves of the image, to the right and up: -2 to 2. The first picture shows no motion.
+    """
+
+    sensor_type = 8
+
+    def __init__(self, sensor: Actor) -> None:
+        super().__init__(sensor)
+        self._eye: Axes | None = None
+        self._places: dict[int, Axes] = {}
+
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+        """The motion in the image."""
+        world, lens = moment.world, self.lens
+        eye = axes_of(moment.pose)
+        owners = np.append(view.mesh.actors, np.uint32(0))[view.seen]
+        seen = [int(i) for i in np.unique(owners).tolist() if i in world.actors]
+        # All actors are remembered: one that comes into view has moved, too.
+        places = {
+            actor.id: axes_of(world.pose(actor))
+            for actor in world.actors.values()
+            if not actor.blueprint.streams
+        }
+        before, self._eye = self._eye, eye
+        earlier, self._places = self._places, places
+        if before is None:
+            return bytes(8 * len(view.seen))
+        depth = depths(view, lens)
+        sky = np.isinf(depth)
+        x, y = (
+            np.tile(pixel_centres(lens)[0], lens.height),
+            np.repeat(pixel_centres(lens)[1], lens.width),
+        )
+        points = np.empty((len(depth), 3))
+        points[:, 0] = np.where(sky, 1.0, depth)
+        points[:, 1] = points[:, 0] * x / lens.focal
+        points[:, 2] = 0.0 - points[:, 0] * y / lens.focal
+        past = before.inside(eye.outside(points))
+        for actor in seen:
+            if actor in earlier and earlier[actor] != places[actor]:
+                own = owners == actor
+                local = places[actor].inside(eye.outside(points[own]))
+                past[own] = before.inside(earlier[actor].outside(local))
+        # The sky is so far away that only turning moves it.
+        far = eye._replace(origin=Vector())
+        past[sky] = before.directions_inside(far.outside(points[sky]))
+        return self._motion(x, y, past).astype("<f4").tobytes()
+
+    def _motion(self, x: Floats, y: Floats, past: Floats) -> Floats:
+        lens = self.lens
+        ahead: Flags = past[:, 0] > NEAREST * 1.0e-3
+        depth = np.where(ahead, past[:, 0], 1.0)
+        flow = np.empty((len(x), 2))
+        flow[:, 0] = (x - past[:, 1] / depth * lens.focal) * (2.0 / lens.width)
+        flow[:, 1] = (0.0 - y - past[:, 2] / depth * lens.focal) * (2.0 / lens.height)
+        flow[~ahead] = 0.0
+        return np.clip(flow, -_MOST_FLOW, _MOST_FLOW)

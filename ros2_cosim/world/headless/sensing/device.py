@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all sensors have in common: a moment at which they measure, and payloads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ros2_cosim.world.headless.wire_types import ActorRecord, Transform, Weather
+
+if TYPE_CHECKING:
+    from ros2_cosim.world.headless.actors import Actor
+    from ros2_cosim.world.headless.sensing.raster import Lens, View
+    from ros2_cosim.world.headless.sensing.scene import TriangleScene
+    from ros2_cosim.world.headless.world import World
+
+
+class SensedFrame(NamedTuple):
+    """What there is to measure in a frame.
+
+    :ivar pose: where the sensor is
+    :ivar dt: seconds since it measured last, or its period before the first time
+    :ivar scene: makes, when it is called, what rays and cameras see
+    :ivar view: renders, when it is called, what a camera in the sensor's place sees
+    :ivar record: what the protocol calls Actor
+    """
+
+    world: World
+    pose: Transform
+    dt: float
+    weather: Weather
+    scene: Callable[[], TriangleScene]
+    view: Callable[[Lens], View]
+    record: Callable[[Actor], ActorRecord]
+
+
+class Device(ABC):
+    """One sensor; keeps what it has to remember from one measurement to the next.
+
+    :cvar sensor_type: the number by which the protocol knows its messages
+    """
+
+    sensor_type: int
+
+    def __init__(self, sensor: Actor) -> None:
+        """Take the attributes of the actor.
+
+        :raises ValueError: one of them has a value that the sensor cannot work with
+        """
+        self.sensor = sensor
+
+    @abstractmethod
+    def measure(self, moment: SensedFrame) -> list[bytes]:
+        """The payloads of the messages of this frame, without their headers."""
+
+    def may_measure(self, world: World) -> bool:
+        """Whether there can be something to measure; it costs less to ask than to measure."""
+        return True
+
+    def within(self, name: str, low: float, high: float) -> float:
+        """A numeric attribute.
+
+        :raises ValueError: it lies outside of [low, high]
+        """
+        value = self.sensor.number(name)
+        if not low <= value <= high:
+            raise ValueError(
+                f"attribute '{name}' of '{self.sensor.blueprint.id}': found {value:g}; "
+                f"allowed is {low:g} to {high:g}"
+            )
+        return value

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sensor measures in a frame, and what its messages are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.cameras import (
+    Camera,
+    DepthCamera,
+    FlowCamera,
+    InstanceCamera,
+    NormalsCamera,
+    RgbCamera,
+    SemanticCamera,
+)
+from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
+from ros2_cosim.world.headless.sensing.events import Collision, Obstacle
+from ros2_cosim.world.headless.sensing.gbuffers import SENSOR_TYPE as GBUFFER_TYPE
+from ros2_cosim.world.headless.sensing.gbuffers import Buffer, GBuffers
+from ros2_cosim.world.headless.sensing.lidar import RayCastLidar, SemanticLidar
+from ros2_cosim.world.headless.sensing.motion import Gnss, Imu
+from ros2_cosim.world.headless.sensing.radar import Radar
+from ros2_cosim.world.headless.sensing.raster import Lens, View, render
+from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
+from ros2_cosim.world.headless.sensor_attributes import UNSUPPORTED
+from ros2_cosim.world.headless.snapshot import pack_sensor_header
+from ros2_cosim.world.headless.wire_types import ActorRecord, Transform, Weather
+from ros2_cosim.world.headless.world import CallError
+
+if TYPE_CHECKING:
+    from ros2_cosim.world.headless.actors import Actor
+    from ros2_cosim.world.headless.world import World
+
+# Pictures of one frame that are kept: rigs of cameras have fewer places.
+_MOST_VIEWS = 16
+
+DEVICES: dict[str, type[Device]] = {
+    "sensor.camera.depth": DepthCamera,
+    "sensor.camera.instance_segmentation": InstanceCamera,
+    "sensor.camera.normals": NormalsCamera,
+    "sensor.camera.optical_flow": FlowCamera,
+    "sensor.camera.rgb": RgbCamera,
+    "sensor.camera.semantic_segmentation": SemanticCamera,
+    "sensor.lidar.ray_cast": RayCastLidar,
+    "sensor.lidar.ray_cast_semantic": SemanticLidar,
+    "sensor.other.collision": Collision,
+    "sensor.other.gnss": Gnss,
+    "sensor.other.imu": Imu,
+    "sensor.other.obstacle": Obstacle,
+    "sensor.other.radar": Radar,
+}
+"""The sensors that the server streams, by their blueprints."""
+
+
+def nanoseconds(seconds: float) -> int:
+    """A time in whole nanoseconds, as the world counts it."""
+    return int(seconds * SECOND + 0.5)
+
+
+def is_due(age_ns: int, step_ns: int, period_ns: int) -> bool:
+    """Whether a sensor of an age measures in the frame that has just been computed.
+
+    It does in the first one after its spawn, and then once for each period, however period and
+    step divide.
+    """
+    if period_ns <= step_ns:
+        return True
+    return (age_ns - step_ns) // period_ns != (age_ns - 2 * step_ns) // period_ns
+
+
+class _Known(NamedTuple):
+    """A sensor, its period, and when it was spawned."""
+
+    device: Device
+    period_ns: int
+    born_ns: int
+
+
+class Sight:
+    """What there is to see in a world; it follows from the world, and is kept to be quick."""
+
+    def __init__(self) -> None:
+        self._scenes = SceneBuilder()
+        # Cameras of several kinds in one place share a picture.
+        self._viewed: TriangleScene | None = None
+        self._views: dict[tuple[Transform, Lens], View] = {}
+
+    def scene(self, world: World) -> TriangleScene:
+        """The triangles of the present moment."""
+        return self._scenes.scene(world)
+
+    def name_surfaces(self, world: World) -> None:
+        """Make the surfaces of the map known among its things."""
+        self._scenes.complete(world)
+
+    def view(self, world: World, pose: Transform, lens: Lens) -> View:
+        """What a camera of a lens sees in a place."""
+        scene = self.scene(world)
+        if scene is not self._viewed:
+            self._viewed = scene
+            self._views.clear()
+        key = pose, lens
+        if key not in self._views:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            self._views[key] = render(scene, axes_of(pose), lens)
+        return self._views[key]
+
+
+def _no_record(actor: Actor) -> ActorRecord:
+    raise CallError(f"actor {actor.id}: a camera names no actor")
+
+
+class SensorHub:
+    """The sensors of one world that clients have listened to."""
+
+    def __init__(self) -> None:
+        self._episode = 0
+        self._devices: dict[int, _Known] = {}
+        self._measured: dict[int, int] = {}
+        self._gbuffers: dict[int, GBuffers] = {}
+        self._sight = Sight()
+
+    def scene(self, world: World) -> TriangleScene:
+        """What rays and cameras see at the present moment."""
+        return self._sight.scene(world)
+
+    def name_surfaces(self, world: World) -> None:
+        """Make the surfaces of the map known among its things."""
+        self._sight.name_surfaces(world)
+
+    def prepare(self, world: World, sensor: Actor) -> None:
+        """Take up a sensor that has just been spawned.
+
+        :raises CallError: the sensor is not supported, or not with these attributes
+        """
+        self._follow(world)
+        reason = UNSUPPORTED.get(sensor.blueprint.id)
+        if reason is not None:
+            raise CallError(f"Spawn failed: '{sensor.blueprint.id}' is not supported: {reason}")
+        if sensor.blueprint.streams:
+            try:
+                self._known(world, sensor)
+            except ValueError as error:
+                raise CallError(f"Spawn failed: {error}") from None
+
+    def messages(
+        self,
+        world: World,
+        sensor: Actor,
+        weather: Weather,
+        record: Callable[[Actor], ActorRecord],
+    ) -> list[bytes]:
+        """Messages of one sensor for the frame that the world has just computed."""
+        payloads = self.payloads(world, sensor, weather, record)
+        if not payloads:
+            return []
+        kind = self._known(world, sensor).device.sensor_type
+        header = pack_sensor_header(kind, world.frame, world.elapsed_s, world.pose(sensor))
+        return [header + payload for payload in payloads]
+
+    def payloads(
+        self,
+        world: World,
+        sensor: Actor,
+        weather: Weather,
+        record: Callable[[Actor], ActorRecord],
+    ) -> list[bytes]:
+        """The same without the headers."""
+        self._follow(world)
+        device, period_ns, born = self._known(world, sensor)
+        if not device.may_measure(world):
+            return []
+        now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
+        if not is_due(now - born, step, period_ns):
+            return []
+        usual = max(step, period_ns)
+        since = now - self._measured.get(sensor.id, now - usual)
+        self._measured[sensor.id] = now
+        # A sensor that nothing has listened to for a while begins anew.
+        dt = (since if since < 2 * usual else usual) / SECOND
+        pose = world.pose(sensor)
+        moment = SensedFrame(
+            world, pose, dt, weather,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
+        )  # fmt: skip
+        return device.measure(moment)
+
+    def gbuffer(
+        self, world: World, sensor: Actor, weather: Weather, buffer: Buffer
+    ) -> bytes | None:
+        """The message of a G-buffer of a colour camera; None in a frame without one."""
+        self._follow(world)
+        device, period_ns, born = self._known(world, sensor)
+        now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
+        if not isinstance(device, RgbCamera) or not is_due(now - born, step, period_ns):
+            return None
+        if sensor.id not in self._gbuffers:
+            self._gbuffers[sensor.id] = GBuffers(device)
+        pose = world.pose(sensor)
+        moment = SensedFrame(
+            world, pose, max(step, period_ns) / SECOND, weather,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
+        )  # fmt: skip
+        header = pack_sensor_header(GBUFFER_TYPE, world.frame, world.elapsed_s, pose)
+        return header + self._gbuffers[sensor.id].measure(moment, buffer)
+
+    def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
+        """The payload of a camera at the present moment, for an onlooker: nothing changes by it.
+
+        :returns: None of a sensor that is no camera, or remembers its last picture
+        """
+        kind = DEVICES.get(sensor.blueprint.id)
+        if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:
+            return None
+        pose = world.pose(sensor)
+        moment = SensedFrame(
+            world, pose, world.step_s, weather,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
+        )  # fmt: skip
+        return kind(sensor).measure(moment)[0]
+
+    def _follow(self, world: World) -> None:
+        """Forget the sensors of an earlier episode, and those that are gone."""
+        if world.episode != self._episode:
+            self._episode = world.episode
+            self._devices.clear()
+            self._measured.clear()
+            self._gbuffers.clear()
+        if len(self._devices) > 2 * len(world.actors):
+            for actor_id in self._devices.keys() - world.actors.keys():
+                del self._devices[actor_id]
+                self._measured.pop(actor_id, None)
+                self._gbuffers.pop(actor_id, None)
+
+    def _known(self, world: World, sensor: Actor) -> _Known:
+        known = self._devices.get(sensor.id)
+        if known is None:
+            device = DEVICES[sensor.blueprint.id](sensor)
+            period_ns = nanoseconds(max(sensor.number("sensor_tick"), 0.0))
+            known = _Known(device, period_ns, nanoseconds(world.elapsed_s))
+            self._devices[sensor.id] = known
+        return known

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The light of the weather and of street lamps, as far as colours show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
+from ros2_cosim.world.headless.sensing.exact_arrays import exp
+from ros2_cosim.world.headless.sensing.mesh import Mesh, dot
+from ros2_cosim.world.headless.street_lights import LightState
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, Weather
+
+_DAWN, _DAY = -6.0, 12.0  # deg, of the sun's height, between which night becomes day
+_NIGHT = 0.16  # share of the light of day
+_SHADE = 0.62  # share of the light that comes from everywhere, under a clear sky
+_CLEAR_VIEW = 2600.0  # m, over which a clear day hides all but 1 / e
+_SKY_SHADES = 64
+_HORIZON_CLEAR, _ZENITH_CLEAR = (0.76, 0.83, 0.90), (0.26, 0.46, 0.78)
+_HORIZON_GREY, _ZENITH_GREY = (0.70, 0.72, 0.74), (0.54, 0.57, 0.61)
+_WET = 0.7  # brightness of wet roads
+# Brightness by a lamp of 1 lm in 1 m: on a street below a usual lamp it is about half that of day.
+_LAMP = 0.004
+# A lamp lights what is so near to it [m], and lamps so near to the camera are seen to do so.
+_LAMP_REACH, _LAMPS_NEAR = 30.0, 160.0
+_LAMP_NEAREST = 1.0  # m; a lamp is no point
+
+
+class Illumination:
+    """The light of a moment."""
+
+    def __init__(self, weather: Weather, lamps: Sequence[LightState] = ()) -> None:
+        """:param lamps: the street lights that shine; they outshine the night only"""
+        rise = (weather.sun_altitude_angle - _DAWN) / (_DAY - _DAWN)
+        self._day = _NIGHT + (1.0 - _NIGHT) * min(1.0, max(0.0, rise))
+        self._lamps = lamps if self._day < 1.0 else ()
+        self._clouds = _share(weather.cloudiness)
+        self._wet = _share(max(weather.wetness, weather.precipitation_deposits))
+        self._fog = _share(weather.fog_density)
+        rain = _share(weather.precipitation)
+        self._view = _CLEAR_VIEW / (1.0 + 40.0 * self._fog + 4.0 * rain)
+        pose = Rotation(weather.sun_altitude_angle, weather.sun_azimuth_angle)
+        self._sun = np.array(axes_of(Transform(Vector(), pose)).forward)
+
+    def lit(self, mesh: Mesh, eye: Vector) -> Floats:
+        """Colours (n, 3) of triangles as seen from a place, from 0 to 1."""
+        shade = _SHADE + (1.0 - _SHADE) * 0.6 * self._clouds
+        direct = np.maximum(dot(mesh.shades, self._sun), 0.0)
+        brightness = (shade + (1.0 - shade) * direct) * self._day
+        flat = mesh.normals[:, 2] > 0.9
+        brightness = np.where(flat, brightness * (1.0 - (1.0 - _WET) * self._wet), brightness)
+        shine = brightness[:, None] + self._shine(mesh, eye)
+        colours = mesh.colours * (shine / 255.0) + mesh.glow / 255.0
+        away = mesh.centres - np.array(eye)
+        clear = exp(np.sqrt(dot(away, away)) * (-1.0 / self._view))[:, None]
+        return colours * clear + self.sky()[0] * (1.0 - clear)
+
+    def _shine(self, mesh: Mesh, eye: Vector) -> Floats:
+        """What lamps add to the brightness of triangles (n, 3 colours): by their distance."""
+        total = np.zeros((len(mesh), 3))
+        for lamp in self._lamps:
+            x, y, z = (lamp.location[i] - eye[i] for i in range(3))
+            if x * x + y * y + z * z > _LAMPS_NEAR * _LAMPS_NEAR:
+                continue
+            away = mesh.centres - np.array(lamp.location)
+            square = dot(away, away)
+            near = np.flatnonzero(square < _LAMP_REACH * _LAMP_REACH)
+            square = np.maximum(square[near], _LAMP_NEAREST * _LAMP_NEAREST)
+            lux = _LAMP * lamp.intensity / square * (1.0 - self._day)
+            total[near] += lux[:, None] * (np.array(lamp.color) / 255.0)
+        return total
+
+    def sky(self) -> Floats:
+        """Colours (shades, 3) from the horizon to the zenith."""
+        grey = max(self._clouds, self._fog)
+        horizon, zenith = (
+            np.array(clear) * (1.0 - grey) + np.array(covered) * grey
+            for clear, covered in ((_HORIZON_CLEAR, _HORIZON_GREY), (_ZENITH_CLEAR, _ZENITH_GREY))
+        )
+        # Most of the change is near the horizon.
+        height = np.sqrt(np.arange(_SKY_SHADES) / (_SKY_SHADES - 1.0))[:, None]
+        return (horizon * (1.0 - height) + zenith * height) * self._day
+
+
+def _share(percent: float) -> float:
+    return min(1.0, max(0.0, percent / 100.0))

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which triangle a camera sees in each pixel: spans of rows, and the nearest span wins.
+
+A pixel sees what the ray through its centre meets. One over the depth is linear over the image
+of a triangle, so it is compared instead of the depth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ros2_cosim.world.headless.sensing.axes import Axes, Floats
+from ros2_cosim.world.headless.sensing.mesh import (
+    LEVEL_STEP,
+    Flags,
+    Indices,
+    Mesh,
+    cross,
+    dot,
+    joined,
+)
+from ros2_cosim.world.headless.sensing.scene import TriangleScene
+
+NEAREST = 0.1  # m, depth at which a picture begins
+# Pixels (with those that lie behind others) that are compared at once: bounds the memory.
+_MOST_PIXELS = 4_000_000
+
+
+class Lens(NamedTuple):
+    """Size of the image and the focal length, all in pixels."""
+
+    width: int
+    height: int
+    focal: float
+
+
+class View(NamedTuple):
+    """A picture before it is coloured.
+
+    :ivar mesh: the triangles in the picture's frame of view
+    :ivar planes: (triangles, 3) one over the depth is a + b x + c y; x to the right, y down, both
+        in pixels from the middle of the image
+    :ivar seen: (height * width) number of the triangle, -1 for the sky
+    """
+
+    mesh: Mesh
+    planes: Floats
+    seen: Indices
+
+
+def render(scene: TriangleScene, eye: Axes, lens: Lens) -> View:
+    """What a camera sees."""
+    mesh = joined([part.take(_in_view(part, eye, lens)) for part in (scene.map, scene.actors)])
+    points = eye.inside(mesh.points)
+    normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
+    offsets = dot(points[:, 0], normals)
+    front = offsets < 0.0
+    mesh, points = mesh.take(front), points[front]
+    normals, offsets = normals[front], offsets[front]
+    # A ray (1, x / f, -y / f) meets the plane at the depth offset / (ray . normal).
+    planes = normals / offsets[:, None]
+    planes[:, 1] /= lens.focal
+    planes[:, 2] /= 0.0 - lens.focal
+    corners, owners = _clipped(points)
+    seen = np.full(lens.width * lens.height, -1)
+    nearest = np.zeros(len(seen))
+    factors = 1.0 + LEVEL_STEP * mesh.levels.astype(np.float64)
+    rows, starts, stops, owners = _spans(corners, owners, lens)
+    sizes = stops - starts
+    ends = np.cumsum(sizes)
+    begin = 0
+    while begin < len(sizes):
+        done = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + _MOST_PIXELS, "right")))
+        part = slice(begin, end)
+        _compare(
+            rows[part], starts[part], sizes[part], owners[part],
+            lens, planes, factors, nearest, seen,
+        )  # fmt: skip
+        begin = end
+    return View(mesh, planes, seen)
+
+
+def depths(view: View, lens: Lens) -> Floats:
+    """Depth along the camera's axis (height * width) [m]; infinite in the sky."""
+    x, y = pixel_centres(lens)
+    sky = view.seen < 0
+    if not len(view.planes):
+        return np.full(len(sky), np.inf)
+    a, b, c = (np.ascontiguousarray(view.planes[:, i])[view.seen] for i in range(3))
+    inverse = (a + b * np.tile(x, lens.height)) + c * np.repeat(y, lens.width)
+    return np.where(sky, np.inf, 1.0 / np.where(sky, 1.0, inverse))
+
+
+def pixel_centres(lens: Lens) -> tuple[Floats, Floats]:
+    """X of the columns and y of the rows, from the middle of the image [pixels]."""
+    x = np.arange(lens.width, dtype=np.float64) + (0.5 - 0.5 * lens.width)
+    y = np.arange(lens.height, dtype=np.float64) + (0.5 - 0.5 * lens.height)
+    return x, y
+
+
+def _in_view(mesh: Mesh, eye: Axes, lens: Lens) -> Flags:
+    """Triangles that are not wholly beside the view or behind it."""
+    place = eye.inside(mesh.centres)
+    depth, right, up = (place[:, i] for i in range(3))
+    inside: Flags = depth + mesh.radii > NEAREST
+    for across, half in ((right, 0.5 * lens.width), (up, 0.5 * lens.height)):
+        # Distance beyond the side planes of the view, which open by half / focal.
+        reach = mesh.radii * np.sqrt(half * half + lens.focal * lens.focal) * 1.000001
+        inside &= np.abs(across) * lens.focal - depth * half <= reach
+    return inside
+
+
+def _clipped(points: Floats) -> tuple[Floats, Indices]:
+    """Triangles (n, 3, 3) without their parts behind the near plane, and whose parts they are."""
+    behind = points[..., 0] < NEAREST
+    count = behind.sum(axis=1)
+    whole = np.flatnonzero(count == 0)
+    corners, owners = [points[whole]], [whole]
+    for number in (1, 2):
+        which = np.flatnonzero(count == number)
+        if not len(which):
+            continue
+        # Turn the lone corner to the first place.
+        lone = behind[which] if number == 1 else ~behind[which]
+        first = lone.argmax(axis=1)
+        a, b, c = (points[which, (first + i) % 3] for i in range(3))
+        ab, ac = _cut(a, b), _cut(a, c)
+        if number == 2:
+            corners.append(np.stack((a, ab, ac), axis=1))
+            owners.append(which)
+        else:
+            corners += [np.stack((ab, b, c), axis=1), np.stack((ab, c, ac), axis=1)]
+            owners += [which, which]
+    return np.concatenate(corners), np.concatenate(owners)
+
+
+def _cut(a: Floats, b: Floats) -> Floats:
+    """Where edges from a to b (n, 3) pass the near plane."""
+    share = (NEAREST - a[:, 0]) / (b[:, 0] - a[:, 0])
+    return a + share[:, None] * (b - a)
+
+
+def _spans(
+    corners: Floats, owners: Indices, lens: Lens
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Rows, first and last + 1 columns, and triangles of the spans that triangles cover."""
+    depth = corners[..., 0]
+    # Columns and rows where pixel n has its centre at n.
+    x = corners[..., 1] / depth * lens.focal + (0.5 * lens.width - 0.5)
+    y = (0.5 * lens.height - 0.5) - corners[..., 2] / depth * lens.focal
+    top = np.clip(np.ceil(y.min(axis=1)), 0, lens.height).astype(np.int64)
+    bottom = np.clip(np.ceil(y.max(axis=1)), 0, lens.height).astype(np.int64)
+    count = np.where((x.max(axis=1) > -1.0) & (x.min(axis=1) < lens.width), bottom - top, 0)
+    which = np.repeat(np.arange(len(corners)), count)
+    begin = np.cumsum(count) - count
+    row = np.arange(len(which)) - np.repeat(begin - top, count)
+    level = row.astype(np.float64)
+    left = np.full(len(which), np.inf)
+    right = np.full(len(which), -np.inf)
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        rise = y[:, j] - y[:, i]
+        slope = (x[:, j] - x[:, i]) / np.where(rise == 0.0, 1.0, rise)
+        y0, y1 = y[which, i], y[which, j]
+        at = x[which, i] + (level - y0) * slope[which]
+        passes = (y0 <= level) != (y1 <= level)
+        left = np.minimum(left, np.where(passes, at, np.inf))
+        right = np.maximum(right, np.where(passes, at, -np.inf))
+    width = float(lens.width)
+    start = np.clip(np.ceil(left), 0.0, width).astype(np.int64)
+    stop = np.clip(np.ceil(right), 0.0, width).astype(np.int64)
+    filled = stop > start
+    return row[filled], start[filled], stop[filled], owners[which[filled]]
+
+
+def _compare(
+    rows: Indices,
+    starts: Indices,
+    sizes: Indices,
+    owners: Indices,
+    lens: Lens,
+    planes: Floats,
+    factors: Floats,
+    nearest: Floats,
+    seen: Indices,
+) -> None:
+    """Enter spans into the picture where they are the nearest so far."""
+    a, b, c = planes[owners, 0], planes[owners, 1], planes[owners, 2]
+    scale = factors[owners]
+    b = b * scale
+    x0 = 0.5 - 0.5 * lens.width
+    y = rows + (0.5 - 0.5 * lens.height)
+    a = (a + c * y) * scale + b * x0
+    begin = np.cumsum(sizes) - sizes
+    columns = np.arange(int(sizes.sum())) - np.repeat(begin - starts, sizes)
+    pixels = columns + np.repeat(rows * lens.width, sizes)
+    inverse = np.repeat(a, sizes) + np.repeat(b, sizes) * columns
+    np.maximum.at(nearest, pixels, inverse)
+    won = inverse == nearest[pixels]
+    seen[pixels[won]] = np.repeat(owners, sizes)[won]

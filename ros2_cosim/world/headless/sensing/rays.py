@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where rays from one point meet triangles: exact, and the same bits on every machine.
+
+A ray is tested against a triangle by the volumes that it spans with the triangle's edges (three
+scalar products with vectors made once for each triangle), so that two triangles that share an
+edge leave no gap. Everything that only chooses which pairs are tested is wide enough for any
+rounding.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ros2_cosim.world.headless.sensing.axes import Axes, Floats
+from ros2_cosim.world.headless.sensing.mesh import LEVEL_STEP, Indices, Mesh, cross, dot, joined
+from ros2_cosim.world.headless.sensing.scene import TriangleScene
+
+# Pairs of ray and triangle that are tested at once: bounds the memory, about 100 bytes each.
+_MOST_PAIRS = 1_000_000
+# Rounding of the angles that choose pairs [rad].
+_SLACK = 1.0e-6
+# Nearer than this [m] nothing is met: the surface from which a ray starts.
+_NEAREST = 1.0e-6
+
+
+class Hits(NamedTuple):
+    """What rays have met: distances [m], infinite where nothing, and triangles of ``mesh``."""
+
+    distances: Floats
+    triangles: Indices
+    mesh: Mesh
+
+
+class Grid(NamedTuple):
+    """Rays by rows and columns, row after row, in the frame of the eye.
+
+    :ivar azimuths: (columns) [rad] from forward to the right
+    :ivar slopes: (rows) tangents of the angles above the horizon, in increasing order
+    """
+
+    azimuths: Floats
+    slopes: Floats
+
+
+def nearby(scene: TriangleScene, eye: Axes, reach: float) -> Mesh:
+    """The triangles that a ray of a length [m] can meet."""
+    parts = []
+    for mesh in (scene.map, scene.actors):
+        x, y, z = (mesh.centres[:, i] - eye.origin[i] for i in range(3))
+        # A little more than enough, so that rounding leaves nothing out.
+        limit = (mesh.radii + reach) * 1.000001
+        parts.append(mesh.take(x * x + y * y + z * z <= limit * limit))
+    return joined(parts)
+
+
+class _Target:
+    """Triangles prepared for rays from one eye."""
+
+    def __init__(self, mesh: Mesh, eye: Axes) -> None:
+        self.mesh = mesh
+        self.points = eye.inside(mesh.points)
+        a, b, c = (self.points[:, i] for i in range(3))
+        normals = eye.directions_inside(mesh.normals)
+        self.normals = normals
+        self.offsets = dot(a, normals)  # below zero where the eye is in front
+        self.edges = cross(a, b), cross(b, c), cross(c, a)
+        self.factors = 1.0 - LEVEL_STEP * mesh.levels.astype(np.float64)
+
+
+def cast(mesh: Mesh, eye: Axes, directions: Floats, reach: float, both_sides: bool = False) -> Hits:
+    """Cast rays in any directions: every one is tested against every triangle.
+
+    :param directions: unit vectors (n, 3) in the eye's frame
+    :param both_sides: meet triangles from behind, too
+    """
+    target = _Target(mesh, eye)
+    best = _Best(len(directions), mesh)
+    step = max(1, _MOST_PAIRS // max(1, len(mesh)))
+    for start in range(0, len(directions), step):
+        rays = np.arange(start, min(start + step, len(directions)))
+        pairs = np.repeat(rays, len(mesh)), np.tile(np.arange(len(mesh)), len(rays))
+        best.take(target, directions, *pairs, both_sides)
+    return best.hits(reach)
+
+
+def cast_grid(mesh: Mesh, eye: Axes, grid: Grid, directions: Floats, reach: float) -> Hits:
+    """Cast the rays of a grid; each triangle is tested against the rays that come near it.
+
+    :param directions: unit vectors (rows * columns, 3) in the eye's frame
+    """
+    target = _Target(mesh, eye)
+    columns = len(grid.azimuths)
+    order = np.argsort(_turned(grid.azimuths), kind="stable")
+    ring = _turned(grid.azimuths)[order]
+    ring = np.concatenate((ring, ring + 2.0 * np.pi))
+    order = np.concatenate((order, order))
+    first, last, low, high = _windows(target.points, ring, grid.slopes, columns)
+    widths, heights = last - first, high - low
+    counts = widths * heights
+    best = _Best(len(directions), mesh)
+    ends = np.cumsum(counts)
+    start = 0
+    while start < len(mesh):
+        done = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + _MOST_PAIRS, "right")))
+        which = np.arange(start, stop)
+        triangles = np.repeat(which, counts[which])
+        place = np.arange(len(triangles)) - np.repeat(
+            ends[which] - counts[which] - done, counts[which]
+        )
+        row, column = np.divmod(place, widths[triangles])
+        rays = (low[triangles] + row) * columns + order[first[triangles] + column]
+        best.take(target, directions, rays, triangles, False)
+        start = stop
+    return best.hits(reach)
+
+
+class _Best:
+    """The nearest hit of each ray so far."""
+
+    def __init__(self, rays: int, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self._ranks = np.full(rays, np.inf)
+        self._distances = np.full(rays, np.inf)
+        self._triangles = np.full(rays, -1)
+
+    def take(
+        self,
+        target: _Target,
+        directions: Floats,
+        rays: Indices,
+        triangles: Indices,
+        both_sides: bool,
+    ) -> None:
+        """Test pairs of a ray and a triangle."""
+        x, y, z = (directions[rays, i] for i in range(3))
+
+        def span(vectors: Floats) -> Floats:
+            result: Floats = (
+                x * vectors[triangles, 0] + y * vectors[triangles, 1] + z * vectors[triangles, 2]
+            )
+            return result
+
+        # In front of a triangle all three volumes have one sign.
+        one, two, three = (span(edge) for edge in target.edges)
+        inside = (one <= 0.0) & (two <= 0.0) & (three <= 0.0)
+        if both_sides:
+            inside |= (one >= 0.0) & (two >= 0.0) & (three >= 0.0)
+        facing = span(target.normals)
+        offsets = target.offsets[triangles]
+        inside &= facing != 0.0 if both_sides else (facing < 0.0) & (offsets < 0.0)
+        rays, triangles = rays[inside], triangles[inside]
+        distances = offsets[inside] / facing[inside]
+        ahead = distances > _NEAREST
+        rays, triangles, distances = rays[ahead], triangles[ahead], distances[ahead]
+        ranks = distances * target.factors[triangles]
+        np.minimum.at(self._ranks, rays, ranks)
+        won = ranks == self._ranks[rays]
+        self._distances[rays[won]] = distances[won]
+        self._triangles[rays[won]] = triangles[won]
+
+    def hits(self, reach: float) -> Hits:
+        """The hits within a distance."""
+        near = self._distances <= reach
+        return Hits(
+            np.where(near, self._distances, np.inf), np.where(near, self._triangles, -1), self._mesh
+        )
+
+
+def _turned(azimuths: Floats) -> Floats:
+    """Angles moved into [-pi, pi)."""
+    result: Floats = azimuths - 2.0 * np.pi * np.floor((azimuths + np.pi) / (2.0 * np.pi))
+    return result
+
+
+def _windows(
+    points: Floats, ring: Floats, slopes: Floats, columns: int
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """Places on the ring and rows of the rays that may meet each triangle: [first, last) each."""
+    x, y, z = points[..., 0], points[..., 1], points[..., 2]
+    angles = np.arctan2(y, x)
+    one, two = (_turned(angles[:, i] - angles[:, 0]) for i in (1, 2))
+    # A triangle that the vertical through the eye meets, or almost, lies all around it.
+    edge = np.pi - 1.0e-3
+    around = (np.abs(one) > edge) | (np.abs(two) > edge) | (np.abs(one - two) > edge)
+    start = angles[:, 0] + np.minimum(0.0, np.minimum(one, two)) - _SLACK
+    span = np.maximum(0.0, np.maximum(one, two)) - np.minimum(0.0, np.minimum(one, two))
+    start = _turned(start)
+    first = np.searchsorted(ring, start, "left")
+    last = np.searchsorted(ring, start + span + 2.0 * _SLACK, "right")
+    first = np.where(around, 0, first)
+    last = np.where(around, columns, np.minimum(last, first + columns))
+    far = np.sqrt(x * x + y * y)
+    outer, inner = far.max(axis=1), np.where(around, 0.0, _nearest(x, y))
+    highest, lowest = z.max(axis=1), z.min(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = highest / np.where(highest > 0.0, inner, outer)
+        bottom = lowest / np.where(lowest < 0.0, inner, outer)
+    top = np.where(np.isnan(top), np.inf, top)
+    bottom = np.where(np.isnan(bottom), -np.inf, bottom)
+    steepest = np.abs(slopes).max(initial=0.0)
+    slack = _SLACK * (1.0 + steepest * steepest)
+    low = np.searchsorted(slopes, bottom - slack, "left")
+    high = np.searchsorted(slopes, top + slack, "right")
+    return first, last, low, np.maximum(low, high)
+
+
+def _nearest(x: Floats, y: Floats) -> Floats:
+    """The least distance of triangles (n, 3 corners) from the vertical axis, a little less."""
+    best = np.full(len(x), np.inf)
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        dx, dy = x[:, j] - x[:, i], y[:, j] - y[:, i]
+        square = dx * dx + dy * dy
+        along = np.divide(
+            0.0 - (x[:, i] * dx + y[:, i] * dy), square, out=np.zeros(len(x)), where=square > 0.0
+        )
+        along = np.clip(along, 0.0, 1.0)
+        px, py = x[:, i] + along * dx, y[:, i] + along * dy
+        best = np.minimum(best, np.sqrt(px * px + py * py))
+    return best * (1.0 - _SLACK)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the things of a map look like: boxes; a street lamp has a head that shines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.mesh import Mesh, MeshBuilder
+from ros2_cosim.world.headless.sensing.painted import box_corners, painted_box
+from ros2_cosim.world.headless.street_lights import StreetLights
+from ros2_cosim.world.headless.things import Thing, Things
+
+# Half sizes of a lamp's head [m]; its lower side is where the light is.
+_HEAD = (0.35, 0.2, 0.08)
+_DARK = (70, 72, 74)
+
+
+def mesh_of_things(things: Things, lights: StreetLights) -> Mesh:
+    """The triangles of the things that are shown."""
+    builder = MeshBuilder()
+    colours = {state.id: state.color for state in lights.burning()}
+    for thing in things.shown():
+        _box(builder, thing, thing.half, thing.half.z, thing.colour)
+        if thing.is_lamp:
+            top = 2.0 * thing.half.z + _HEAD[2]
+            _box(builder, thing, _HEAD, top, colours.get(thing.id, _DARK))
+    return builder.build()
+
+
+def _box(
+    builder: MeshBuilder,
+    thing: Thing,
+    half: tuple[float, float, float],
+    middle: float,
+    colour: tuple[int, int, int],
+) -> None:
+    """A box above the thing's foot, whose middle is so high [m]."""
+    corners = box_corners(*half) + np.array((0.0, 0.0, middle))
+    placed = axes_of(thing.pose).outside(corners)
+    for piece in painted_box(placed, colour, thing.material):
+        builder.add(piece.points, thing.label, piece.colour, glow=piece.glow, shade=piece.shade)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic lights and signs of a map as actors, and which vehicle is at which light."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ros2_cosim.core.kernel.exactmath import degrees
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.actors import Actor
+from ros2_cosim.world.headless.blueprints import Blueprint, traffic_blueprint
+from ros2_cosim.world.headless.snapshot import (
+    LightStatus,
+    Numbers,
+    pack_light_record,
+    pack_sign_record,
+)
+from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
+from ros2_cosim.world.road import RoadNetwork, RoadPosition
+from ros2_cosim.world.road.signal_places import (
+    SignalPlace,
+    TriggerVolume,
+    signal_place,
+    trigger_volume,
+)
+from ros2_cosim.world.road.signals import SPEED_LIMIT, STOP, TRAFFIC_LIGHT, YIELD, Signal
+from ros2_cosim.world.road.stop_lines import StopLine, stop_lines, way_up_to
+from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW, Light, network_lights
+
+# A vehicle is at a light over the way that it needs to stop from the speed limit [m/s^2, m].
+_BRAKING, _LEAST_REACH = 5.0, 10.0
+_USUAL_SPEED = 14.0  # m/s, where a road names no limit
+SIGN_SIZE: Final = 0.7
+"""Width and height of signs whose map gives none [m]."""
+PLATE: Final = 0.04
+"""Half the depth of a sign [m]."""
+# Where a map puts a sign on the ground, its pole belongs to it: height of the plate or lamps [m].
+_SIGN_STAND, _LIGHT_STAND = 2.0, 2.6
+
+
+class SignActor(Actor):
+    """A traffic sign that a map has."""
+
+    def __init__(
+        self, actor_id: int, blueprint: Blueprint, signal: Signal, pose: Transform
+    ) -> None:
+        super().__init__(actor_id, blueprint, blueprint.describe({}), pose)
+        self.signal = signal
+        #: Where the sign is obeyed, relative to the actor; the protocol's ``trigger_volume``.
+        self.trigger = BoundingBox(actor_id=actor_id)
+        self._packed: tuple[Numbers, bytes] | None = None
+
+    def stand(self) -> float:
+        """Height of the plate's lower edge above the actor's place [m]."""
+        return 0.0 if self.signal.z_offset > 0.0 else _SIGN_STAND
+
+    def size(self) -> tuple[float, float]:
+        """Width and height of the plate [m]."""
+        return self.signal.width or SIGN_SIZE, self.signal.height or SIGN_SIZE
+
+    def head(self) -> BoundingBox:
+        """The box of the plate, in the world."""
+        x, y, z = self.state.transform.location
+        width, height = self.size()
+        return BoundingBox(
+            Vector(x, y, z + self.stand() + 0.5 * height),
+            Vector(PLATE, 0.5 * width, 0.5 * height),
+            self.state.transform.rotation,
+        )
+
+    def pack(self, numbers: Numbers) -> bytes:
+        """Snapshot record with the id of the signal in the map; made once for each place."""
+        if self._packed is None or self._packed[0] is not self.numbers:
+            self._packed = self.numbers, pack_sign_record(self.id, self.numbers, self.signal.id)
+        return self._packed[1]
+
+
+class LightActor(SignActor):
+    """A traffic light that a map has."""
+
+    def __init__(
+        self, actor_id: int, blueprint: Blueprint, signal: Signal, pose: Transform, light: Light
+    ) -> None:
+        super().__init__(actor_id, blueprint, signal, pose)
+        self.light = light
+        self._pole = light.group.lights.index(light)
+
+    def head(self) -> BoundingBox:
+        """The box of the lamps, in the world; of the size that the map gives them."""
+        x, y, z = self.state.transform.location
+        half, high = 0.5 * self.signal.width, 0.5 * self.signal.height
+        return BoundingBox(
+            Vector(x, y, z + self.stand() + high),
+            Vector(half, half, high),
+            self.state.transform.rotation,
+        )
+
+    def stand(self) -> float:
+        """Height of the lowest lamp above the actor's place [m]."""
+        return 0.0 if self.signal.z_offset > 0.0 else _LIGHT_STAND
+
+    def pack(self, numbers: Numbers) -> bytes:
+        """Snapshot record with the state of the light."""
+        light = self.light
+        times = light.controller.times
+        status = LightStatus(
+            self.signal.id,
+            times[GREEN],
+            times[YELLOW],
+            times[RED],
+            light.group.elapsed_s,
+            self._pole,
+            light.group.frozen,
+            light.state,
+        )
+        return pack_light_record(self.id, self.numbers, status)
+
+
+class Signals:
+    """The signals of a map: actors from ``first_id`` on, groups of lights, places at lights."""
+
+    def __init__(self, network: RoadNetwork, first_id: int) -> None:
+        self.actors: list[SignActor] = []
+        self._network = network
+        lights, self.groups = network_lights(network)
+        #: (road, lane) -> pieces of the lane before a light: low, high, light.
+        self._before: dict[tuple[int, int], list[tuple[float, float, LightActor]]] = {}
+        self._by_light: dict[int, LightActor] = {}
+        for signal in network.signals.values():
+            blueprint = traffic_blueprint(_kind(signal))
+            place = signal_place(network, signal)
+            pose = _to_carla(place, signal)
+            actor_id = first_id + len(self.actors)
+            lines = stop_lines(network, signal.id)
+            actor: SignActor
+            if signal.id in lights:
+                light = lights[signal.id]
+                actor = LightActor(actor_id, blueprint, signal, pose, light)
+                self._by_light[id(light)] = actor
+                for line in lines:
+                    self._add_way(line, actor)
+            else:
+                actor = SignActor(actor_id, blueprint, signal, pose)
+            actor.trigger = _box(trigger_volume(network, lines, place), actor_id)
+            self.actors.append(actor)
+
+    def _add_way(self, line: StopLine, actor: LightActor) -> None:
+        limit = self._network.speed_limit(line.road_id, line.s, line.lane_id) or _USUAL_SPEED
+        reach = max(_LEAST_REACH, limit * limit / (2.0 * _BRAKING))
+        for road_id, lane_id, low, high in way_up_to(self._network, line, reach):
+            self._before.setdefault((road_id, lane_id), []).append((low, high, actor))
+
+    def step(self, step_ns: int) -> None:
+        """Let time pass for all lights."""
+        for group in self.groups:
+            group.step(step_ns)
+
+    def states(self) -> dict[str, int]:
+        """Signal of the map -> what its light shows."""
+        return {actor.signal.id: actor.light.state for actor in self._by_light.values()}
+
+    def light_at(self, place: RoadPosition) -> LightActor | None:
+        """The light that a vehicle waits for at a place, None if there is none."""
+        for low, high, actor in self._before.get((place.road_id, place.lane_id), ()):
+            if low <= place.s <= high:
+                return actor
+        return None
+
+    def actor_of(self, light: Light) -> LightActor:
+        """The actor of a light."""
+        return self._by_light[id(light)]
+
+
+def _kind(signal: Signal) -> str:
+    if signal.type == SPEED_LIMIT and signal.value > 0.0:
+        return f"traffic.speed_limit.{signal.value:g}"
+    names = {
+        TRAFFIC_LIGHT: "traffic.traffic_light",
+        STOP: "traffic.stop",
+        YIELD: "traffic.yield",
+    }
+    return names.get(signal.type, "traffic.unknown")
+
+
+def _to_carla(place: SignalPlace, signal: Signal) -> Transform:
+    """Where CARLA's client places a signal."""
+    return Transform(
+        Vector(*frames.vector_to_carla(place.x, place.y, place.z)),
+        Rotation(degrees(signal.pitch), frames.yaw_to_carla(place.heading), degrees(signal.roll)),
+    )
+
+
+def _box(volume: TriggerVolume | None, actor_id: int) -> BoundingBox:
+    """The volume before the stop lines of a signal, relative to its actor."""
+    if volume is None:
+        return BoundingBox(actor_id=actor_id)
+    return BoundingBox(
+        Vector(*frames.vector_to_carla(*volume.centre)),
+        Vector(*volume.half),
+        Rotation(yaw=frames.yaw_to_carla(volume.yaw)),
+        actor_id,
+    )

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a map consists of: its surfaces, and the things that stand beside its roads.
+
+They are what the protocol calls environment objects: clients list, hide, show and paint them.
+Rays and cameras see them; nothing collides with them. Things are poles, street lamps, buildings,
+barriers, trees. Surfaces are the carriageways, sidewalks and lines of each road, and the land.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.labels import (
+    ANY,
+    BUILDINGS,
+    FENCES,
+    POLES,
+    STATIC,
+    TERRAIN,
+    VEGETATION,
+)
+from ros2_cosim.world.headless.materials import PLAIN, Colour, Material, Mosaic
+from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.objects import RoadObject
+
+ALL_LAYERS: Final = 0xFFFF
+
+#: Layers of the protocol (``MapLayer``).
+_BUILDINGS, _FOLIAGE, _GROUND, _PROPS, _STREET_LIGHTS, _WALLS = 1, 4, 8, 64, 128, 256
+_LAYERS: Final = {BUILDINGS: _BUILDINGS, VEGETATION: _FOLIAGE, FENCES: _WALLS}
+
+_POLE: Final = (POLES, (120, 120, 122))
+_KINDS: Final[dict[str, tuple[int, Colour]]] = {
+    "building": (BUILDINGS, (160, 142, 126)),
+    "pole": _POLE,
+    "streetlamp": _POLE,
+    "barrier": (FENCES, (150, 150, 152)),
+    "railing": (FENCES, (150, 150, 152)),
+    "tree": (VEGETATION, (62, 92, 48)),
+    "vegetation": (VEGETATION, (62, 92, 48)),
+}
+_OTHER: Final = (STATIC, (136, 128, 118))
+#: Parts of the names of street lamps; OpenDRIVE has a type for them since 1.5 only.
+_LAMP_NAMES: Final = ("streetlamp", "streetlight")
+
+_LEAST_HEIGHT: Final = 0.1
+"""What is flatter [m] is painted on the ground, or not to be seen."""
+
+
+class UnknownThingError(CosimError):
+    """The map has no such thing."""
+
+
+class Surface(NamedTuple):
+    """A part of the map's ground.
+
+    :ivar name: one of its own
+    :ivar label: of the protocol
+    :ivar low: lowest corner of a box around it [m], in CARLA's frame, and ``high`` the highest
+    """
+
+    name: str
+    label: int
+    low: Vector
+    high: Vector
+
+
+class Thing:
+    """One thing: a box that stands on the ground, or the box around a surface.
+
+    :ivar id: number in the protocol
+    :ivar name: one of its own
+    :ivar label: of the protocol
+    :ivar pose: of its foot, in the world
+    :ivar half: half sizes [m]
+    :ivar layer: bit of the map layer that it belongs to, 0 if to none
+    :ivar colour: without a texture
+    :ivar material: what clients have painted it with
+    """
+
+    def __init__(
+        self, number: int, name: str, label: int, layer: int, half: Vector, pose: Transform
+    ) -> None:
+        self.id = number
+        self.name = name
+        self.label = label
+        self.layer = layer
+        self.half = half
+        self.pose = pose
+        self.colour: Colour = _OTHER[1]
+        self.material = PLAIN
+        self.is_lamp = layer == _STREET_LIGHTS
+        self.is_shown = True
+
+    def box(self) -> BoundingBox:
+        """Its box in the world."""
+        x, y, z = self.pose.location
+        return BoundingBox(Vector(x, y, z + self.half.z), self.half, self.pose.rotation)
+
+
+class Things:
+    """All things of a map, in its order.
+
+    ``version`` grows with every change of what is to be seen of them.
+    """
+
+    def __init__(self, network: RoadNetwork) -> None:
+        self.version = 0
+        self._things: dict[int, Thing] = {}
+        self._names: dict[str, Thing] = {}
+        #: The surfaces in the order in which they were named; (): not yet.
+        self._surfaces: tuple[Thing, ...] = ()
+        #: What clients have painted actors with, by their ids.
+        self.painted: dict[int, Material] = {}
+        for road in network.roads.values():
+            for found in road.objects:
+                if _stands(found, road.length):
+                    self._add(network, found)
+
+    def _add(self, network: RoadNetwork, found: RoadObject) -> None:
+        word = "".join((found.name or found.type).split()) or "Thing"
+        name, count = word, 1
+        while name in self._names:
+            count += 1
+            name = f"{word}_{count}"
+        kind = "pole" if "post" in found.name.lower() else found.type.lower()
+        label, colour = _KINDS.get(kind, _OTHER)
+        layer = _STREET_LIGHTS if _is_lamp(found) else _LAYERS.get(label, _PROPS)
+        half = Vector(0.5 * found.length, 0.5 * found.width, 0.5 * found.height)
+        x, y, z, heading = network.pose(found.road_id, found.s, found.t)
+        place = Vector(*frames.vector_to_carla(x, y, z + found.z_offset))
+        turned = Rotation(0.0, frames.yaw_to_carla(heading + found.heading), 0.0)
+        thing = Thing(len(self._things) + 1, name, label, layer, half, Transform(place, turned))
+        thing.colour = colour
+        self._things[thing.id] = self._names[name] = thing
+
+    def take_surfaces(self, surfaces: Iterable[Surface]) -> None:
+        """Name the surfaces of the map, once: only what sees knows them."""
+        if self._surfaces:
+            return
+        found: list[Thing] = []
+        for name, label, low, high in surfaces:
+            middle = Vector(0.5 * (low.x + high.x), 0.5 * (low.y + high.y), low.z)
+            half = Vector(*(0.5 * (b - a) for a, b in zip(low, high, strict=True)))
+            layer = _GROUND if label == TERRAIN else 0
+            number = len(self._things) + len(found) + 1
+            found.append(Thing(number, name, label, layer, half, Transform(middle)))
+        self._surfaces = tuple(found)
+        self._things.update((thing.id, thing) for thing in found)
+        self._names.update((thing.name, thing) for thing in found)
+
+    def surfaces(self) -> tuple[Thing, ...]:
+        """The surfaces in their order; none before they have been named."""
+        return self._surfaces
+
+    def shown(self) -> list[Thing]:
+        """The things that are to be seen; surfaces are none."""
+        count = len(self._things) - len(self._surfaces)
+        return [thing for thing in list(self._things.values())[:count] if thing.is_shown]
+
+    def labelled(self, label: int) -> list[Thing]:
+        """The things of a label, or all (``ANY``), hidden ones too."""
+        return [thing for thing in self._things.values() if label in (ANY, thing.label)]
+
+    def lamps(self) -> list[Thing]:
+        """The street lamps."""
+        return [thing for thing in self._things.values() if thing.is_lamp]
+
+    def show(self, numbers: Iterable[int], shown: bool) -> None:
+        """Show or hide things.
+
+        :raises UnknownThingError: the map has no such thing; then nothing is changed
+        """
+        chosen = []
+        for number in numbers:
+            if number not in self._things:
+                raise UnknownThingError(f"no environment object {number}: found none of that id")
+            chosen.append(self._things[number])
+        self._show(chosen, shown)
+
+    def show_layers(self, layers: int, shown: bool) -> None:
+        """Show or hide all things of map layers (bits of the protocol's ``MapLayer``)."""
+        self._show([t for t in self._things.values() if t.layer & layers], shown)
+
+    def paint(self, name: str, parameter: int, grid: Mosaic) -> bool:
+        """Give a thing a texture; False: the map has no such thing."""
+        thing = self._names.get(name)
+        if thing is None:
+            return False
+        thing.material = thing.material.painted(parameter, grid)
+        self.version += 1
+        return True
+
+    def paint_actor(self, number: int, parameter: int, grid: Mosaic) -> None:
+        """Give an actor a texture."""
+        self.painted[number] = self.painted.get(number, PLAIN).painted(parameter, grid)
+
+    def _show(self, things: list[Thing], shown: bool) -> None:
+        for thing in things:
+            if thing.is_shown != shown:
+                thing.is_shown = shown
+                self.version += 1
+
+
+def _is_lamp(thing: RoadObject) -> bool:
+    words = "".join((thing.type + " " + thing.name).lower().replace("_", " ").split())
+    return any(name in words for name in _LAMP_NAMES)
+
+
+def _stands(thing: RoadObject, length: float) -> bool:
+    return (
+        thing.type.lower() != "crosswalk"
+        and min(thing.length, thing.width) > 0.0
+        and thing.height >= _LEAST_HEIGHT
+        and 0.0 <= thing.s <= length
+    )

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walkers: they go where their control says, or where a client's navigation puts them.
+
+As in CARLA the origin of a walker is the middle of its body, half its height above the ground.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ros2_cosim.core.kernel.exactmath import atan2, degrees, radians, sincos, sqrt
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.actors import Actor, box_at
+from ros2_cosim.world.headless.blueprints import Blueprint
+from ros2_cosim.world.headless.contact import OrientedBox
+from ros2_cosim.world.headless.skeleton import Skeleton
+from ros2_cosim.world.headless.snapshot import ActorState, Numbers, pack_walker_record
+from ros2_cosim.world.headless.wire_types import (
+    ActorDescription,
+    Rotation,
+    Transform,
+    Vector,
+    WalkerControl,
+)
+from ros2_cosim.world.road import RoadNetwork, RoadPosition
+
+MASS: Final = 75.0  # kg
+#: CARLA's walkers walk no faster [m/s].
+MAX_SPEED: Final = 40.96
+#: Speed upwards at the start of a jump [m/s]: the engine's usual one.
+_JUMP_SPEED: Final = 4.2
+_STANDING: Final = 1e-3  # m above the ground
+
+
+class WalkerActor(Actor):
+    """A walker: keeps its last control, stands on the ground, falls where there is room below."""
+
+    def __init__(
+        self,
+        actor_id: int,
+        blueprint: Blueprint,
+        description: ActorDescription,
+        pose: Transform,
+        network: RoadNetwork,
+    ) -> None:
+        super().__init__(actor_id, blueprint, description, pose)
+        self._network = network
+        self._half_height = blueprint.extent.z
+        self._place: RoadPosition | None = None
+        self._rise = 0.0  # speed upwards [m/s]
+        self._push = (0.0, 0.0)  # velocity that a collision gave [m/s], in CARLA's frame
+        self.control = WalkerControl()
+        self.alive = True
+        self.skeleton = Skeleton(2.0 * blueprint.extent.z)
+        x, y, z = pose.location
+        self.place(pose._replace(location=Vector(x, y, max(z, self._lowest(x, y, z)))))
+
+    @property
+    def invincible(self) -> bool:
+        """Whether a vehicle cannot kill it."""
+        return self.attribute("is_invincible") == "true"
+
+    def box(self) -> OrientedBox:
+        """Box in the map frame of the roads: its middle is the walker's origin."""
+        if self._box is None:
+            x, y, z = self.state.transform.location
+            feet = Vector(x, y, z - self._half_height)
+            rotation = self.state.transform.rotation
+            self._box = box_at(Transform(feet, rotation), self.blueprint.extent)
+        return self._box
+
+    def motion(self) -> tuple[float, float, float]:
+        """Velocity in the map frame [m/s] and inverse mass [1/kg]."""
+        vx, vy, _ = frames.vector_to_ros(*self.state.velocity)
+        return vx, vy, 1.0 / MASS if self.simulates_physics else 0.0
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame; ends with the step."""
+        state = self.state
+        (x, y, z), rotation = state.transform
+        sx, sy, _ = frames.vector_to_carla(dx, dy, 0.0)
+        px, py, _ = frames.vector_to_carla(dvx, dvy, 0.0)
+        self._push = self._push[0] + px, self._push[1] + py
+        self.place(Transform(Vector(x + sx, y + sy, z), rotation))
+
+    def follow(self, feet: Transform, speed: float) -> None:
+        """Stand where a client's navigation wants it: pose of the feet, speed forwards [m/s]."""
+        x, y, z = feet.location
+        sin, cos = sincos(radians(feet.rotation.yaw))
+        pose = Transform(Vector(x, y, z + self._half_height), feet.rotation)
+        moved = ActorState(pose, Vector(speed * cos, speed * sin), Vector(), Vector())
+        self.state = moved
+        self._box = self._x_span = None
+        self.control = WalkerControl(Vector(cos, sin), speed)
+
+    def step(self, dt: float, gravity: float) -> None:
+        """Walk by ``dt`` seconds."""
+        state = self.state
+        (x, y, z), rotation = state.transform
+        direction, speed, jump = self.control
+        if not self.alive:
+            speed, jump = 0.0, False
+        length = sqrt(direction.x * direction.x + direction.y * direction.y)
+        pace = min(max(speed, 0.0), MAX_SPEED)
+        vx = vy = 0.0
+        if length > 0.0 and pace > 0.0:
+            vx, vy = pace * direction.x / length, pace * direction.y / length
+            # It faces the way that it walks.
+            rotation = Rotation(yaw=degrees(atan2(vy, vx)))
+        vx, vy = vx + self._push[0], vy + self._push[1]
+        self._push = (0.0, 0.0)
+        x, y = x + vx * dt, y + vy * dt
+        ground = self._lowest(x, y, z)
+        standing = z - ground <= _STANDING and self._rise <= 0.0
+        if standing and jump:
+            self._rise, standing = _JUMP_SPEED, False
+        if standing:
+            self._rise, vz, z = 0.0, 0.0, ground
+        else:
+            self._rise -= gravity * dt
+            vz = self._rise
+            z += vz * dt
+            if z <= ground:
+                self._rise, z = 0.0, ground
+        velocity = Vector(vx, vy, vz)
+        before = state.velocity
+        acceleration = Vector((vx - before.x) / dt, (vy - before.y) / dt, (vz - before.z) / dt)
+        pose = Transform(Vector(x, y, z), rotation)
+        self.state = ActorState(pose, velocity, Vector(), acceleration)
+        self._box = self._x_span = None
+
+    def pack(self, numbers: Numbers) -> bytes:
+        """Snapshot record with the walker's control."""
+        return pack_walker_record(self.id, numbers, self.control)
+
+    def _lowest(self, x: float, y: float, z: float) -> float:
+        """Height of the origin of a walker that stands on the ground below a point."""
+        ros_x, ros_y, _ = frames.vector_to_ros(x, y, z)
+        self._place = self._network.project(ros_x, ros_y, self._place, z - self._half_height)
+        road = self._network.roads[self._place.road_id]
+        return road.surface(self._place.s, self._place.t)[0] + self._half_height

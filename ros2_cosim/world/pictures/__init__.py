@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scene as markers, for ROS and for bags."""
