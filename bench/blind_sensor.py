@@ -28,10 +28,11 @@ from typing import Any, Final
 from bench.combinations import parser_of, rows_of
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.messages.records import CONTROLLER_MODES
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.library import NAMES, library_file
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 #: How the list of objects of follower N is lost.
 KINDS: Final = {

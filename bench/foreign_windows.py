@@ -25,9 +25,9 @@ from support import gate_scenarios as scenarios  # noqa: E402
 from support.busy_machine import busy_machine  # noqa: E402
 
 from ros2_cosim.core.kernel.errors import RunError  # noqa: E402
+from ros2_cosim.core.run.bringup import RunRequest  # noqa: E402
 from ros2_cosim.core.run.start import run_request  # noqa: E402
 from ros2_cosim.core.scenario.schema import make_scenario  # noqa: E402
-from ros2_cosim.ros.bringup.bringup import RunRequest  # noqa: E402
 
 #: Kind of node -> period of its timer [s].
 KINDS = {"loop": 1.0, "timer": 1.0, "quick timer": 0.02}

@@ -31,10 +31,10 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
+from ros2_cosim.core.run.bringup import RunRequest  # noqa: E402
 from ros2_cosim.core.run.inproc import run_inproc  # noqa: E402
 from ros2_cosim.core.run.start import run_request  # noqa: E402
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario  # noqa: E402
-from ros2_cosim.ros.bringup.bringup import RunRequest  # noqa: E402
 
 STEP_MS = 10
 #: All have to find one another on a machine that may be busy.

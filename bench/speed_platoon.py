@@ -13,9 +13,9 @@ from speed_shapes import CpuMeter
 
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 ROOT = Path(__file__).resolve().parents[1]
 _SPACING = 21.8  # m, as in config/platoon.yaml

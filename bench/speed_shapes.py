@@ -12,9 +12,9 @@ from speed_result import STEP_S, Result, cpu_seconds, loop_messages
 
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import Scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 
 class CpuMeter:

@@ -28,7 +28,6 @@ from launch_ros.utilities import prefix_namespace
 
 from ros2_cosim.core.documents.files import in_words
 from ros2_cosim.core.kernel.errors import CosimError
-from ros2_cosim.core.scenario.plan import Process
 from ros2_cosim.ros.bringup.launch_request import (
     LaunchRequest,
     Seconds,
@@ -36,6 +35,7 @@ from ros2_cosim.ros.bringup.launch_request import (
     launch_arguments,
     prepare_launch,
 )
+from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.processes import command_of
 from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S
 

@@ -15,8 +15,9 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import data_only
 from ros2_cosim.core.record.checkpoint import read_checkpoint
 from ros2_cosim.core.run.branch import check_branch, scenario_of
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.world.headless.recording import MAGIC, Recorder, Recording
 from ros2_cosim.world.headless.recording_texts import blocked, collisions, file_info
 from ros2_cosim.world.headless.replayer import Replayer

@@ -29,8 +29,8 @@ from ros2_cosim.core.messages.namespaces import ROOT, parse_namespace
 from ros2_cosim.core.run.options import OPTIONS
 
 if TYPE_CHECKING:
-    from ros2_cosim.core.scenario.plan import Process
     from ros2_cosim.ros.bringup.listening import ListeningPort
+    from ros2_cosim.ros.bringup.plan import Process
 
 
 def plan(
@@ -53,12 +53,13 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Print the processes that a run would start, their command lines, and all that listens."""
+    from ros2_cosim.core.run.request import RunOptions, RunRequest, adjusted_scenario
+    from ros2_cosim.core.run.shape import find_shape
     from ros2_cosim.core.scenario.check import check_scenario
     from ros2_cosim.core.scenario.grouping import cores_for, grouped
     from ros2_cosim.core.scenario.held_ports import resolve_ports
-    from ros2_cosim.core.scenario.plan import RunOptions, make_plan
-    from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario, check_shape
     from ros2_cosim.ros.bringup.listening import STARTER, listening_ports
+    from ros2_cosim.ros.bringup.plan import make_plan
     from ros2_cosim.ros.bringup.processes import command_of
 
     with clear_errors():
@@ -79,7 +80,7 @@ def plan(
             refuse_beside(context, "shape inproc", "out")
         page_address(dashboard, shape, 1)
         loaded = adjusted_scenario(request)
-        check_shape(request, loaded)
+        find_shape(shape).check(request, loaded)
         check_scenario(loaded, shape)
         options = RunOptions(
             out,

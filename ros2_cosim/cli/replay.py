@@ -107,9 +107,10 @@ def _repeat(
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
     from ros2_cosim.core.record.summary import print_summary
+    from ros2_cosim.core.run.bringup import bring_up
     from ros2_cosim.core.run.replay import DifferentError, compare, prepare_replay
+    from ros2_cosim.core.run.request import RunRequest
     from ros2_cosim.core.run.start import start
-    from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
     with running(), redirect_stdout(sys.stderr) if as_json else nullcontext():
         scenario, arrivals, former = prepare_replay(run_directory)
@@ -157,9 +158,14 @@ def _replay_into(
     """Feed recorded inputs to participants; compare their outputs."""
     from ros2_cosim.cli.diff_text import print_comparison
     from ros2_cosim.core.run.output_directory import shown
+    from ros2_cosim.core.run.replay_into import replay_into
     from ros2_cosim.core.run.tracebacks import noting
-    from ros2_cosim.ros.bringup.replay_into import replay_into
 
+    nodes = None
+    if to_topics:  # only this needs ROS
+        from ros2_cosim.ros.bringup.replay_to_topics import TopicReplay
+
+        nodes = TopicReplay
     with running():
         if out is not None and out.resolve() == bag.resolve():
             raise ConfigurationError(f"--out {out}: it holds the recording that is replayed")
@@ -171,7 +177,7 @@ def _replay_into(
                 None if out is None else out.absolute(),
                 controllers=controllers,
                 scenario=scenario,
-                to_topics=to_topics,
+                nodes=nodes,
             )
         if as_json:
             print(json.dumps(found.data(), indent=1, allow_nan=False))

@@ -34,7 +34,7 @@ from ros2_cosim.core.sockets.peers import ADMISSION
 if TYPE_CHECKING:
     from ros2_cosim.core.live.address import Address
     from ros2_cosim.core.record.summary import Summary
-    from ros2_cosim.ros.bringup.bringup import PreparedRun
+    from ros2_cosim.core.run.shape import PreparedRun
 
 
 def run(
@@ -99,10 +99,11 @@ def run(
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     from ros2_cosim.core.realtime.pacing import parse_rate
     from ros2_cosim.core.record.summary import print_repetitions, print_summary
+    from ros2_cosim.core.run.bringup import bring_up
     from ros2_cosim.core.run.options import read_time
     from ros2_cosim.core.run.output_directory import repetitions, shown
+    from ros2_cosim.core.run.request import RunRequest
     from ros2_cosim.core.run.tracebacks import debugging, showing
-    from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
     context.with_resource(ADMISSION.widened(open_to_all))
     if branch is not None:

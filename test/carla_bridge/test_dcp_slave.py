@@ -19,16 +19,17 @@ from support.world_scenarios import world_data, world_scenario
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.held_ports import resolve_ports
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.core.scenario.schema import save_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, save_scenario
 from ros2_cosim.core.scenario.system import build_model
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, State
 from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup
 from ros2_cosim.world.carla.describe import describe_world
 

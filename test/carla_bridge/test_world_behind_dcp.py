@@ -19,14 +19,15 @@ from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.kernel.trace import run_digest
 from ros2_cosim.core.realtime.renewal import renewed
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.held_ports import resolve_ports
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.world.carla.dcp_slave import SceneSlave
 from ros2_cosim.world.carla.dcp_world import check_slave
 from ros2_cosim.world.carla.describe import scene_description

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 

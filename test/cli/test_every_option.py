@@ -22,10 +22,11 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.cli.verbs import VERBS, load
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.bringup import checked
 from ros2_cosim.core.run.options import OPTIONS as RUN_OPTIONS
 from ros2_cosim.core.run.options import read_options
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
-from ros2_cosim.ros.bringup.bringup import RunRequest, checked
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,11 +13,11 @@ from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.records import DetectedObject, ObjectList
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.dcp.bridge.mapping import FieldWriter
 from ros2_cosim.dcp.slave.fmu import describe_fmu
-from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario
 
 FOLLOW = """\
 #include <stdbool.h>

@@ -16,14 +16,15 @@ from dcp_bridge.test_dcp_bridge import ROOT, TESTS, data
 from ros2_cosim.core.documents.installed import module_command
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.held_ports import resolve_ports
-from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, run_cosimulation
 from ros2_cosim.dcp.slave.loading import load_model, parse_step
 from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.ros.bringup.plan import Process, make_plan
 
 MODEL = "support/wave_models.py:Trigonometric"
 

@@ -23,9 +23,9 @@ from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.activation import Activation
 from ros2_cosim.core.kernel.time import parse_duration
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario import schema
 from ros2_cosim.core.scenario.host_settings import HostSettings
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
 from ros2_cosim.core.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.core.scenario.seams import SEAM_GROUP, available_seams, find_seam
 from ros2_cosim.core.scenario.system import build_graph
@@ -36,6 +36,7 @@ from ros2_cosim.driving.ros_bridge import ros_bridge_ports as bridge
 from ros2_cosim.lab.sweep.settings import SweepSettings
 from ros2_cosim.lab.sweep.varied import Parameter
 from ros2_cosim.ros.bringup.launch_request import launch_arguments
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.node import topics
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import FleetVehicleSettings, read_settings

@@ -18,12 +18,12 @@ from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.participant import Sample, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.messages.records import Acceleration, DetectedObject, ObjectList
+from ros2_cosim.core.run.replay_into import replay_into
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.leave_out import leave_out
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
-from ros2_cosim.ros.bringup.replay_into import replay_into
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CAR = CONFIG / "car_following.yaml"

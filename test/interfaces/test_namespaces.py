@@ -12,8 +12,8 @@ from ros2_cosim.core.messages.namespaces import (
     process_name_of,
     renamed_argument,
 )
-from ros2_cosim.core.scenario.plan import Process
 from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.bringup.plan import Process
 
 
 def test_nodes_of_the_project_have_its_name_and_those_of_participants_their_own() -> None:

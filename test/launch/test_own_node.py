@@ -10,11 +10,12 @@ import pytest
 
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.adjust import adjusted
-from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_model
 from ros2_cosim.driving.controllers import Measurement, make_law
+from ros2_cosim.ros.bringup.plan import Process, make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup, command_of
 from ros2_cosim.ros.bringup.watch import RunWatch
 

@@ -19,8 +19,8 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.record.summary import write_summary
 from ros2_cosim.core.run.inproc import run_inproc
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.run.request import RunOptions
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
 from ros2_cosim.core.sockets.switchboard import LANE
 from ros2_cosim.ros.bringup.dds import PROFILE_FILE
 from ros2_cosim.ros.bringup.launch_request import (
@@ -30,6 +30,7 @@ from ros2_cosim.ros.bringup.launch_request import (
     launch_arguments,
     prepare_launch,
 )
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import command_of
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL, Progress
 

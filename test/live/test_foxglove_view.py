@@ -18,10 +18,11 @@ from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.views import FOXGLOVE_LAYOUT, MARKER_TOPICS
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 pytest.importorskip("foxglove", reason="the extra live is not installed")
 pytest.importorskip("tornado", reason="the extra sweep is not installed")

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 #: Of ten blindnesses of 1 to 5 s while the leader brakes from 5 to about 9 s.
 _DRAWN = Random(20260901)

@@ -22,13 +22,14 @@ from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.records import Acceleration, Odometry, V2VMessage
 from ros2_cosim.core.messages.seams import SeamPlace
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.seams.cooperation import FromCamBytes
 from ros2_cosim.driving.v2v.cam import Cam, CamError, PathPoint, decoded, encoded
 from ros2_cosim.driving.v2v.cam_contents import CamPlace, CamWriter
 from ros2_cosim.driving.v2v.v2v import V2VChannel
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.world.geometry.earth import MapOrigin
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.library import library_file
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 
 class Braked:

@@ -16,7 +16,9 @@ from support.models import made, scene_of
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.messages.records import Odometry
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.driving.v2v.cam_triggering import dcc_interval
 from ros2_cosim.driving.v2v.radio import (
@@ -28,7 +30,6 @@ from ros2_cosim.driving.v2v.radio import (
     sent_frames,
 )
 from ros2_cosim.driving.v2v.v2v import V2VChannel
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 PERIOD = 50_000_000
 RADIO = RadioSettings()

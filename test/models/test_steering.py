@@ -15,10 +15,11 @@ from ros2_cosim.core.kernel.model import Model, Port
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.core.messages.message_types import CONTROL
 from ros2_cosim.core.messages.records import ControlCommand
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 ROOT = Path(__file__).parents[2]
 

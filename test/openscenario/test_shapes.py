@@ -7,8 +7,8 @@ from pathlib import Path
 
 from support.xosc_files import at, document, event, group, speed, teleport, written
 
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "config" / "openscenario" / "overtaking.xosc"
 

@@ -29,10 +29,11 @@ from ros2_cosim.core.record.causes import RunRecording, find_recording, trace_ca
 from ros2_cosim.core.record.comparison import Comparison, Difference
 from ros2_cosim.core.record.comparison_report import compare_recordings, show_value
 from ros2_cosim.core.run import inproc
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.grouping import grouped
 from ros2_cosim.core.scenario.held_ports import resolve_ports
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 MS = 1_000_000
 CONTROL = "ros2_cosim/msg/ControlCommand"

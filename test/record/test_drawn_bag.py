@@ -24,11 +24,12 @@ from ros2_cosim.core.record.bag_metadata import BagTopic
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.results import open_sink
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import start
 from ros2_cosim.core.scenario.drawing import drawing as drawn_parameters
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.world.pictures.drawing import Drawing, NoDrawing, drawing_of
 from ros2_cosim.world.pictures.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.world.pictures.markers import (

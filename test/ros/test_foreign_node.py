@@ -23,9 +23,9 @@ from ros2_cosim.core.documents.installed import find_executable
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.record.summary import Summary, read_summary
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 pytest.importorskip("rclpy")
 messages = pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")

@@ -21,7 +21,7 @@ from ros2_cosim.core.kernel.membership import Presence
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.protocol import Completion, Horizon
 from ros2_cosim.core.messages.raw import CarrierCodec
-from ros2_cosim.core.messages.wiring import Wiring
+from ros2_cosim.core.messages.wiring import Wiring, edge_topic
 from ros2_cosim.core.process.seal import SealCheck, Sealer
 from ros2_cosim.core.scenario.schema import make_scenario
 from ros2_cosim.core.scenario.system import build_graph
@@ -218,7 +218,7 @@ def test_what_has_no_header_is_published_in_a_carrier_and_as_it_is(
     writer.flush_onlookers(9)
     assert flushed == ([] if kind == "run" else [(False, 9)])
     onlooker.outside_reader(
-        topics.edge("/a", codec),
+        edge_topic("/a", codec),
         codec.type_name,
         data_qos(),
         lambda data: carried.append(codec.decode(data)),

@@ -23,9 +23,9 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 PLATOON = CONFIG / "platoon.yaml"

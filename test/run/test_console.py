@@ -22,9 +22,9 @@ from ros2_cosim.cli.console import GuardedStream, clear_errors
 from ros2_cosim.core.kernel.errors import Cancelled, RunError
 from ros2_cosim.core.record.bag_reader import is_complete
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.library import library_file
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

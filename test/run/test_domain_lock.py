@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import Scenario, save_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, save_scenario
 from ros2_cosim.ros.bringup import bringup
 from ros2_cosim.ros.bringup.domain_lock import (
     active_runs,

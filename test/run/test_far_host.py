@@ -20,9 +20,15 @@ from support.ports import free_port
 
 from ros2_cosim import __version__
 from ros2_cosim.core.process.seal import RUN_SECRET
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
-from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
+from ros2_cosim.core.run.request import RunOptions
+from ros2_cosim.core.scenario.schema import (
+    RESOLVED_SCENARIO,
+    Scenario,
+    make_scenario,
+    save_scenario,
+)
 from ros2_cosim.ros.bringup.dds import Network, loopback_environment
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL, AnyMessage, Failed, StarterChannel
 from ros2_cosim.ros.hosts.far_host import attend
 from ros2_cosim.ros.hosts.far_link import EndPart, Joined, Part, PartFailed, greet

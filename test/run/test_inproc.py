@@ -20,10 +20,11 @@ from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.realtime.run_settings import RealtimeRun
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 MODELS = """
 from pathlib import Path

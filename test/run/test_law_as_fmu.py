@@ -14,9 +14,9 @@ from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.driving.controllers.law_as_fmu import build_law
-from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario
 
 PLATOON = share_file("config/platoon.yaml")
 C_SOURCE = share_file("config/laws/ploeg_cacc.c")

@@ -13,7 +13,7 @@ import typer.main
 from ros2_cosim.cli.verbs import load
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.options import OPTIONS, read_options
-from ros2_cosim.ros.bringup.bringup import RunRequest
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.ros.bringup.launch_request import launch_arguments
 
 #: Shape ``inproc`` alone has the first two, which launch files do not start.

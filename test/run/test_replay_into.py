@@ -22,10 +22,10 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.causes import find_recording
+from ros2_cosim.core.run.replay_into import replay_into
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
-from ros2_cosim.ros.bringup.replay_into import replay_into
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CONTROL = "/follower1/control"

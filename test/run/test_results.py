@@ -20,10 +20,10 @@ from ros2_cosim.core.record.bag_reader import is_complete, read_bag
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.results import complete_results
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 
 @pytest.fixture(scope="module")

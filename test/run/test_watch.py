@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ros2_cosim.core.process.processes import EXIT_ABORTED, EXIT_HUNG
-from ros2_cosim.core.scenario.plan import Process
+from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.watch import RunWatch
 
 PLAN = [

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 

@@ -18,9 +18,10 @@ from support.patience import HANG_S, until
 
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.documents.installed import share_file
-from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario
+from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
 
 #: Options -> what the line says.
 WRONG: dict[str, tuple[list[str], str]] = {
@@ -240,7 +240,7 @@ def test_missing_scenario_file(
         ("participants.v2v.model=ros2_cosim.cli.main:main", "which is no model; allowed of this"),
         ("participants.v2v.model=ros2_cosim.cli.main:app", "which is no model; allowed of this"),
         (
-            "participants.cacc1.parameters.law=ros2_cosim.ros.bringup.bringup:RunRequest",
+            "participants.cacc1.parameters.law=ros2_cosim.core.run.bringup:RunRequest",
             "has no method acceleration",
         ),
     ],

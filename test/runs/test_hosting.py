@@ -19,8 +19,8 @@ from support.held_runs import Direction, participant, reference, run_directed, s
 from support.patience import HANG_S
 
 from ros2_cosim.core.kernel.errors import RunError
-from ros2_cosim.core.scenario.plan import Process
 from ros2_cosim.ros.bringup import processes
+from ros2_cosim.ros.bringup.plan import Process
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -12,8 +12,8 @@ from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
 
 from ros2_cosim.core.process.spans import SENT, read_spans
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 SECOND = ("duration=1s",)
 #: As the issue on speed demands.

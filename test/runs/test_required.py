@@ -18,8 +18,9 @@ from support.held_runs import participant, reference, scenario
 from support.patience import until
 
 from ros2_cosim.core.record.summary import read_summary
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import command_of
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")

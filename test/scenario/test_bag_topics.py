@@ -16,11 +16,11 @@ from ros2_cosim.core.record.bag_metadata import LIBRARY
 from ros2_cosim.core.record.bag_reader import read_bag, storage_files, topic_types
 from ros2_cosim.core.record.mcap_reader import Metadata, scan
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.replay_into import replay_into
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest
-from ros2_cosim.ros.bringup.replay_into import replay_into
 
 CAR_FOLLOWING = Path(__file__).resolve().parents[2] / "config" / "car_following.yaml"
 LEFT_OUT = "bag={topics: [/ego/*, /*_sensor/*], exclude: [/rear_sensor/*]}"

@@ -22,8 +22,11 @@ from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
 from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.run.replay_into import replay_into
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.changes import MAX_BY_HAND
 from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand, messages_of, settings_of
@@ -32,8 +35,6 @@ from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario, load_scenario
 from ros2_cosim.core.scenario.system import build_graph
 from ros2_cosim.driving.car_following import DrivingParameters
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
-from ros2_cosim.ros.bringup.replay_into import replay_into
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 CAR_FOLLOWING = CONFIG / "car_following.yaml"

@@ -13,12 +13,13 @@ from support.grouped_models import grouped_chain
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import data_only
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.grouping import grouped
 from ros2_cosim.core.scenario.held_ports import hold_ports
 from ros2_cosim.core.scenario.host_settings import HostSettings
-from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.ros.bringup.plan import Process, make_plan
 from ros2_cosim.ros.hosts.far_host import part_command
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"

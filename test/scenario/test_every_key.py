@@ -45,13 +45,14 @@ from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.core.kernel.time import parse_duration
 from ros2_cosim.core.messages.foreign import ForeignSettings
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import address_of
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.export.external import ScenarioSlave
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_environment
 from ros2_cosim.world.carla.describe import describe_world
 from ros2_cosim.world.carla.scene_settings import WorldParameters

@@ -10,10 +10,11 @@ import pytest
 from support.control_scenarios import chain
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.hosting import check_hosting
-from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
+from ros2_cosim.ros.bringup.plan import Process, make_plan
 from ros2_cosim.ros.bringup.processes import commands_by_hand
 from ros2_cosim.ros.bringup.watch import RunWatch
 

@@ -12,12 +12,13 @@ import pytest
 from support.ports import free_port
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.held_ports import hold_ports, resolve_ports
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.core.scenario.server_ports import server_ports
 from ros2_cosim.core.sockets.inherited import close_all
+from ros2_cosim.ros.bringup.plan import make_plan
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 OUTPUT = Path("out/platoon")

@@ -15,10 +15,11 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.leave_out import leave_out
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.core.scenario.system import build_graph
+from ros2_cosim.ros.bringup.plan import make_plan
 
 
 def data(**settings: object) -> dict[str, Any]:

@@ -17,14 +17,15 @@ from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.changes_by_hand import ChangesByHand
 from ros2_cosim.core.scenario.changing import Changes, ChangesTaken
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario, load_scenario, make_scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 TESTS = Path(__file__).resolve().parents[1]
 PLATOON = TESTS.parent / "config" / "platoon.yaml"

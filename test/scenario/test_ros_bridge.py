@@ -22,6 +22,8 @@ from ros2_cosim.core.messages.records import (
     Odometry,
 )
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import start
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.composition import resolved, with_overrides
@@ -34,7 +36,6 @@ from ros2_cosim.driving.ros_bridge.light_messages import SignalLights
 from ros2_cosim.driving.ros_bridge.publisher import CarlaRosBridge
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS
 from ros2_cosim.driving.ros_bridge.seen import Seen
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.headless.signals import LightActor
 from ros2_cosim.world.road import RoadNetwork

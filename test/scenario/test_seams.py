@@ -24,13 +24,14 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.messages.seams import SeamPlace
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import start
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario, make_scenario, save_scenario
 from ros2_cosim.core.scenario.seams import available_seams, find_seam
 from ros2_cosim.driving.seams.control import FromCarla, FromTwist
 from ros2_cosim.driving.seams.cooperation import FromCam, ToCam
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.world.geometry.earth import MapOrigin
 
 ODOMETRY = "nav_msgs/msg/Odometry"

@@ -37,9 +37,10 @@ from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.process.turns import TurnWriter
 from ros2_cosim.core.realtime.renewal import renewed
 from ros2_cosim.core.realtime.run_control import RunControl
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.run.watchdog import Watchdog
-from ros2_cosim.core.scenario.plan import Process as PlannedProcess
-from ros2_cosim.core.scenario.plan import RunOptions, make_plan
+from ros2_cosim.ros.bringup.plan import Process as PlannedProcess
+from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import GRACE_S
 from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER

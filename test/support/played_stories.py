@@ -9,8 +9,8 @@ from typing import Any
 from support.xosc_files import event, private, written
 
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 #: A period of the storyboard [s]: what is seen of a time is so much later at most.
 PERIOD = 0.02

@@ -25,13 +25,14 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import parse_duration
 from ros2_cosim.core.live.address import LOOPBACK, Address
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc
 from ros2_cosim.core.run.replay import prepare_replay
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.sockets.peers import ADMISSION, own_user
 from ros2_cosim.lab.web import dashboard
 from ros2_cosim.lab.web.driven_run import onlooker_of, run_shown
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 OWN_TYPES = CONFIG.parent / "test" / "support" / "own_types.yaml"

@@ -12,13 +12,14 @@ from support.browser import Browser
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.lab.web.dashboard import footprints, shown_ports
 from ros2_cosim.lab.web.driven_run import DrivenControl
 from ros2_cosim.lab.web.records_view import RecordsView
 from ros2_cosim.lab.web.road_lines import road_lines, sectors
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 

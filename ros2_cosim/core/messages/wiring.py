@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph, OutputPort
 from ros2_cosim.core.messages.cdr import WireCodec
+from ros2_cosim.core.messages.raw import CARRIER_TYPE
 
 
 def wire_codec(port: OutputPort) -> WireCodec:
@@ -60,3 +61,8 @@ class Wiring:
             for port in spec.outputs
         }
         return cls(graph, topics)
+
+
+def edge_topic(topic: str, codec: WireCodec) -> str:
+    """The topic between participants: messages without a header travel beside the plain ones."""
+    return f"{topic}/stamped" if codec.type_name == CARRIER_TYPE else topic

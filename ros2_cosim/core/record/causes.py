@@ -24,8 +24,7 @@ from ros2_cosim.core.record.results import ACTIVATIONS_FILE
 from ros2_cosim.core.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import LOOPBACK, address_of
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, load_scenario
 from ros2_cosim.core.scenario.system import with_declared_outputs
 
 

@@ -23,8 +23,7 @@ from ros2_cosim.core.record.page import page_template
 from ros2_cosim.core.record.report_data import load_run
 from ros2_cosim.core.record.summary import Summary, Verdict, figure_text, read_summary
 from ros2_cosim.core.record.svg_plot import COLOURS, Axes, Chart, Line, spread
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, load_scenario
 from ros2_cosim.driving.measures.driving_plots import Plot, drawn, driving_plots
 from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
 

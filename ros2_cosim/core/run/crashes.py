@@ -10,17 +10,11 @@ from typing import Any
 
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.schema import Scenario
-from ros2_cosim.ros.bringup.starter_channel import StarterChannel
 
 #: Signals by which a process ends itself; what it printed before says why (as, no memory).
 OWN_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
 )
-
-
-def crash_in(channel: StarterChannel, scenario: Scenario, process: str, number: int) -> str:
-    """In words, in which activation a process of a run was ended by a signal; or empty."""
-    return crash_of(scenario, channel.going_on_in(process), number)
 
 
 def crash_of(scenario: Scenario, found: tuple[str, int] | None, number: int) -> str:

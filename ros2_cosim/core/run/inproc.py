@@ -44,8 +44,11 @@ from ros2_cosim.core.realtime.wall_clock import MonotonicClock
 from ros2_cosim.core.record.results import RunFacts, open_sink, trace_of, write_results
 from ros2_cosim.core.record.summary import SUMMARY_FILE, Summary
 from ros2_cosim.core.run.branch import Branch
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.checkpoints import CheckpointRecorder
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.results import leave_incomplete, note_profile, why, write_report
+from ros2_cosim.core.run.shape import PreparedRun
 from ros2_cosim.core.run.supervised import supervised
 from ros2_cosim.core.run.tracebacks import noted
 from ros2_cosim.core.scenario.changes import changed, reset_of
@@ -54,7 +57,6 @@ from ros2_cosim.core.scenario.changing import ChangesTaken
 from ros2_cosim.core.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
-from ros2_cosim.ros.bringup.bringup import PreparedRun, RunRequest, bring_up
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000

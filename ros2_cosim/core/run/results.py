@@ -21,8 +21,7 @@ from ros2_cosim.core.record.report import REPORT_FILE, render_report
 from ros2_cosim.core.record.results import write_incomplete
 from ros2_cosim.core.record.summary import SUMMARY_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
 
 
 def complete_results(output: Path) -> None:

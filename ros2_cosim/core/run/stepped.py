@@ -18,10 +18,11 @@ from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.unsynchronised import Inbox
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.external import ExternalSeam
 from ros2_cosim.core.scenario.schema import Scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 
 class SteppedScenario:

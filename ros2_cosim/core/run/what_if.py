@@ -10,9 +10,9 @@ from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.comparison_report import RunComparison, compare_recordings
 from ros2_cosim.core.run.replay import prepare_replay
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 from ros2_cosim.core.scenario.substitution import with_substitute
-from ros2_cosim.ros.bringup.bringup import RunRequest
 
 
 def run_of(recording: Path) -> Path:

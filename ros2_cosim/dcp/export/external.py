@@ -26,6 +26,7 @@ from pathlib import Path
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
 from ros2_cosim.core.run.stepped import SteppedScenario
 from ros2_cosim.core.scenario.external import ExternalSeam
 from ros2_cosim.core.scenario.schema import Scenario
@@ -41,7 +42,6 @@ from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode
 from ros2_cosim.dcp.wire.errors import SlaveFault
-from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario
 
 _TYPES = {
     float: DataType.float64,

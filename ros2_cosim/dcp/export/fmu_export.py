@@ -26,11 +26,11 @@ from ros2_cosim.core.documents.fmi2 import (
     write_fmu,
 )
 from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.external import ExternalSeam
 from ros2_cosim.dcp.export.fmu_instance import GUID_FILE, SCENARIO_FILE
 from ros2_cosim.dcp.export.fmu_variables import variables_of
-from ros2_cosim.ros.bringup.bringup import RunRequest, adjusted_scenario
 
 _LIBRARY_SOURCE = Path(__file__).with_name("fmu_library.cpp")
 #: Name space of the GUIDs: equal scenarios give equal FMUs.

@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.core.scenario.registry import available_models, find_model
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 
 #: [s]
 JERK_STEP: Final = 0.1

@@ -20,7 +20,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.messages.records import Odometry, PlatoonStatus, RoadUsers, StaticObjects
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.series import Series
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.world.geometry.encounters import (
     LONGEST_TTC,

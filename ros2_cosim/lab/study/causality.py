@@ -20,6 +20,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.record.report import REPORT_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.system import build_graph
@@ -44,7 +45,6 @@ from ros2_cosim.lab.study.report import render_study
 from ros2_cosim.lab.study.runs import perform
 from ros2_cosim.lab.study.schedule import Control, Job, Neighbours, run_jobs
 from ros2_cosim.lab.study.table import TABLE_FILE, text_table
-from ros2_cosim.ros.bringup.bringup import RunRequest
 from ros2_cosim.ros.bringup.domain_lock import own_domain
 
 SCENARIO = "config/car_following.yaml"

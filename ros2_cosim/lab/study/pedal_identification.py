@@ -22,9 +22,10 @@ from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.world.vehicle.pedal_table import PedalTable
 
 _PROBE: Final = "pedals"

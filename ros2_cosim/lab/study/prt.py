@@ -14,11 +14,17 @@ from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.trace import run_digest
 from ros2_cosim.core.messages.protocol import ParticipantReport
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, Process, RunOptions
-from ros2_cosim.core.scenario.schema import OWN_PROCESS, Scenario
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
-from ros2_cosim.ros.bringup.ros import run_processes
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.request import RunOptions, RunRequest
+from ros2_cosim.core.run.shape import RunCallbacks
+from ros2_cosim.core.scenario.schema import OWN_PROCESS, RESOLVED_SCENARIO, Scenario
+from ros2_cosim.ros.bringup.plan import Process
+from ros2_cosim.ros.bringup.prepared import PreparedProcesses
+from ros2_cosim.ros.bringup.running import run_processes
+from ros2_cosim.ros.bringup.shapes import RosShape
 
+#: Where the executables of this wing are.
+PROGRAMS = "ros2_cosim.lab.programs"
 RESULT_FILE = "free_running.json"
 #: A run that reaches less than this share of the wanted factor has not kept up.
 KEEPS_UP = 0.9
@@ -147,11 +153,37 @@ def make_free_plan(scenario: Scenario, output: Path, factor: float, watched: str
         "watched": watched,
     }
     plan = [
-        Process(name, "free_running", parameters={**common, "participant": name})
+        Process(
+            name,
+            "free_running",
+            parameters={**common, "participant": name},
+            programs=PROGRAMS,
+        )
         for name in scenario.participants
     ]
-    clock = Process("clock", "free_running_clock", parameters={**common, "output": str(output)})
+    clock = Process(
+        "clock",
+        "free_running_clock",
+        parameters={**common, "output": str(output)},
+        programs=PROGRAMS,
+    )
     return [*plan, clock]
+
+
+class FreeShape(RosShape):
+    """As shape ``ros``, without synchronisation.
+
+    :param factor: wanted real-time factor
+    :param watched: topic of the odometry whose track is kept
+    """
+
+    def __init__(self, factor: float, watched: str) -> None:
+        self._factor = factor
+        self._watched = watched
+
+    def plan(self, scenario: Scenario, options: RunOptions) -> list[Process]:
+        """The processes, which keep time by themselves."""
+        return make_free_plan(scenario, options.output, self._factor, self._watched)
 
 
 def run_free(
@@ -177,17 +209,14 @@ def run_free(
         process
     :raises RunError: a process failed or ended before its time
     """
-
-    def plan(scenario: Scenario, options: RunOptions) -> list[Process]:
-        return make_free_plan(scenario, options.output, factor, watched)
-
     request = RunRequest(
         scenario, out=output, rate=factor, record=False, transport="dds", processes=OWN_PROCESS
     )
-    with bring_up(request, domains=domains, planner=plan) as prepared:
+    with bring_up(request, domains=domains, shape=FreeShape(factor, watched)) as prepared:
+        assert isinstance(prepared, PreparedProcesses)
         result = prepared.output / RESULT_FILE
         result.unlink(missing_ok=True)
-        run_processes(prepared, progress=progress, on_line=on_line, on_poll=on_poll)
+        run_processes(prepared, RunCallbacks(progress, on_line, on_poll=on_poll))
         if not result.is_file():
             raise RunError("the clock ended without a result")
         return FreeRun(**json.loads(result.read_text(encoding="utf-8")))

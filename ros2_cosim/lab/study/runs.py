@@ -19,6 +19,7 @@ from ros2_cosim.core.kernel.trace import run_digest
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
@@ -26,7 +27,6 @@ from ros2_cosim.lab.study.prt import KEEPS_UP, EgoTrack, run_free
 from ros2_cosim.lab.study.record import RunKey, StudyRun
 from ros2_cosim.lab.study.schedule import Control
 from ros2_cosim.lab.study.time_stepped import TimeStepped
-from ros2_cosim.ros.bringup.bringup import RunRequest
 from ros2_cosim.ros.bringup.domain_lock import domains_from, own_domain
 
 #: The topic whose track is compared.

@@ -22,7 +22,9 @@ from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.driving.controllers.law_loop import (
     CONTROLLER,
@@ -33,7 +35,6 @@ from ros2_cosim.driving.controllers.law_loop import (
     law_in_use,
 )
 from ros2_cosim.driving.controllers.theory import linearised, smallest_time_gap, transfer
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 
 RESULT_FILE: Final = "string_stability.json"
 #: What the study changes beside the controller, by the parameters that a model declares: of a V2V

@@ -24,6 +24,7 @@ from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import SEEN_NS, InprocRun
+from ros2_cosim.core.run.shape import PreparedRun
 from ros2_cosim.core.scenario.changes import changeable
 from ros2_cosim.core.scenario.faultable import faultable
 from ros2_cosim.core.scenario.schema import Scenario
@@ -37,7 +38,6 @@ from ros2_cosim.lab.web.dashboard import (
 from ros2_cosim.lab.web.records_view import RecordsView
 from ros2_cosim.lab.web.road_lines import lanes_of
 from ros2_cosim.lab.web.world_view import WithWorld
-from ros2_cosim.ros.bringup.bringup import PreparedRun
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort

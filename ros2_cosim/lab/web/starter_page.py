@@ -22,11 +22,12 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt
 from ros2_cosim.core.documents.files import in_words
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.lab.web.dashboard import RequestQueue, tell_now
 from ros2_cosim.lab.web.driven_run import DrivenControl, drive
 from ros2_cosim.lab.web.startable import Startable, changed_scenario, startable, values_of
-from ros2_cosim.ros.bringup.bringup import RunRequest, bring_up
 from ros2_cosim.vds.controllable import ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi, HttpAnswer, error_answer, json_answer
 from ros2_cosim.vds.data_port.http_server import DataPort, is_loopback

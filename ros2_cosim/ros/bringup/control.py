@@ -17,8 +17,7 @@ from ros2_cosim.core.realtime.run_control import Answer, Command, Request
 from ros2_cosim.core.run.output_directory import repetitions, shown
 from ros2_cosim.core.scenario.changes import Changeable, changeable, changed
 from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
 from ros2_cosim.ros.bringup.dds import dds_settings
 from ros2_cosim.ros.bringup.domain_lock import ActiveRun, active_runs, own_domain
 

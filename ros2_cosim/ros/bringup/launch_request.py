@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +16,13 @@ from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.messages.namespaces import qualified
 from ros2_cosim.core.record.summary import Summary, read_summary, summary_lines
-from ros2_cosim.core.run.crashes import crash_in
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.crashes import crash_of
 from ros2_cosim.core.run.options import OPTIONS, read_options
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.results import complete_results
-from ros2_cosim.core.scenario.plan import Process
-from ros2_cosim.ros.bringup.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.ros.bringup.plan import Process
+from ros2_cosim.ros.bringup.prepared import PreparedProcesses
 from ros2_cosim.ros.bringup.starter_channel import AnyMessage, Failed, Over, Progress
 from ros2_cosim.ros.bringup.watch import RunWatch
 
@@ -95,11 +96,9 @@ class LaunchRequest:
     :param release: gives directory and domain back
     """
 
-    def __init__(self, prepared: PreparedRun, release: Callable[[], None]) -> None:
-        assert prepared.channel is not None
-        if prepared.ports is not None:
-            # Launch hands no sockets over: its servers bind the numbers that were free.
-            prepared.ports.close()
+    def __init__(self, prepared: PreparedProcesses, release: Callable[[], None]) -> None:
+        # Launch hands no sockets over: its servers bind the numbers that were free.
+        prepared.ports.close()
         self._channel = channel = prepared.channel
         self._release = release
         self.prepared = prepared
@@ -120,7 +119,7 @@ class LaunchRequest:
             self.plan,
             lambda: channel.required,
             channel.turn_in,
-            partial(crash_in, channel, prepared.scenario),
+            lambda name, number: crash_of(prepared.scenario, channel.going_on_in(name), number),
         )
         channel.listen(self._take, self.watch.printed)
 
@@ -166,7 +165,7 @@ class LaunchRequest:
 
 
 def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
-    """Bring up the run that launch arguments ask for; see :mod:`ros2_cosim.ros.bringup.bringup`.
+    """Bring up the run that launch arguments ask for; see :mod:`ros2_cosim.core.run.bringup`.
 
     :param values: all launch arguments
     :raises ConfigurationError: one is wrong, or another run is in the way
@@ -179,7 +178,9 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
         )
     held = ExitStack()
     with ExitStack() as stack:
-        ready = LaunchRequest(stack.enter_context(bring_up(request)), held.close)
+        prepared = stack.enter_context(bring_up(request))
+        assert isinstance(prepared, PreparedProcesses)
+        ready = LaunchRequest(prepared, held.close)
         held.push(stack.pop_all())
     return ready
 

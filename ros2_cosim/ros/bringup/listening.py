@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from ros2_cosim.core.kernel.listening import Listening, PortUse
 from ros2_cosim.core.live.address import LOOPBACK, Address
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import server_sockets
 from ros2_cosim.core.scenario.hosting import processes_of
-from ros2_cosim.core.scenario.plan import Process, RunOptions
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.sockets.switchboard import LANE_NAME
 from ros2_cosim.ros.bringup.dds import keeps_dds
 from ros2_cosim.ros.bringup.domain_lock import own_domain, place_name
+from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL_NAME
 from ros2_cosim.ros.bringup.transport import has_lane
 from ros2_cosim.ros.hosts.far_plan import network_of

@@ -24,13 +24,14 @@ from pathlib import Path
 from ros2_cosim.core.documents.installed import PACKAGE, module_command
 from ros2_cosim.core.messages.namespaces import remapping
 from ros2_cosim.core.process.processes import end_with_parent
-from ros2_cosim.core.run.crashes import crash_in
+from ros2_cosim.core.run.crashes import crash_of
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.executables import find_installed
 from ros2_cosim.core.scenario.held_ports import HeldPorts
-from ros2_cosim.core.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.sockets.inherited import close_all, passed_on
 from ros2_cosim.ros.bringup.fork_server import ForkServer, StartedProcess, is_usable
+from ros2_cosim.ros.bringup.plan import Process, make_plan
 from ros2_cosim.ros.bringup.starter_channel import (
     CHANNEL,
     SHIELDED,
@@ -101,7 +102,9 @@ class ProcessGroup:
             lambda: self._channel.required,
             lambda name: self._channel.turn_in(name),
             lambda name, number: (
-                "" if scenario is None else crash_in(self._channel, scenario, name, number)
+                ""
+                if scenario is None
+                else crash_of(scenario, self._channel.going_on_in(name), number)
             ),
         )
         self._first_end: float | None = None

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ros2_cosim.core.run.output_directory import read_holder
-from ros2_cosim.core.scenario.plan import Process, RunOptions
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.sockets.switchboard import LANE
 from ros2_cosim.ros.bringup.dds import keeps_dds
+from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL
 
 #: A lane wherever it reaches all processes; or DDS in any case.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ros2_cosim.core.process.processes import EXIT_ABORTED, EXIT_HUNG
 from ros2_cosim.core.run.crashes import OWN_SIGNALS
-from ros2_cosim.core.scenario.plan import Process
+from ros2_cosim.ros.bringup.plan import Process
 
 #: Processes that fail one after the other have one cause, which is awaited for so long [s].
 GATHER_S = 0.7

@@ -29,8 +29,7 @@ from ros2_cosim.core.kernel.errors import CosimError, RunError
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
 from ros2_cosim.core.scenario.host_settings import HostSettings
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
 from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required, Starter
 from ros2_cosim.ros.hosts.far_link import (

@@ -25,7 +25,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError, RunErr
 from ros2_cosim.core.messages.namespaces import parse_namespace
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.run.output_directory import LOG_DIRECTORY
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO, Process
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 from ros2_cosim.core.sockets.switchboard import LANE
 from ros2_cosim.ros.bringup.dds import (
     Network,
@@ -35,6 +35,7 @@ from ros2_cosim.ros.bringup.dds import (
 )
 from ros2_cosim.ros.bringup.domain_lock import active_runs, domain_lock
 from ros2_cosim.ros.bringup.guard import Guard
+from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.processes import ProcessGroup
 from ros2_cosim.ros.bringup.starter_channel import (
     CHANNEL,

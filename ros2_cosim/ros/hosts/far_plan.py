@@ -18,10 +18,11 @@ from pydantic import ValidationError
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scenario.plan import Process, RunOptions
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.sockets.endpoints import address_towards
 from ros2_cosim.ros.bringup.dds import Network
+from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.hosts.far_link import FarProcess, Part
 
 #: Of the part of a host, by its name.

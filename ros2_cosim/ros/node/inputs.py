@@ -20,7 +20,7 @@ from ros2_cosim.core.kernel.unsynchronised import KEPT, Inbox, received_port
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.protocol import Completion
 from ros2_cosim.core.messages.raw import CarrierCodec
-from ros2_cosim.core.messages.wiring import Wiring, wire_codec
+from ros2_cosim.core.messages.wiring import Wiring, edge_topic, wire_codec
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.writers import data_qos
@@ -114,7 +114,7 @@ def read_port(
 
     kept = membership is not None and wiring.graph.is_kept(source, port)
     session.reader(
-        topics.edge(topic.name, topic.codec),
+        edge_topic(topic.name, topic.codec),
         topic.codec.type_name,
         data_qos(latched=kept),
         guard(receive, sequence),

@@ -26,7 +26,7 @@ from ros2_cosim.core.messages.protocol import (
 )
 from ros2_cosim.core.messages.reporting import details_of
 from ros2_cosim.core.messages.sink import Sink
-from ros2_cosim.core.messages.wiring import DataTopic, Wiring
+from ros2_cosim.core.messages.wiring import DataTopic, Wiring, edge_topic
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.node.inputs import ChannelReader, as_seen
@@ -90,7 +90,7 @@ class RecorderNode:
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
-            self._topics[channel] = topics.edge(topic.name, topic.codec)
+            self._topics[channel] = edge_topic(topic.name, topic.codec)
             self._outputs.setdefault(name, {})[port] = channel
             reader.read(name, port, [channel], self._taker(topic, channel), as_seen)
         self._progress = ProgressTopics(session, RECORDER, timer, quantum_ns=quantum_ns)

@@ -25,6 +25,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.namespaces import inside, process_name_of
 from ros2_cosim.core.messages.protocol import ForeignMessageError
+from ros2_cosim.core.messages.wiring import edge_topic
 from ros2_cosim.core.process.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.lane_interface import Receive, Take, Watch
@@ -215,7 +216,7 @@ class Session:
         end = None
         if self._lane is not None and not for_onlookers:
             latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-            edge = topics.edge(topic, codec)
+            edge = edge_topic(topic, codec)
             end = self._lane.writer(edge, latched=latched, owner=self._full_name)
         return Writer(
             self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of the coordination protocol, in one place."""
 
-from ros2_cosim.core.messages.cdr import WireCodec
-from ros2_cosim.core.messages.raw import CARRIER_TYPE
-
 CLOCK = "/clock"
 HORIZON = "/cosim/horizon"
 PARTICIPANT_STATE = "/cosim/participant_state"
@@ -44,8 +41,3 @@ def is_superseded(topic: str) -> bool:
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
     return f"/cosim/completion/{participant}"
-
-
-def edge(topic: str, codec: WireCodec) -> str:
-    """The topic between participants: messages without a header travel beside the plain ones."""
-    return f"{topic}/stamped" if codec.type_name == CARRIER_TYPE else topic

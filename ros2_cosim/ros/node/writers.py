@@ -29,6 +29,7 @@ from ros2_cosim.core.messages.cdr import ENCAPSULATION, WireCodec
 from ros2_cosim.core.messages.packages import how_to_install
 from ros2_cosim.core.messages.protocol import HISTORY_DEPTH
 from ros2_cosim.core.messages.raw import CarrierCodec
+from ros2_cosim.core.messages.wiring import edge_topic
 from ros2_cosim.core.process.seal import Sealer
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.lane_interface import TopicWriter
@@ -193,7 +194,7 @@ class Writer:
         self._short = short
         self._for_onlookers = lane is not None or for_onlookers
         to_all = lane is None and not for_onlookers
-        edge = topics.edge(topic, codec)
+        edge = edge_topic(topic, codec)
         overridable = Overridable.UPWARDS if to_all else Overridable.FREELY
         if topics.is_coordination(topic):
             overridable = Overridable.NOT

@@ -17,6 +17,7 @@ from ros2_cosim.core.documents.installed import PACKAGE
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import ROOT, node_name_of, qualified, shared_node_name
 from ros2_cosim.core.process.spans import SPANS_DIRECTORY
+from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import (
     ParticipantDeclaration,
     declare_all,
@@ -27,11 +28,11 @@ from ros2_cosim.core.scenario.drawing import drawing, road_file, undrawable
 from ros2_cosim.core.scenario.executables import find_node
 from ros2_cosim.core.scenario.held_ports import LOOPBACK, address_of
 from ros2_cosim.core.scenario.hosting import hosted
-from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario
 from ros2_cosim.core.scenario.views import RVIZ_VIEW
 
-#: File names below the output directory of a run.
-RESOLVED_SCENARIO = "scenario.json"
+#: Where the executables of this wing are.
+PROGRAMS = "ros2_cosim.ros.programs"
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,14 @@ class Process:
     """One process of a run.
 
     ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
-    the modules of ``ros2_cosim.ros.programs``. Without a package it is the path of a Python script,
+    modules with a function ``main``. Without a package it is the path of a Python script,
     or the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves; if
     there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets that
     are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are theirs besides.
-    One that stands for another host has the processes ``there``.
+    One that stands for another host has the processes ``there``. The module of an executable of
+    this package is in ``programs``.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Process:
     namespace: str = ROOT
     ros_arguments: tuple[str, ...] = ()
     there: tuple[Process, ...] = ()
+    programs: str = PROGRAMS
 
     @property
     def node(self) -> str:
@@ -77,43 +80,6 @@ class Process:
     def note(self) -> str:
         """Behind its name in messages: its participants, if there may be several."""
         return f" ({', '.join(self.hosts)})" if self.hosts else ""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a scenario is brought up.
-
-    ``rate`` is a real-time factor, None: as fast as possible; ``hard`` asks for hard real time;
-    ``arrivals`` is the arrival record of a run that is to be repeated.
-    """
-
-    output: Path
-    shape: str = "ros"
-    rate: float | None = None
-    hard: bool = False
-    arrivals: Path | None = None
-    record: bool = True
-    visualise: bool = False
-    rviz: bool = False
-    #: Where Foxglove finds the run, [HOST:]PORT; empty: nowhere.
-    foxglove: str = ""
-    #: Begin paused, before the activations at time 0.
-    paused: bool = False
-    #: How often it is run, one after the other, in the same processes.
-    repeat: int = 1
-    #: What carries messages between processes: a lane where it reaches all, or DDS.
-    transport: str = "auto"
-    #: Whether the processes note what they spend their time on.
-    profile: bool = False
-    #: Processes that the user starts: of a participant, or of several.
-    by_hand: tuple[str, ...] = ()
-    #: Of all nodes, topics and services.
-    namespace: str = ROOT
-    #: ROS arguments of all nodes.
-    ros_arguments: tuple[str, ...] = ()
-    #: When checkpoints are written [ns], and the one that the run goes on from.
-    checkpoints: tuple[int, ...] = ()
-    branch: Path | None = None
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -276,15 +242,10 @@ def _part_of_group(scenario: Scenario, group: list[str]) -> dict[str, Any]:
 def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
     for name in options.by_hand:
         settings = scenario.participants.get(name)
-        if settings is not None and settings.host is not None and options.shape == "ros":
+        if settings is not None and settings.host is not None:
             raise ConfigurationError(
                 f"--by-hand {name}: it is on the host '{settings.host}'; allowed is "
                 f"hosts.{settings.host}.start: hand, for all that is there"
-            )
-        if options.shape != "ros":
-            raise ConfigurationError(
-                f"--by-hand {name}: in shape {options.shape} participants have no processes of "
-                "their own; allowed is --shape ros"
             )
         groups = hosted(scenario)
         if name in groups:

@@ -8,12 +8,14 @@ activated by the scheduler of a run: what they read, and when, is what they woul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+from typing_extensions import Self
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Connection, Graph, Latency, OutputPort, ParticipantSpec
@@ -26,7 +28,7 @@ from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.kernel.unsynchronised import received_port
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.raw import CARRIER_TYPE, CarrierCodec
-from ros2_cosim.core.messages.wiring import wire_codec
+from ros2_cosim.core.messages.wiring import edge_topic, wire_codec
 from ros2_cosim.core.realtime.local_host import local_host
 from ros2_cosim.core.record.bag import BagWriter
 from ros2_cosim.core.record.bag_metadata import BAG, BagTopic
@@ -39,16 +41,19 @@ from ros2_cosim.core.record.results import open_bag
 from ros2_cosim.core.record.summary import SUMMARY_FILE, read_summary
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.recording_player import RecordingFeed, with_recording
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.run.supervised import supervised
 from ros2_cosim.core.scenario.adjust import adjusted
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.declaration import declare
-from ros2_cosim.core.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.core.scenario.schema import (
+    RESOLVED_SCENARIO,
+    Scenario,
+    load_scenario,
+    save_scenario,
+)
 from ros2_cosim.core.scenario.system import build_graph, build_model
-from ros2_cosim.ros.bringup.bringup import RunRequest
-from ros2_cosim.ros.node.topics import edge
 
 #: The participant that plays the recording; no name of a scenario has such a letter.
 PLAYER = "Recording"
@@ -71,6 +76,31 @@ class Source(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class NodesReplay(Protocol):
+    """Plays topics of a bag to nodes that run already, and listens to what they answer."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def wait(self, patience_s: float) -> None:
+        """Wait until each topic has its nodes [s of wall time].
+
+        :raises RunError: one has not
+        """
+
+    def play(self, bag: Path) -> None:
+        """Play the inputs."""
+
+    def write(self, bag: Path, others: Mapping[str, object], writer: BagWriter) -> None:
+        """Write the answers into a bag, between what is recorded of other topics."""
+
+
+#: Makes one of (topic -> type and whether late readers get the last message, of what is played;
+#: topic -> codec, of what is listened to).
+NodesReplayer = Callable[[Mapping[str, tuple[str, bool]], Mapping[str, WireCodec]], NodesReplay]
+
+
 def replay_into(
     bag: Path,
     into: Sequence[str],
@@ -78,7 +108,7 @@ def replay_into(
     *,
     controllers: str | None = None,
     scenario: Path | None = None,
-    to_topics: bool = False,
+    nodes: NodesReplayer | None = None,
 ) -> RunComparison:
     """Feed recorded inputs to participants, and compare what they send with what is recorded.
 
@@ -87,7 +117,7 @@ def replay_into(
     :param output: directory for a bag with their outputs; None: none is kept
     :param controllers: control law that they are to have instead
     :param scenario: that of the bag, for one that was recorded elsewhere
-    :param to_topics: publish the inputs as ROS topics, and listen to what nodes answer that run
+    :param nodes: publishes the inputs as topics, and listens to what nodes answer that run
         already
     :raises ConfigurationError: the recording or the scenario does not fit
     :raises ProtocolError: the bag is damaged
@@ -101,7 +131,7 @@ def replay_into(
                 Path(place),
                 controllers=controllers,
                 scenario=scenario,
-                to_topics=to_topics,
+                nodes=nodes,
             )
             # Nothing is left at its place.
             return replace(found, b=replace(found.b, path=Path("replay")))
@@ -111,15 +141,15 @@ def replay_into(
         changed = adjusted(source.scenario, controllers=controllers)
         _check_participants(changed, into)
         names = tuple(dict.fromkeys(into))
-        in_processes = not to_topics and any(
+        in_processes = nodes is None and any(
             "inproc" not in declare(changed, name).traits.shapes for name in names
         )
-        check_scenario(changed, "ros" if to_topics or in_processes else "inproc")
+        check_scenario(changed, "ros" if nodes or in_processes else "inproc")
         save_scenario(changed, output / RESOLVED_SCENARIO)
         if not in_processes:
             replay = _Replay(source, changed, names, output)
-            if to_topics:
-                replay.run_on_topics()
+            if nodes is not None:
+                replay.run_on(nodes)
             else:
                 replay.run()
     if in_processes:
@@ -213,7 +243,7 @@ def _in_stamps(bag: Path, scenario: Scenario, target: Path) -> tuple[Path, tuple
     for name in scenario.participants:
         for key, port in scenario.outputs_of(name).items():
             codec = wire_codec(graph.output(name, key))
-            stamped = edge(port.topic, codec)
+            stamped = edge_topic(port.topic, codec)
             topic = stamped if stamped in types else port.topic
             if topic in types:
                 settings[port.topic] = codec, port.type
@@ -343,14 +373,11 @@ class _Replay:
                 group.stop("the recording is over")
                 group.shut_down("the replay is complete")
 
-    def run_on_topics(self) -> None:
+    def run_on(self, nodes: NodesReplayer) -> None:
         """Replay to nodes that run already.
 
         :raises RunError: there is none
         """
-        # Only this needs ROS.
-        from ros2_cosim.ros.bringup.replay_to_topics import TopicReplay
-
         played = {
             self._topics[connection.source, connection.source_port]
             for name in self._into
@@ -367,7 +394,7 @@ class _Replay:
             for port in self._graph.participants[name].outputs
         }
         others = {topic: None for topic in self._ports if topic not in outputs}
-        with TopicReplay(inputs, outputs) as replay:
+        with nodes(inputs, outputs) as replay:
             replay.wait(self._scenario.startup_s)
             replay.play(self._bag)
             with open_bag(self._output, self._scenario, self._graph) as bag:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
 
@@ -12,8 +11,9 @@ from ros2_cosim.core.kernel.errors import CosimError, RunError
 from ros2_cosim.core.messages.reporting import NO_PROGRESS
 from ros2_cosim.core.run.output_directory import repetitions
 from ros2_cosim.core.run.results import complete_results, leave_incomplete, why
+from ros2_cosim.core.run.shape import RunCallbacks
 from ros2_cosim.core.run.tracebacks import with_place
-from ros2_cosim.ros.bringup.bringup import PreparedRun
+from ros2_cosim.ros.bringup.prepared import PreparedProcesses
 from ros2_cosim.ros.bringup.processes import ProcessGroup
 from ros2_cosim.ros.bringup.starter_channel import Progress
 
@@ -24,20 +24,9 @@ _POLL_S = 0.05
 _CLOCK_LATE_S = 5.0
 
 
-def run_processes(
-    prepared: PreparedRun,
-    *,
-    progress: Callable[[int], None] = lambda time_ns: None,
-    on_line: Callable[[str, str], None] = lambda name, line: None,
-    on_started: Callable[[dict[str, int]], None] = lambda pids: None,
-    on_poll: Callable[[], None] = lambda: None,
-) -> None:
+def run_processes(prepared: PreparedProcesses, callbacks: RunCallbacks) -> None:
     """Start the processes of a run and wait for their end.
 
-    :param progress: called with the simulated time [ns] about once per simulated second
-    :param on_line: called with (process name, line) of everything the processes print
-    :param on_started: called with the process ids by name
-    :param on_poll: called again and again; what it raises ends the run
     :raises RunError: a process ended before its time; it is named. The bag is readable.
     :raises StorageError: the report cannot be written
     """
@@ -51,22 +40,22 @@ def run_processes(
             last_sign = time.monotonic()
             # During a pause the clock itself may be stopped in a debugger.
             patience = inf if sign.resting else 2.0 * scenario.watchdog_s + _CLOCK_LATE_S
-            progress(sign.time_ns)
+            callbacks.progress(sign.time_ns)
 
     try:
         with ProcessGroup(
             plan,
             prepared.environment,
-            on_line,
+            callbacks.on_line,
             on_progress=take,
             channel=prepared.channel,
             inherited=[prepared.directory.descriptor],
             ports=prepared.ports,
             scenario=scenario,
         ) as group:
-            on_started(group.pids())
+            callbacks.on_started(group.pids())
             while not group.ended():
-                on_poll()
+                callbacks.on_poll()
                 _check(group, prepared.output)
                 silence = time.monotonic() - last_sign
                 if silence > patience:

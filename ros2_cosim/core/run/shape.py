@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a scenario is run: in this process, in another one, or in several.
+
+Each run shape is a class :class:`Shape` that an entry point of the group ``ros2_cosim.shapes``
+offers. The bring-up asks it what it needs, and it runs what has been brought up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.record.summary import Summary
+from ros2_cosim.core.run.output_directory import OutputDirectory, repetition_directory
+from ros2_cosim.core.run.request import RunOptions, RunRequest
+from ros2_cosim.core.scenario.doubts import doubts_of
+from ros2_cosim.core.scenario.drawing import undrawable
+from ros2_cosim.core.scenario.grouping import AUTO
+from ros2_cosim.core.scenario.registry import find_kind, offered
+from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, save_scenario
+
+SHAPE_GROUP = "ros2_cosim.shapes"
+
+
+@dataclass(frozen=True)
+class RunCallbacks:
+    """What is called while a run goes on.
+
+    :ivar progress: called with the simulated time [ns] about once per simulated second
+    :ivar on_line: called with (process name, line) of everything that its processes print
+    :ivar on_started: called with the process ids by name
+    :ivar on_poll: called again and again; what it raises ends the run
+    """
+
+    progress: Callable[[int], None] = lambda time_ns: None
+    on_line: Callable[[str, str], None] = lambda name, line: None
+    on_started: Callable[[dict[str, int]], None] = lambda pids: None
+    on_poll: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that can be started: nothing is in its way.
+
+    :ivar directory: its output directory, held
+    """
+
+    scenario: Scenario
+    options: RunOptions
+    directory: OutputDirectory
+
+    @property
+    def output(self) -> Path:
+        """The output directory."""
+        return self.options.output
+
+    def with_files(self) -> PreparedRun:
+        """Write what its processes read; the directory is clear, and has the scenario."""
+        return self
+
+    def again(self, repetition: int) -> PreparedRun:
+        """The n-th time that the run begins anew, with a directory of its own below this one."""
+        output = self.output / repetition_directory(repetition)
+        output.mkdir()
+        save_scenario(self.scenario, output / RESOLVED_SCENARIO)
+        return replace(self, options=replace(self.options, output=output))
+
+    def notes(self) -> list[str]:
+        """What was asked for that this run does not do, or is hardly meant, in lines."""
+        reason = undrawable(self.scenario)
+        wanted = {
+            "visualise": self.options.visualise,
+            "bag.scene": has_scene(self.scenario, self.options),
+        }
+        undrawn = [f"{key}: {reason}" for key, is_wanted in wanted.items() if is_wanted and reason]
+        return [*doubts_of(self.scenario), *undrawn]
+
+    def commands_by_hand(self) -> list[tuple[str, str]]:
+        """(name, command line) of the processes that the user starts."""
+        return []
+
+
+class Shape(ABC):
+    """A way to run a scenario."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def check(self, request: RunRequest, scenario: Scenario) -> None:
+        """See whether this shape has what the request asks of it.
+
+        :raises ConfigurationError: it has not
+        """
+
+    def arranged(self, request: RunRequest, scenario: Scenario, options: RunOptions) -> Scenario:
+        """The scenario as this shape runs it; nothing on the machine is changed.
+
+        :raises ConfigurationError: this shape cannot run it
+        """
+        return scenario
+
+    @abstractmethod
+    def held(
+        self, request: RunRequest, prepared: PreparedRun, *, domains: Sequence[int] | None
+    ) -> AbstractContextManager[PreparedRun]:
+        """Hold what the run needs besides its output directory, until the statement ends.
+
+        :param domains: ROS domains of which the first that is free is taken; None: that of this
+            process
+        :raises ConfigurationError: another run has it
+        """
+
+    @abstractmethod
+    def run(self, prepared: PreparedRun, watch: RunCallbacks) -> Summary:
+        """Run what is prepared to its end.
+
+        :raises CosimError: a participant or a process failed; it is named. Bag and summary are
+            readable.
+        """
+
+
+def find_shape(name: str) -> Shape:
+    """The run shape of a name.
+
+    :raises ConfigurationError: there is none
+    """
+    shape: Shape = find_kind(offered(SHAPE_GROUP), name, "shape", "run shape", Shape)()
+    return shape
+
+
+def has_scene(scenario: Scenario, options: RunOptions) -> bool:
+    """Whether the bag of a run shows the scene when it is played."""
+    return options.record and scenario.bag.scene is not None
+
+
+def refuse_sharing(request: RunRequest) -> None:
+    """Refuse what is said of processes where all participants share one.
+
+    :raises ConfigurationError: the request says it
+    """
+    for option, is_given in (
+        ("processes", request.processes != AUTO),
+        ("transport", request.transport != "auto"),
+    ):
+        if is_given:
+            raise ConfigurationError(
+                f"--{option}: found with shape {request.shape}, whose participants share one "
+                "process; allowed is shape ros"
+            )
+    for name in request.by_hand:
+        raise ConfigurationError(
+            f"--by-hand {name}: in shape {request.shape} participants have no processes of their "
+            "own; allowed is --shape ros"
+        )
