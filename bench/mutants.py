@@ -55,7 +55,9 @@ ROOMS: Final = {
     "kernel": Room(("ros2_cosim/core/kernel/*.py",), ("test/kernel",)),
     "dcp": Room(("ros2_cosim/dcp/**/*.py",), ("test/dcp",)),
     "realtime": Room(("ros2_cosim/core/realtime/*.py",), ("test/realtime",)),
-    "record": Room(("ros2_cosim/core/record/*.py",), ("test/record",)),
+    "record": Room(
+        ("ros2_cosim/core/record/*.py", "ros2_cosim/lab/report/*.py"), ("test/record",)
+    ),
     "faults": Room(("ros2_cosim/core/faults/*.py",), ("test/faults",)),
     "measure": Room(
         ("ros2_cosim/driving/referee.py", "ros2_cosim/models/encounter*.py"),

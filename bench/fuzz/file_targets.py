@@ -25,12 +25,13 @@ from ros2_cosim.core.record.bag import BagWriter
 from ros2_cosim.core.record.bag_metadata import BagTopic
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.comparison import Rules
-from ros2_cosim.core.record.comparison_report import compare_recordings, write_page
 from ros2_cosim.core.record.recovery import recover
-from ros2_cosim.core.record.report_data import load_activations
+from ros2_cosim.core.record.results import load_activations
+from ros2_cosim.core.record.run_comparison import compare_recordings
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.report.comparison_report import write_page
 from ros2_cosim.lab.study.record import read_study
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.world.road import RoadError, RoadNetwork

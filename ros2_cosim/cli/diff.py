@@ -14,7 +14,7 @@ import typer
 from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors
 
 if TYPE_CHECKING:
-    from ros2_cosim.core.record.comparison_report import RunComparison
+    from ros2_cosim.core.record.run_comparison import RunComparison
 
 
 def diff(
@@ -36,15 +36,13 @@ def diff(
     """Compare the messages of two runs or bags; exit code 3 if they differ."""
     from ros2_cosim.cli.diff_text import print_comparison
     from ros2_cosim.core.record.comparison import Rules
-    from ros2_cosim.core.record.comparison_report import (
-        check_page,
-        compare_recordings,
-        write_page,
-    )
+    from ros2_cosim.core.record.run_comparison import compare_recordings
 
     rules = Rules(ignore or (), _tolerances(tolerance or ()))
     with clear_errors():
         if html is not None:
+            from ros2_cosim.lab.report.comparison_report import check_page, write_page
+
             check_page(html)
         result: RunComparison = compare_recordings(a, b, rules)
         if html is not None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.record.comparison_report import (
+from ros2_cosim.core.record.run_comparison import (
     RunComparison,
     facts_of,
     headed,

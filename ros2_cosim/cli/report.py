@@ -25,10 +25,10 @@ def report(
     ),
 ) -> None:
     """Make report.html again from a run or a study, or one page of two or more runs."""
-    from ros2_cosim.core.record.comparison_report import check_page
-    from ros2_cosim.core.record.report import render_report
-    from ros2_cosim.core.record.side_by_side import write_side_by_side
     from ros2_cosim.core.run.results import complete_killed
+    from ros2_cosim.lab.report.comparison_report import check_page
+    from ros2_cosim.lab.report.report import render_report
+    from ros2_cosim.lab.report.side_by_side import write_side_by_side
     from ros2_cosim.lab.study.record import STUDY_FILE, read_study
     from ros2_cosim.lab.study.report import render_study
 

@@ -18,7 +18,7 @@ from ros2_cosim.core.messages.building import needed_packages
 from ros2_cosim.core.messages.packages import find_packages
 from ros2_cosim.core.realtime.arrivals import read_arrivals
 from ros2_cosim.core.record.bag_reader import read_bag
-from ros2_cosim.core.record.report_data import load_activations
+from ros2_cosim.core.record.results import load_activations
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.scenario.messages import offer_messages
 from ros2_cosim.dcp.description.read import read_description

@@ -23,8 +23,9 @@ from ros2_cosim.core.record.causes import (
     trace_causes,
 )
 from ros2_cosim.core.record.comparison import Comparison, Difference
-from ros2_cosim.core.record.comparison_report import compare_recordings, write_page
+from ros2_cosim.core.record.run_comparison import compare_recordings
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.lab.report.comparison_report import write_page
 
 MS = 1_000_000
 TYPE = "ros2_cosim/msg/ControlCommand"

@@ -27,7 +27,7 @@ from ros2_cosim.core.record.bag_metadata import BagTopic, mcap_path
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.causes import RunRecording, find_recording, trace_causes
 from ros2_cosim.core.record.comparison import Comparison, Difference
-from ros2_cosim.core.record.comparison_report import compare_recordings, show_value
+from ros2_cosim.core.record.run_comparison import compare_recordings, show_value
 from ros2_cosim.core.run import inproc
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.request import RunRequest

@@ -22,16 +22,17 @@ from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.record.bag import BagWriter
 from ros2_cosim.core.record.bag_metadata import BagTopic
 from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.record.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.core.record.results import open_sink
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import start
 from ros2_cosim.core.scenario.drawing import drawing as drawn_parameters
+from ros2_cosim.core.scenario.pictures import Picture
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph
-from ros2_cosim.world.pictures.drawing import Drawing, NoDrawing, drawing_of
-from ros2_cosim.world.pictures.drawn_bag import DrawnBag, derived_topics
+from ros2_cosim.world.pictures.drawing import Drawing, drawing_of
 from ros2_cosim.world.pictures.markers import (
     Box,
     Cone,
@@ -173,9 +174,9 @@ def test_the_pictures_have_the_markers_of_road_vehicles_and_sensors(
 def clocks(tmp_path: Path, stamps: Sequence[int], advanced: Sequence[int] = ()) -> list[int]:
     """When the clock is recorded in a bag of messages at some times [ms], every 100 ms."""
     own = BagTopic("/x", "std_msgs/msg/String")
-    topics = derived_topics(NoDrawing(), ["/x"])
+    topics = derived_topics(Picture(), ["/x"])
     assert [topic.name for topic in topics] == ["/clock"]
-    sink = DrawnBag(BagWriter(tmp_path, [own, *topics]), NoDrawing(), topics, 100 * MS)
+    sink = DrawnBag(BagWriter(tmp_path, [own, *topics]), Picture(), topics, 100 * MS)
     for seq, stamp in enumerate(stamps):
         sink.write("/x", stamp * MS, seq, b"")
         for ms in advanced:
@@ -216,7 +217,7 @@ def test_messages_that_are_not_drawn_are_ignored() -> None:
     # What is damaged draws nothing either, and does not end the run.
     drawing.take("/leader/odometry", b"\0")
     assert list(drawing.draw(0)) == []
-    nothing = NoDrawing()
+    nothing = Picture()
     nothing.take("/x", b"")
     assert list(nothing.begin()) == list(nothing.draw(0)) == []
 

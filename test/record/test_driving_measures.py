@@ -11,13 +11,12 @@ import pytest
 from support.behaviours import Plain
 
 from ros2_cosim.core.documents.settings import Section
-from ros2_cosim.core.record.report_data import load_run
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.registry import NamedModel
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.driving.measures import driving_measures
-from ros2_cosim.driving.measures.driving_measures import (
+from ros2_cosim.lab.report import driving_measures
+from ros2_cosim.lab.report.driving_measures import (
     Braking,
     Intended,
     Policy,
@@ -26,6 +25,7 @@ from ros2_cosim.driving.measures.driving_measures import (
     ratio,
     time_gap_error,
 )
+from ros2_cosim.lab.report.report_data import load_run
 
 
 def test_the_way_is_the_integral_of_the_speed() -> None:

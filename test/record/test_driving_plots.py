@@ -8,11 +8,11 @@ import math
 import pytest
 
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.core.record.report_data import RunData
 from ros2_cosim.core.record.series import Series
-from ros2_cosim.core.record.svg_plot import Axes, Line
-from ros2_cosim.driving.measures.driving_measures import Braking, Intended
-from ros2_cosim.driving.measures.driving_plots import Plot, drawn, driving_plots
+from ros2_cosim.lab.report.driving_measures import Braking, Intended
+from ros2_cosim.lab.report.driving_plots import Plot, drawn, driving_plots
+from ros2_cosim.lab.report.report_data import RunData
+from ros2_cosim.lab.report.svg_plot import Axes, Line
 
 NAN = math.nan
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from ros2_cosim.core.record.page import page_template
+from ros2_cosim.lab.report.page import page_template
 
 TEMPLATE = """\
 {% if shown %}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from support.browser import Browser
 
-from ros2_cosim.core.record.report import render_report
-from ros2_cosim.core.record.report_data import load_run
-from ros2_cosim.core.record.side_by_side import write_side_by_side
+from ros2_cosim.lab.report.report import render_report
+from ros2_cosim.lab.report.report_data import load_run
+from ros2_cosim.lab.report.side_by_side import write_side_by_side
 
 #: Place in the window of a share of the width of the plot with a title.
 PLACE = """(() => {

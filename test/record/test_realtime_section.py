@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.core.realtime.arrivals import read_arrivals
-from ros2_cosim.core.record.realtime_report import ErrorRow, error_rows, realtime_charts
 from ros2_cosim.core.record.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.core.record.realtime_summary import (
     CouplingSummary,
@@ -16,6 +15,7 @@ from ros2_cosim.core.record.realtime_summary import (
     HistogramSummary,
     RealtimeSummary,
 )
+from ros2_cosim.lab.report.realtime_report import ErrorRow, error_rows, realtime_charts
 
 NONE = HistogramSummary()
 

@@ -18,8 +18,6 @@ from ros2_cosim.core.messages.records import (
     StaticObject,
     StaticObjects,
 )
-from ros2_cosim.core.record.report import render_report
-from ros2_cosim.core.record.report_data import load_run
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
@@ -28,6 +26,8 @@ from ros2_cosim.driving.measures.recorded_encounters import (
     least_pet,
     recorded_encounters,
 )
+from ros2_cosim.lab.report.report import render_report
+from ros2_cosim.lab.report.report_data import load_run
 from ros2_cosim.world.geometry.lane_frame import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from lxml import etree, html
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.record.report import render_report
-from ros2_cosim.core.record.report_data import load_run
-from ros2_cosim.core.record.svg_plot import (
+from ros2_cosim.lab.report.report import render_report
+from ros2_cosim.lab.report.report_data import load_run
+from ros2_cosim.lab.report.svg_plot import (
     Bar,
     Line,
     Row,

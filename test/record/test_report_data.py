@@ -23,14 +23,14 @@ from ros2_cosim.core.messages.records import (
     PlatoonStatus,
     V2VMessage,
 )
-from ros2_cosim.core.record.report_data import (
+from ros2_cosim.lab.report.driving_measures import Intended, Policy
+from ros2_cosim.lab.report.report_data import (
     RunData,
     _status,
     load_activations,
     load_run,
     stamps_between,
 )
-from ros2_cosim.driving.measures.driving_measures import Intended, Policy
 
 #: A quarter turn to the left.
 LEFT = (0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5))

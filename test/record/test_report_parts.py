@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 from record.conftest import summary
 
-from ros2_cosim.core.record.page import Tile
-from ros2_cosim.core.record.report import _facts, _tiles, timing_charts, zoom_window
-from ros2_cosim.core.record.report_data import RunData
 from ros2_cosim.core.record.series import Events
 from ros2_cosim.core.record.summary import OrderViolations, ParticipantSummary, Verdict
 from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
+from ros2_cosim.lab.report.page import Tile
+from ros2_cosim.lab.report.report import _facts, _tiles, timing_charts, zoom_window
+from ros2_cosim.lab.report.report_data import RunData
 from ros2_cosim.world.geometry.encounters import Extreme
 
 COUNTS = {"world": 100}

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.record.side_by_side import MOST_RUNS, _flat, labels_of, write_side_by_side
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.report.side_by_side import MOST_RUNS, _flat, labels_of, write_side_by_side
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from ros2_cosim.core.record.svg_plot import (
+from ros2_cosim.lab.report.svg_plot import (
     Axes,
     Bar,
     Line,

@@ -17,12 +17,12 @@ from support.patience import HANG_S
 
 from ros2_cosim.core.kernel.errors import ParticipantError
 from ros2_cosim.core.record.bag_reader import read_bag
-from ros2_cosim.core.record.report import render_report
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.report.report import render_report
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 SHORT = ["duration=1s", f"watchdog_s={PATIENCE_S}"]

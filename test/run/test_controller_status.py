@@ -10,11 +10,11 @@ import pytest
 from ros2_cosim.core.messages.catalogue import codec
 from ros2_cosim.core.messages.records import CONTROLLER_MODES, ControllerStatus
 from ros2_cosim.core.record.bag_reader import read_bag
-from ros2_cosim.core.record.report import render_report
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.report.report import render_report
 
 
 def outage(out: Path, status: bool) -> Summary:

@@ -22,8 +22,8 @@ from ros2_cosim.core.live.history import TopicHistory
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.sink import Sink
 from ros2_cosim.core.record.bag import describe_types
+from ros2_cosim.core.scenario.pictures import picture_of
 from ros2_cosim.core.scenario.schema import Scenario
-from ros2_cosim.world.pictures.drawing import drawing_of
 
 #: The option that asks for it, in messages.
 OPTION = "--foxglove"
@@ -77,15 +77,15 @@ class FoxgloveView:
         self._time = -1
         self._shown_at: int | None = None
         self._lock = threading.Lock()
-        self._drawing = drawing_of(scenario)
+        self._picture = picture_of(scenario)
         topics: dict[str, str] = {}
-        latched: set[str] = set(self._drawing.latched)
+        latched: set[str] = set(self._picture.latched)
         for name in scenario.participants:
             for port, settings in scenario.outputs_of(name).items():
                 topics[settings.topic] = settings.type
                 if graph.output(name, port).schedule == "once":
                     latched.add(settings.topic)
-        topics = {CLOCK: _CLOCK_TYPE, **self._drawing.topics, **topics}
+        topics = {CLOCK: _CLOCK_TYPE, **self._picture.topics, **topics}
         self._histories = {topic: TopicHistory(topic in latched) for topic in topics}
         types = describe_types(topics.values())
         self._context = context = foxglove.Context()  # when it goes, its channels close
@@ -122,13 +122,13 @@ class FoxgloveView:
         #: What viewers connect to.
         self.url = f"ws://{host}:{self._server.port}"
         self._closed = False
-        for topic, data in self._drawing.begin():
+        for topic, data in self._picture.begin():
             self._show(topic, 0, data)
 
     def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
         """Show a message, in CDR."""
         self._show(topic, stamp_ns, data)
-        self._drawing.take(topic, data)
+        self._picture.take(topic, data)
 
     def advance(self, time_ns: int) -> None:
         """Show the time that the run has reached, and a picture of it if one is due."""
@@ -155,7 +155,7 @@ class FoxgloveView:
         self._server.broadcast_time(time_ns)
         clock = CATALOGUE.record(_CLOCK_TYPE)()  # the time is its stamp
         self._show(CLOCK, time_ns, CATALOGUE.codec(_CLOCK_TYPE).encode(time_ns, 0, clock))
-        for topic, data in self._drawing.draw(time_ns):
+        for topic, data in self._picture.draw(time_ns):
             self._show(topic, time_ns, data)
 
     def _show(self, topic: str, stamp_ns: int, data: bytes) -> None:

@@ -19,8 +19,7 @@ from ros2_cosim.core.kernel.random_streams import LatencyDistribution
 from ros2_cosim.core.kernel.unsynchronised import received_port
 from ros2_cosim.core.record.bag_metadata import BAG, METADATA_FILE, mcap_path
 from ros2_cosim.core.record.comparison import Comparison, Difference, in_order
-from ros2_cosim.core.record.report_data import load_activations
-from ros2_cosim.core.record.results import ACTIVATIONS_FILE
+from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import LOOPBACK, address_of

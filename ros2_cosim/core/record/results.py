@@ -15,7 +15,8 @@ from typing import Any, Literal
 import ros2_cosim
 from ros2_cosim.compiled import is_compiled
 from ros2_cosim.core.documents.files import cause_of, write_atomically
-from ros2_cosim.core.kernel.errors import StorageError
+from ros2_cosim.core.documents.plain_data import read_record
+from ros2_cosim.core.kernel.errors import ConfigurationError, StorageError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.model import Repeatability
 from ros2_cosim.core.kernel.trace import ParticipantTrace, run_digest
@@ -23,6 +24,7 @@ from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.messages.sink import Sink
 from ros2_cosim.core.record.bag import BagForm, BagWriter
 from ros2_cosim.core.record.bag_metadata import BAG, BagTopic, Qos
+from ros2_cosim.core.record.drawn_bag import DrawnBag, derived_topics
 from ros2_cosim.core.record.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.core.record.summary import (
     BranchOrigin,
@@ -37,14 +39,20 @@ from ros2_cosim.core.record.summary import (
     repeatability,
     write_summary,
 )
+from ros2_cosim.core.scenario.pictures import picture_of
 from ros2_cosim.core.scenario.portable import digest_of, portable_text
+from ros2_cosim.core.scenario.registry import functions_of
 from ros2_cosim.core.scenario.schema import Scenario
-from ros2_cosim.driving.measures.recorded_encounters import least_pet
-from ros2_cosim.world.pictures.drawing import drawing_of
-from ros2_cosim.world.pictures.drawn_bag import DrawnBag, derived_topics
 
 #: Participant -> its activation times [ns], as far as they were recorded.
 ACTIVATIONS_FILE = "activations.json"
+#: The page about a run, or about many.
+REPORT_FILE = "report.html"
+#: Entry points of measures: the name of a field of the summary, or of a figure, stands for a
+#: function of the bag, which need not be there, and the scenario's scene; None is no value.
+MEASURE_GROUP = "ros2_cosim.measures"
+#: Figures of measures are those of this process, whose name no participant has.
+_MEASURED = "recorder"
 _NS = 1e9
 
 
@@ -134,10 +142,10 @@ def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> S
     period = scenario.bag.scene
     if period is None:
         return open_bag(output, scenario, graph)
-    drawing = drawing_of(scenario)
+    picture = picture_of(scenario)
     own = (o.topic for name in scenario.participants for o in scenario.outputs_of(name).values())
-    topics = derived_topics(drawing, own)
-    return DrawnBag(open_bag(output, scenario, graph, topics), drawing, topics, period)
+    topics = derived_topics(picture, own)
+    return DrawnBag(open_bag(output, scenario, graph, topics), picture, topics, period)
 
 
 def write_incomplete(
@@ -225,6 +233,14 @@ def _write_results(
             else:
                 others.setdefault(name, {})[key] = value
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    for key, measure in functions_of(MEASURE_GROUP).items():
+        value = measure(output / BAG, scenario.scene)
+        if value is None:
+            continue
+        if key in Summary.model_fields:
+            figures[key] = value
+        else:
+            others.setdefault(_MEASURED, {})[key] = value
     parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
     counts = OrderViolations(
         timing=sum(r.timing for r in reports.values()),
@@ -280,7 +296,6 @@ def _write_results(
         versions=dict(_versions()),
         compiled=is_compiled(),
         figures=others or None,
-        min_pet_s=least_pet(output / BAG, scenario.scene),
         **figures,
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
@@ -381,6 +396,20 @@ def _participant(
         entered_s=None if entered is None else entered / _NS,
         left_s=None if left is None else left / _NS,
     )
+
+
+def load_activations(path: Path) -> dict[str, list[int]]:
+    """The activation times [ns] of each participant; none if the run did not record them.
+
+    :raises ConfigurationError: the file is not understood
+    """
+    if not path.is_file():
+        return {}
+    try:
+        content = read_record(path)
+        return {str(name): [int(t) for t in times] for name, times in content.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"{path}: not a table of activation times: {error}") from None
 
 
 @cache

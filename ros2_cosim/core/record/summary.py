@@ -192,7 +192,9 @@ class Summary(Section):
         description="inputs of the run as a DCP slave that the master connected and never sent",
     )
     figures: dict[str, dict[str, Any]] | None = Field(
-        default=None, description="participant -> figures of its model beside the fields below"
+        default=None,
+        description="participant -> figures of its model beside the fields below; "
+        "recorder -> those of installed measures",
     )
     realtime: RealtimeSummary | None = None
     collisions: int | None = Field(default=None, ge=0)

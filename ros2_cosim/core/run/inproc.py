@@ -47,7 +47,7 @@ from ros2_cosim.core.run.branch import Branch
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.checkpoints import CheckpointRecorder
 from ros2_cosim.core.run.request import RunRequest
-from ros2_cosim.core.run.results import leave_incomplete, note_profile, why, write_report
+from ros2_cosim.core.run.results import leave_incomplete, note_profile, why, write_reports
 from ros2_cosim.core.run.shape import PreparedRun
 from ros2_cosim.core.run.supervised import supervised
 from ros2_cosim.core.run.tracebacks import noted
@@ -359,7 +359,7 @@ class InprocRun:
             self._spans.save(self._output / SPANS_DIRECTORY)
             note_profile(self._output)
         if self._record:
-            write_report(self._output)
+            write_reports(self._output)
         return summary
 
     def _write_checkpoint(self, time_ns: int) -> None:

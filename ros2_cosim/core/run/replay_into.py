@@ -35,9 +35,8 @@ from ros2_cosim.core.record.bag_metadata import BAG, BagTopic
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.causes import find_recording
 from ros2_cosim.core.record.comparison import Rules, in_order
-from ros2_cosim.core.record.comparison_report import RunComparison, compare_recordings
-from ros2_cosim.core.record.report import REPORT_FILE
-from ros2_cosim.core.record.results import open_bag
+from ros2_cosim.core.record.results import REPORT_FILE, open_bag
+from ros2_cosim.core.record.run_comparison import RunComparison, compare_recordings
 from ros2_cosim.core.record.summary import SUMMARY_FILE, read_summary
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.recording_player import RecordingFeed, with_recording

@@ -17,11 +17,14 @@ from ros2_cosim.core.record.bag_metadata import BAG, mcap_path
 from ros2_cosim.core.record.bag_reader import is_complete, recorded_until
 from ros2_cosim.core.record.profile import has_spans, write_profile
 from ros2_cosim.core.record.recovery import recover
-from ros2_cosim.core.record.report import REPORT_FILE, render_report
 from ros2_cosim.core.record.results import write_incomplete
 from ros2_cosim.core.record.summary import SUMMARY_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
+from ros2_cosim.core.scenario.registry import functions_of
 from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
+
+#: Entry points of reports: functions of the directory of a run, which write files there.
+REPORT_GROUP = "ros2_cosim.reports"
 
 
 def complete_results(output: Path) -> None:
@@ -39,7 +42,7 @@ def complete_results(output: Path) -> None:
         if has_spans(directory):
             note_profile(directory)
         if (directory / BAG).is_dir():
-            write_report(directory)
+            write_reports(directory)
 
 
 def complete_killed(output: Path) -> bool:
@@ -67,15 +70,13 @@ def note_profile(directory: Path) -> None:
         write_profile(directory)
 
 
-def write_report(directory: Path) -> None:
-    """Make the report of a run from its summary and its bag.
+def write_reports(directory: Path) -> None:
+    """Have all installed reports of a run made from its summary and its bag.
 
-    :raises StorageError: it cannot be written
+    :raises StorageError: one cannot be written
     """
-    try:
-        render_report(directory)
-    except OSError as error:
-        raise StorageError(f"{directory / REPORT_FILE}: {cause_of(error)}") from None
+    for write in functions_of(REPORT_GROUP).values():
+        write(directory)
 
 
 def why(error: BaseException) -> str:

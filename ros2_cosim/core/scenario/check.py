@@ -32,6 +32,7 @@ from ros2_cosim.core.scenario.faults import check_fault
 from ros2_cosim.core.scenario.hosting import check_hosting
 from ros2_cosim.core.scenario.layers import check_layers
 from ros2_cosim.core.scenario.messages import ON_TOPICS, check_on_topics, check_own_messages
+from ros2_cosim.core.scenario.pictures import PICTURE_GROUP, draws
 from ros2_cosim.core.scenario.scenario_error import ScenarioError, folded
 from ros2_cosim.core.scenario.schema import (
     RESERVED_NAMES,
@@ -243,7 +244,12 @@ def _check_names(scenario: Scenario, declared: dict[str, ParticipantDeclaration]
 
 
 def _bag_faults(scenario: Scenario) -> Iterator[str]:
-    """Patterns of the section ``bag`` that are about no topic."""
+    """Patterns of the section ``bag`` that are about no topic, and a scene that nothing draws."""
+    if scenario.bag.scene is not None and not draws():
+        yield (
+            f"bag.scene: found {format_ns(scenario.bag.scene)}, and nothing that draws the scene "
+            f"is installed (an entry point of the group {PICTURE_GROUP}); leave it out"
+        )
     known = {o.topic for name in scenario.participants for o in scenario.outputs_of(name).values()}
     for key, patterns in (("topics", scenario.bag.topics), ("exclude", scenario.bag.exclude)):
         for number, pattern in enumerate(patterns):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ros2_cosim.core.kernel.duck_typed import MEMBERS
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.guesses import check_members, did_you_mean
-from ros2_cosim.core.kernel.loading import is_own_module, load_named, refuse_code
+from ros2_cosim.core.kernel.loading import is_own_module, line_of, load_named, refuse_code
 from ros2_cosim.core.kernel.model import Model
 
 MODEL_GROUP = "ros2_cosim.models"
@@ -78,6 +78,27 @@ def find_model(name: str, where: str) -> NamedModel:
 def offered(group: str) -> dict[str, EntryPoint]:
     """Name -> entry point of all that installed distributions offer in a group."""
     return {entry.name: entry for entry in sorted(entry_points(group=group))}
+
+
+def functions_of(group: str) -> dict[str, Callable[..., Any]]:
+    """Name -> function of all that installed distributions offer in a group.
+
+    What needs a part of this package that is not there is left out.
+
+    :raises ConfigurationError: one cannot be imported
+    """
+    found = {}
+    for name, entry in offered(group).items():
+        try:
+            found[name] = entry.load()
+        except Exception as error:
+            missing = error.name if isinstance(error, ModuleNotFoundError) else None
+            if missing is None or not is_own_module(missing):
+                raise ConfigurationError(
+                    f"{group}: '{name}' cannot be loaded: {type(error).__name__}: {error}"
+                    f"{line_of(error)}"
+                ) from error
+    return found
 
 
 def find_kind(

@@ -18,7 +18,7 @@ from pathlib import Path
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.record.report import REPORT_FILE
+from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request

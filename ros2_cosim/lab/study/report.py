@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.record.page import Tile, page_template
-from ros2_cosim.core.record.report import REPORT_FILE
-from ros2_cosim.core.record.svg_plot import COLOURS, Bar, Chart, Line, line_chart, stacked_bars
+from ros2_cosim.core.record.results import REPORT_FILE
+from ros2_cosim.lab.report.page import Tile, page_template
+from ros2_cosim.lab.report.svg_plot import COLOURS, Bar, Chart, Line, line_chart, stacked_bars
 from ros2_cosim.lab.study.record import Study, StudyRun
 from ros2_cosim.lab.study.table import compared, deviation, largest_deviation, write_table
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from ros2_cosim.core.documents.files import write_atomically
-from ros2_cosim.core.record.page import Tile, page_template
-from ros2_cosim.core.record.report import REPORT_FILE
-from ros2_cosim.core.record.svg_plot import COLOURS, Chart, Line, line_chart
+from ros2_cosim.core.record.results import REPORT_FILE
+from ros2_cosim.lab.report.page import Tile, page_template
+from ros2_cosim.lab.report.svg_plot import COLOURS, Chart, Line, line_chart
 
 
 def render_stability(output: Path, found: Mapping[str, Any]) -> Path:

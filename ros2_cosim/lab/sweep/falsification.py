@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from ros2_cosim.core.documents.settings import Whole
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.record.svg_plot import Chart, Line, line_chart
+from ros2_cosim.lab.report.svg_plot import Chart, Line, line_chart
 from ros2_cosim.lab.sweep.design import range_of
 from ros2_cosim.lab.sweep.search import FoundTable, Plan, Search
 from ros2_cosim.lab.sweep.store import SweepRun

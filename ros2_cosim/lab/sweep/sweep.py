@@ -11,7 +11,7 @@ from typing import Any
 
 from ros2_cosim.core.documents.extras import need_extra
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.record.report import REPORT_FILE
+from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.process_limits import check_space
 from ros2_cosim.core.scenario.check import check_scenario

@@ -50,7 +50,7 @@ class Joined(ChannelMessage):
 
 
 class FarProcess(ChannelMessage):
-    """A process to be started; see :class:`ros2_cosim.core.scenario.plan.Process`."""
+    """A process to be started; see :class:`ros2_cosim.ros.bringup.plan.Process`."""
 
     name: str
     executable: str

@@ -8,7 +8,7 @@ from there to each vehicle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.catalogue import type_name
 from ros2_cosim.core.messages.cdr import NS_PER_S
 from ros2_cosim.core.scenario.drawing import drawing, undrawable
+from ros2_cosim.core.scenario.pictures import Picture
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.world.pictures import markers
 from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData
@@ -38,26 +39,7 @@ TRANSFORMS = "tf2_msgs/msg/TFMessage"
 _HEIGHT = 1.5
 
 
-class NoDrawing:
-    """The drawing of a scenario that has no vehicles to draw."""
-
-    topics: Mapping[str, str] = {}
-    wanted: Collection[str] = ()
-    latched: frozenset[str] = frozenset()
-
-    def take(self, topic: str, data: bytes) -> None:
-        """Take a message of the run."""
-
-    def begin(self) -> Iterator[tuple[str, bytes]]:
-        """(topic, message) of what does not change."""
-        yield from ()
-
-    def draw(self, stamp_ns: int) -> Iterator[tuple[str, bytes]]:
-        """(topic, message) of what has changed."""
-        yield from ()
-
-
-class Drawing(NoDrawing):
+class Drawing(Picture):
     """Draws a run from its messages.
 
     :ivar topics: topic -> type of what is drawn; not the transforms, where the run sends its own
@@ -143,9 +125,9 @@ class Drawing(NoDrawing):
         return CATALOGUE.codec(MARKERS).encode(0, 0, array((clear, *shown)))
 
 
-def drawing_of(scenario: Scenario) -> NoDrawing:
-    """What draws a scenario."""
-    return NoDrawing() if undrawable(scenario) else Drawing(scenario)
+def drawing_of(scenario: Scenario) -> Picture:
+    """What draws a scenario; nothing where it has no vehicles."""
+    return Picture() if undrawable(scenario) else Drawing(scenario)
 
 
 #: Constants of that definition.

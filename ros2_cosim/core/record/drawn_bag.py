@@ -13,21 +13,21 @@ from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag import BagWriter
 from ros2_cosim.core.record.bag_metadata import BagTopic, Qos
-from ros2_cosim.world.pictures.drawing import NoDrawing
+from ros2_cosim.core.scenario.pictures import Picture
 
 CLOCK_TOPIC = "/clock"
 CLOCK = "rosgraph_msgs/msg/Clock"
 
 
-def derived_topics(drawing: NoDrawing, taken: Iterable[str]) -> list[BagTopic]:
+def derived_topics(picture: Picture, taken: Iterable[str]) -> list[BagTopic]:
     """What is derived for a bag, but for topics that the run has itself.
 
     :param taken: topics of the run
     """
-    types: Mapping[str, str] = {CLOCK_TOPIC: CLOCK, **drawing.topics}
+    types: Mapping[str, str] = {CLOCK_TOPIC: CLOCK, **picture.topics}
     own = set(taken)
     return [
-        BagTopic(topic, kind, Qos(transient_local=topic in drawing.latched))
+        BagTopic(topic, kind, Qos(transient_local=topic in picture.latched))
         for topic, kind in types.items()
         if topic not in own
     ]
@@ -37,20 +37,20 @@ class DrawnBag:
     """The sink of a bag with what is derived.
 
     :param bag: has all topics declared, or left out
-    :param drawing: draws the scene; it is this object's alone
+    :param picture: draws the scene; it is this object's alone
     :param topics: those that are derived, of which the bag may leave some out
     :param period_ns: of simulated time [ns]
     """
 
     def __init__(
-        self, bag: BagWriter, drawing: NoDrawing, topics: Iterable[BagTopic], period_ns: int
+        self, bag: BagWriter, picture: Picture, topics: Iterable[BagTopic], period_ns: int
     ) -> None:
         self._bag = bag
-        self._drawing = drawing
+        self._picture = picture
         self._period = period_ns
         self._count = dict.fromkeys((topic.name for topic in topics), 0)
         self._clock = CATALOGUE.codec(CLOCK)
-        #: (stamp, topic, sequence number, message), of which the drawing has not been told.
+        #: (stamp, topic, sequence number, message), of which the picture has not been told.
         self._pending: list[tuple[int, str, int, bytes]] = []
         self._next: int | None = None
         self._earliest = FOREVER
@@ -62,7 +62,7 @@ class DrawnBag:
         self._bag.write(topic, stamp_ns, seq, data)
         self._earliest = min(self._earliest, stamp_ns)
         self._latest = max(self._latest, stamp_ns)
-        if topic in self._drawing.wanted:
+        if topic in self._picture.wanted:
             self._pending.append((stamp_ns, topic, seq, data))
 
     def advance(self, time_ns: int) -> None:
@@ -97,7 +97,7 @@ class DrawnBag:
                 return
             # The run may go on from a checkpoint.
             self._next = -(-self._earliest // self._period) * self._period
-            for topic, data in self._drawing.begin():
+            for topic, data in self._picture.begin():
                 self._derived(topic, self._next, data)
         if self._next >= time_ns or self._next > self._latest:
             return
@@ -106,11 +106,11 @@ class DrawnBag:
         while self._next < time_ns and self._next <= self._latest:
             while taken < len(self._pending) and self._pending[taken][0] <= self._next:
                 _, topic, _, data = self._pending[taken]
-                self._drawing.take(topic, data)
+                self._picture.take(topic, data)
                 taken += 1
             time = CATALOGUE.record(CLOCK)()
             self._derived(CLOCK_TOPIC, self._next, self._clock.encode(self._next, 0, time))
-            for topic, data in self._drawing.draw(self._next):
+            for topic, data in self._picture.draw(self._next):
                 self._derived(topic, self._next, data)
             self._next += self._period
         del self._pending[:taken]

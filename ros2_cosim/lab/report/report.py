@@ -10,19 +10,20 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.files import cause_of, write_atomically
+from ros2_cosim.core.kernel.errors import StorageError
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
-from ros2_cosim.core.record.page import Tile, page_template
 from ros2_cosim.core.record.profile import path_rows
-from ros2_cosim.core.record.realtime_report import error_rows, realtime_charts
-from ros2_cosim.core.record.report_data import RunData, load_run, stamps_between
+from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.core.record.summary import ParticipantSummary, Summary, read_summary
-from ros2_cosim.core.record.svg_plot import Bar, Chart, Row, event_rows, stacked_bars
-from ros2_cosim.driving.measures.driving_plots import drawn, driving_plots
 from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
+from ros2_cosim.lab.report.driving_plots import drawn, driving_plots
+from ros2_cosim.lab.report.page import Tile, page_template
+from ros2_cosim.lab.report.realtime_report import error_rows, realtime_charts
+from ros2_cosim.lab.report.report_data import RunData, load_run, stamps_between
+from ros2_cosim.lab.report.svg_plot import Bar, Chart, Row, event_rows, stacked_bars
 from ros2_cosim.world.geometry.encounters import Extreme
 
-REPORT_FILE = "report.html"
 PARTS = ("compute", "wait", "transport")
 _ZOOM_EVENTS = 24
 #: Parts of the critical path; what follows them is small.
@@ -58,6 +59,18 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     path = run_dir / REPORT_FILE
     write_atomically(path, page)
     return path
+
+
+def write_report(run_dir: Path) -> None:
+    """Write the report of a run that has ended.
+
+    :raises ConfigurationError, ProtocolError: as :func:`render_report`
+    :raises StorageError: it cannot be written
+    """
+    try:
+        render_report(run_dir)
+    except OSError as error:
+        raise StorageError(f"{run_dir / REPORT_FILE}: {cause_of(error)}") from None
 
 
 def _first_collision(data: RunData) -> tuple[float, str, str] | None:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ros2_cosim.core.documents.plain_data import read_record
-from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.messages.cdr import CdrCodec
 from ros2_cosim.core.messages.records import (
@@ -30,18 +28,18 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
-from ros2_cosim.core.record.results import ACTIVATIONS_FILE
+from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.record.series import Events, Series
-from ros2_cosim.driving.measures.driving_measures import (
+from ros2_cosim.driving.measures.recorded_encounters import (
+    RecordedEncounters,
+    recorded_encounters,
+)
+from ros2_cosim.lab.report.driving_measures import (
     Braking,
     Intended,
     Way,
     intended,
     time_gap_error,
-)
-from ros2_cosim.driving.measures.recorded_encounters import (
-    RecordedEncounters,
-    recorded_encounters,
 )
 from ros2_cosim.world.geometry.frames import forward_axis
 
@@ -276,17 +274,3 @@ _HANDLERS: dict[type, _Handler] = {
     RoadUsers: _seen_by_encounters,
     StaticObjects: _seen_by_encounters,
 }
-
-
-def load_activations(path: Path) -> dict[str, list[int]]:
-    """The activation times [ns] of each participant; none if the run did not record them.
-
-    :raises ConfigurationError: the file is not understood
-    """
-    if not path.is_file():
-        return {}
-    try:
-        content = read_record(path)
-        return {str(name): [int(t) for t in times] for name, times in content.items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{path}: not a table of activation times: {error}") from None

@@ -13,7 +13,7 @@ from ros2_cosim.core.record.realtime_summary import (
     HistogramSummary,
     RealtimeSummary,
 )
-from ros2_cosim.core.record.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
+from ros2_cosim.lab.report.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
 
 #: Rows of the table of errors, for each slow part.
 _ROWS = 10

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ros2_cosim.core.messages.records import CONTROLLER_MODES
-from ros2_cosim.core.record.report_data import RunData
 from ros2_cosim.core.record.series import Series
-from ros2_cosim.core.record.svg_plot import SIMULATED_TIME, Axes, Chart, Line, line_chart
-from ros2_cosim.driving.measures.driving_measures import ratio
+from ros2_cosim.lab.report.driving_measures import ratio
+from ros2_cosim.lab.report.report_data import RunData
+from ros2_cosim.lab.report.svg_plot import SIMULATED_TIME, Axes, Chart, Line, line_chart
 from ros2_cosim.world.geometry.encounters import LONGEST_TTC
 
 _ACCELERATION = "acceleration [m/s\N{SUPERSCRIPT TWO}]"

@@ -20,13 +20,13 @@ class Tile(NamedTuple):
     good: bool | None = None
 
 
-def page_template(name: str, room: str = "ros2_cosim.core.record") -> Template:
+def page_template(name: str, room: str = "ros2_cosim.lab.report") -> Template:
     """A template; a missing value in it is an error, and texts are escaped.
 
     :param room: package that has it; style and charts are those of this room
     """
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(room), PackageLoader("ros2_cosim.core.record")]),
+        loader=ChoiceLoader([PackageLoader(room), PackageLoader("ros2_cosim.lab.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
