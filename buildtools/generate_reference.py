@@ -7,21 +7,25 @@ that what is there is current.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from ros2_cosim.core.scenario.import_template import ImportTemplate
+from pydantic import BaseModel
+
 from ros2_cosim.core.scenario.reference import (
-    laws_table,
+    ParameterRow,
     models_table,
+    parameter_rows,
     scenario_schema,
     section_table,
 )
 from ros2_cosim.core.scenario.registry import available_models
+from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.manoeuvres import Action
-from ros2_cosim.driving.platoon_template import PlatoonTemplate
-from ros2_cosim.driving.ros_bridge.ros_bridge_template import RosBridgeTemplate
+from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
@@ -33,9 +37,7 @@ def generated() -> dict[Path, str]:
     text = REFERENCE.read_text(encoding="utf-8")
     tables = {
         "manoeuvres": section_table(Action),
-        "platoon": section_table(PlatoonTemplate),
-        "openscenario": section_table(ImportTemplate),
-        "ros_bridge": section_table(RosBridgeTemplate),
+        **{key: section_table(template) for key, template in templates().items()},
         "models": models_table(),
         "laws": laws_table(),
     }
@@ -43,6 +45,25 @@ def generated() -> dict[Path, str]:
         text = _between(text, f"<!-- generated: {name} -->", "<!-- end of generated -->", table)
     schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
     return {REFERENCE: text, SCHEMA: schema}
+
+
+def laws_table() -> str:
+    """The control laws and their parameters as Markdown, for the reference."""
+    lines = [
+        "| Law | Needs V2V of | Parameter | Default | Limits | Unit | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP)):
+        law = entry.load()
+        peers = inspect.getattr_static(law, "needs_v2v", ())
+        needs = ", ".join(peers) if isinstance(peers, tuple) else "as mapped"
+        rows = list(parameter_rows(law)) if isinstance(law, type(BaseModel)) else []
+        for number, row in enumerate(rows or [ParameterRow(*[""] * 6)]):
+            first = (f"`{entry.name}`", needs) if number == 0 else ("", "")
+            name = f"`{row.name}`" if row.name else ""
+            cells = (*first, name, row.default, row.limits, row.unit, row.description)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _between(text: str, first: str, last: str, content: str) -> str:

@@ -35,15 +35,16 @@ def check(
     from ros2_cosim.core.kernel import lookahead
     from ros2_cosim.core.kernel.loading import data_only
     from ros2_cosim.core.scenario.check import check_scenario
+    from ros2_cosim.core.scenario.doubts import doubts_of
     from ros2_cosim.core.scenario.scenario_error import ScenarioError
     from ros2_cosim.core.scenario.schema import load_scenario
-    from ros2_cosim.driving.controllers.law_loop import doubts
 
     with clear_errors():
         try:
             with data_only() if untrusted else nullcontext():
                 loaded = load_scenario(scenario, settings or ())
                 graph = check_scenario(loaded, shape)
+                notes = doubts_of(loaded)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
             if as_json:
@@ -53,10 +54,10 @@ def check(
                     print(f"cosim: {fault}", file=sys.stderr)
             raise typer.Exit(EXIT_ERROR) from None
     if as_json:
-        data = {"scenario": str(scenario), "good": True, "faults": [], "notes": doubts(loaded)}
+        data = {"scenario": str(scenario), "good": True, "faults": [], "notes": notes}
         print(json.dumps(data))
         return
-    for note in doubts(loaded):
+    for note in notes:
         print(f"cosim: note: {note}", file=sys.stderr)
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"

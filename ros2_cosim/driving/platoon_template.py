@@ -9,12 +9,13 @@ what the template says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import Self
 
+from ros2_cosim.core.documents.plain_data import merged
 from ros2_cosim.core.documents.settings import (
     Name,
     Number,
@@ -25,6 +26,7 @@ from ros2_cosim.core.documents.settings import (
 )
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.core.scene.manoeuvres import highest_speed
 from ros2_cosim.core.scene.scene import DEFAULT_SIZE, DriverSettings
 from ros2_cosim.core.scene.world_outputs import base_link, world_outputs
@@ -128,11 +130,13 @@ class RefereeTemplate(Section):
     parameters: _Mapping = Field(default_factory=dict, description="of the model platoon_referee")
 
 
-class PlatoonTemplate(Section):
+class PlatoonTemplate(Template):
     """A platoon: ``leader``, ``follower1``, ``follower2``, ... in one lane, the leader in front.
 
     The followers start behind the leader with the gap of the spacing policy.
     """
+
+    law_places: ClassVar[tuple[str, ...]] = ("platoon", "platoon.controller")
 
     vehicles: Whole = Field(ge=1, le=MAX_VEHICLES, description="how many, with the leader")
     lane: Whole = Field(description="OpenDRIVE lane that all start in")
@@ -218,31 +222,25 @@ class PlatoonTemplate(Section):
             )
         return self
 
-
-def with_platoon(data: dict[str, Any], origin: str) -> dict[str, Any]:
-    """The data of a scenario with the platoon in the place of the section ``platoon``.
-
-    :raises ConfigurationError: the section is wrong
-    """
-    if "platoon" not in data:
-        return data
-    rest = {key: value for key, value in data.items() if key != "platoon"}
-    template = read_section(PlatoonTemplate, data["platoon"], origin=origin, place="platoon")
-    scene = rest.get("scene")
-    for key, section in (("scene", scene), ("participants", rest.get("participants"))):
-        if section is not None and not isinstance(section, dict):
-            raise ConfigurationError(f"{origin}: {key}: found {section!r}; allowed is a mapping")
-    given = (scene or {}).get("vehicles") or {}
-    platoon = [LEADER, *(f"follower{i}" for i in range(1, template.vehicles))]
-    others = [name for name in given if name not in platoon] if isinstance(given, dict) else []
-    highest = _highest_speed(template, origin)
-    base: dict[str, Any] = {
-        "scene": {"vehicles": _vehicles(template, platoon, others), "platoon": platoon},
-        "participants": _participants(template, platoon, others, highest),
-    }
-    if template.lights:
-        base["scene"]["traffic_lights"] = True
-    return merged(base, rest)
+    def stands_for(self, rest: _Mapping, origin: str) -> _Mapping:
+        """Scene and participants of the platoon."""
+        scene = rest.get("scene")
+        for key, section in (("scene", scene), ("participants", rest.get("participants"))):
+            if section is not None and not isinstance(section, dict):
+                raise ConfigurationError(
+                    f"{origin}: {key}: found {section!r}; allowed is a mapping"
+                )
+        given = (scene or {}).get("vehicles") or {}
+        platoon = [LEADER, *(f"follower{i}" for i in range(1, self.vehicles))]
+        others = [name for name in given if name not in platoon] if isinstance(given, dict) else []
+        highest = _highest_speed(self, origin)
+        base: _Mapping = {
+            "scene": {"vehicles": _vehicles(self, platoon, others), "platoon": platoon},
+            "participants": _participants(self, platoon, others, highest),
+        }
+        if self.lights:
+            base["scene"]["traffic_lights"] = True
+        return base
 
 
 def _highest_speed(template: PlatoonTemplate, origin: str) -> float:
@@ -533,20 +531,3 @@ def _heard(template: PlatoonTemplate, platoon: Sequence[str], name: str) -> list
 
 def _output(message: str, topic: str, **more: Any) -> _Mapping:
     return {"type": f"ros2_cosim/msg/{message}", "topic": topic, **more}
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings key by key, ``over`` before ``base``; null in ``over`` takes a key of ``base`` away.
-
-    Lists are not merged: one replaces the other.
-    """
-    result = dict(base)
-    for key, value in over.items():
-        below = base.get(key)
-        if value is None and key in base:
-            del result[key]
-        elif isinstance(below, Mapping) and isinstance(value, Mapping):
-            result[key] = merged(below, value)
-        else:
-            result[key] = value
-    return result

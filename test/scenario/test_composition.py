@@ -12,13 +12,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ros2_cosim.core.documents.plain_data import merged
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.composition import MAX_FILES, MAX_SUBSTITUTIONS, compose
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import load_scenario, save_scenario
-from ros2_cosim.driving.platoon_template import merged
 
 ROOT = Path(__file__).parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"

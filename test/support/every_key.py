@@ -21,21 +21,15 @@ from typing_extensions import Self
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns, parse_duration
 from ros2_cosim.core.scenario.composition import read_whole, resolved
-from ros2_cosim.core.scenario.import_template import ImportTemplate
-from ros2_cosim.core.scenario.reference import LAW_GROUP
 from ros2_cosim.core.scenario.registry import available_models, find_model
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.scene import SceneSettings
-from ros2_cosim.driving.platoon_template import PlatoonTemplate
-from ros2_cosim.driving.ros_bridge.ros_bridge_template import RosBridgeTemplate
+from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP as LAW_GROUP
 
 Path_ = tuple[str | int, ...]
 #: Sections of a file that are gone in what it resolves to.
-TEMPLATES: dict[str, type[BaseModel]] = {
-    "platoon": PlatoonTemplate,
-    "openscenario": ImportTemplate,
-    "ros_bridge": RosBridgeTemplate,
-}
+TEMPLATES = templates()
 
 
 class Key(NamedTuple):

@@ -264,3 +264,20 @@ def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False)
 
     copied: dict[str, Any] = copy(data, "", 0)
     return copied
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings key by key, ``over`` before ``base``; null in ``over`` takes a key of ``base`` away.
+
+    Lists are not merged: one replaces the other.
+    """
+    result = dict(base)
+    for key, value in over.items():
+        below = base.get(key)
+        if value is None and key in base:
+            del result[key]
+        elif isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(below, value)
+        else:
+            result[key] = value
+    return result

@@ -51,6 +51,11 @@ def refuse_code(what: str) -> None:
         raise ConfigurationError(f"{what} is code; allowed is code of {_OWN} only")
 
 
+def may_load(module: str) -> bool:
+    """Whether a module may be imported: any, and within :func:`data_only` one of this project."""
+    return is_own_module(module) or not _data_only.get()
+
+
 def is_own_module(name: str) -> bool:
     """Whether a module is one of this project."""
     return name.partition(".")[0] == _OWN and not name.endswith(".py")

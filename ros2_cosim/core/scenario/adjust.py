@@ -14,6 +14,7 @@ from ros2_cosim.core.scenario.executables import find_node, is_own
 from ros2_cosim.core.scenario.law_files import law_of_file
 from ros2_cosim.core.scenario.registry import find_model
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario
+from ros2_cosim.core.scenario.templates import find_template, is_template
 
 
 def adjusted(
@@ -78,9 +79,11 @@ def _law_parameters(
     """
     for text in overrides:
         key, _, value = text.partition("=")
+        section = key.partition(".")[0]
+        templated = find_template(section, "--set").law_places if is_template(section) else ()
         for name, parameters in changed.items():
             place = f"participants.{name}.parameters.{parameters}"
-            for own in (place, f"platoon.{parameters}", f"platoon.controller.{parameters}"):
+            for own in (place, *(f"{short}.{parameters}" for short in templated)):
                 if key != own and not key.startswith(f"{own}."):
                     continue
                 if "node" in participants[name]:

@@ -2,8 +2,7 @@
 """From a scenario file as it is written to the plain data of one whole scenario.
 
 A file may include others (``include``), take parameters (``parameters``, used as ``${name}``),
-describe a platoon by its size (``platoon``), name a file of OpenSCENARIO (``openscenario``,
-or be one itself), and have the topics of CARLA's ROS bridge (``ros_bridge``). All of that is
+and have sections that stand for more (:mod:`ros2_cosim.core.scenario.templates`). All of that is
 resolved here, on plain data and within bounds: what comes out could have been written by hand,
 and everything else knows only that.
 """
@@ -18,11 +17,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.core.documents.installed import share_file
-from ros2_cosim.core.documents.plain_data import parse_value, read_mapping
+from ros2_cosim.core.documents.plain_data import merged, parse_value, read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scenario.import_template import as_scenario, is_imported, with_import
-from ros2_cosim.driving.platoon_template import merged, with_platoon
-from ros2_cosim.driving.ros_bridge.ros_bridge_template import with_ros_bridge
+from ros2_cosim.core.scenario.templates import (
+    is_template,
+    scenario_of_file,
+    without_templates,
+)
 
 #: Files of one scenario: a chain or a fan of includes that is longer is a mistake.
 MAX_FILES: Final = 32
@@ -31,8 +32,6 @@ MAX_SUBSTITUTIONS: Final = 20_000
 #: Characters of a parameter that is a text; with the bound above, of all that they become.
 MAX_TEXT: Final = 200
 
-#: Sections that are gone in what comes out. ``--set`` changes them before they are resolved.
-_RESOLVED: Final = ("parameters", "platoon", "openscenario", "ros_bridge")
 _REFERENCE = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -50,7 +49,7 @@ def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
     :param overrides: ``dotted.key=value`` texts, applied in order
     :raises ConfigurationError: a file cannot be read or includes itself, a parameter is unknown,
-        the platoon is wrong, or there is far too much of something; the message names the place
+        a template is wrong, or there is far too much of something; the message names the place
     """
     return resolved(read_whole(path), [_change(text) for text in overrides], f"scenario {path}")
 
@@ -102,12 +101,12 @@ def resolved(data: dict[str, Any], changes: Sequence[ValueChange], origin: str) 
     :param origin: how messages call the scenario
     :raises ConfigurationError: as :func:`compose`
     """
-    early = [change for change in changes if change.key.split(".")[0] in _RESOLVED]
+    early = [change for change in changes if _is_resolved(change.key.split(".")[0])]
     for change in early:
         _apply(data, change)
     if "parameters" in data:
         data = _substituted(data, data.pop("parameters"), origin)
-    data = with_ros_bridge(with_import(with_platoon(data, origin), origin), origin)
+    data = without_templates(data, origin)
     for change in changes:
         if change not in early:
             _apply(data, change)
@@ -127,7 +126,7 @@ class _Files:
                 f"scenario {within[0]}: include: found more than {MAX_FILES} files; allowed are "
                 f"{MAX_FILES}"
             )
-        data = as_scenario(path) if is_imported(path) else read_mapping(path, "scenario")
+        data = scenario_of_file(path) or read_mapping(path, "scenario")
         own = path.resolve()
         whole: dict[str, Any] = {}
         for place, included in _includes(data.pop("include", []), path):
@@ -232,12 +231,17 @@ def _change(override: str) -> ValueChange:
     return ValueChange(key, parse_value(text, f"--set {override}"), f"--set {override}")
 
 
+def _is_resolved(section: str) -> bool:
+    """Whether a section is gone in what comes out: ``--set`` changes it before it is resolved."""
+    return section == "parameters" or is_template(section)
+
+
 def _has_defaults(section: str, is_whole: bool) -> bool:
     """Whether parts of a section, or the section itself, are there without being written.
 
     :param is_whole: whether the section itself is looked for
     """
-    return section in ("simulator", "bag") or (section == "platoon" and not is_whole)
+    return section in ("simulator", "bag") or (is_template(section) and not is_whole)
 
 
 def _apply(data: dict[str, Any], change: ValueChange) -> None:

@@ -16,7 +16,7 @@ from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.composition import compose
-from ros2_cosim.core.scenario.import_template import is_imported
+from ros2_cosim.core.scenario.templates import scenario_of_file
 
 #: The scenarios of ``config/library``, in the order in which they are listed.
 NAMES: Final = (
@@ -92,7 +92,7 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
         )
     if template is None:
         template = name if name in NAMES else DEFAULT
-    if is_imported(Path(template)):
+    if scenario_of_file(Path(template)) is not None:
         return _written(_imported(name, Path(template), directory))
     source = library_file(template)
     text = source.read_text(encoding="utf-8")

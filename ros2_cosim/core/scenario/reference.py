@@ -6,10 +6,8 @@ Both are made from the same classes that check a scenario, so they cannot say an
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -19,16 +17,12 @@ from pydantic_core.core_schema import WithDefaultSchema
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import Model, Port
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.scenario.import_template import ImportTemplate
-from ros2_cosim.core.scenario.registry import available_models, find_model
+from ros2_cosim.core.scenario.registry import available_models, find_model, is_left_out
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.scene import SceneSettings
-from ros2_cosim.driving.platoon_template import PlatoonTemplate
-from ros2_cosim.driving.ros_bridge.ros_bridge_template import RosBridgeTemplate
 
 _UNIT = re.compile(r"\s*\[([A-Za-z0-9/^ ]+)\],?")
-#: Entry points of control laws.
-LAW_GROUP = "ros2_cosim.controllers"
 _LIMITS = {
     "exclusiveMinimum": "> {}",
     "minimum": ">= {}",
@@ -226,8 +220,8 @@ def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
     The parameters of each installed model are tied to its name. What a file may leave to others
-    (``include``) or to a template (``platoon``, ``openscenario``, ``ros_bridge``) is not required
-    here, and any value may be a parameter, ``${name}``.
+    (``include``) or to a template is not required here, and any value may be a parameter,
+    ``${name}``.
     """
     schema = Scenario.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
     defs = schema["$defs"]
@@ -237,26 +231,14 @@ def scenario_schema() -> dict[str, Any]:
     for partial in (schema, participant, defs["OutputSettings"]):
         del partial["required"]
     schema["properties"] |= _FILE_KEYS
-    for key, section in (
-        ("platoon", PlatoonTemplate),
-        ("openscenario", ImportTemplate),
-        ("ros_bridge", RosBridgeTemplate),
-        ("scene", SceneSettings),
-    ):
-        own = section.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
-        defs |= own.pop("$defs", {})
-        defs[section.__name__] = own
-        schema["properties"][key] = {"$ref": f"#/$defs/{section.__name__}"}
+    schema["properties"]["scene"] = _defined(defs, "scene", SceneSettings)
+    for key, template in templates().items():
+        whole = _defined(defs, key, template)
+        short = template.short_forms
+        schema["properties"][key] = {"anyOf": [*short, whole]} if short else whole
     for hidden in ("whole", "header_stamped"):
         defs["OutputSettings"]["properties"].pop(hidden)
     # Short forms, and keys that YAML anchors need.
-    schema["properties"]["ros_bridge"] = {
-        "anyOf": [
-            {"type": ["boolean", "string", "null"]},
-            {"type": "array", "items": {"type": "string"}},
-            schema["properties"]["ros_bridge"],
-        ]
-    }
     participant["properties"]["inputs"]["additionalProperties"] = {
         "anyOf": [
             {"type": "string", "description": "participant.port"},
@@ -267,25 +249,21 @@ def scenario_schema() -> dict[str, Any]:
     source = defs["InputSettings"]["properties"]["from"]
     defs["InputSettings"]["properties"]["from"] = {"anyOf": [{"type": "string"}, source]}
     rules = []
-    for name in available_models():
+    models = [name for name, entry in available_models().items() if not is_left_out(entry)]
+    for name in models:
         kind = find_model(name, "models").kind
         if kind.Parameters is None:
             continue
-        own = kind.Parameters.model_json_schema(
-            ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Schema
-        )
-        for inner, definition in own.pop("$defs", {}).items():
-            defs[f"{name}.{inner}"] = definition
-        defs[f"parameters.{name}"] = own
+        parameters = _defined(defs, f"parameters.{name}", kind.Parameters)
         rules.append(
             {
                 "if": {"properties": {"model": {"const": name}}, "required": ["model"]},
-                "then": {"properties": {"parameters": {"$ref": f"#/$defs/parameters.{name}"}}},
+                "then": {"properties": {"parameters": parameters}},
             }
         )
     participant["properties"]["model"] = {
         "anyOf": [
-            {"enum": list(available_models())},
+            {"enum": models},
             {"type": "string", "pattern": "^[A-Za-z_][\\w.]*:[A-Za-z_][\\w.]*$"},
         ],
         "description": "Name of an installed model, or module:factory",
@@ -300,6 +278,16 @@ def scenario_schema() -> dict[str, Any]:
         "description": "${name} of a parameter of the scenario",
     }
     return schema
+
+
+def _defined(defs: dict[str, Any], name: str, section: type[BaseModel]) -> dict[str, Any]:
+    """The use of a section that is defined, with those within it, by a name of its own."""
+    own = section.model_json_schema(
+        ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Schema
+    )
+    defs |= {f"{name}.{inner}": kind for inner, kind in own.pop("$defs", {}).items()}
+    defs[name] = own
+    return {"$ref": f"#/$defs/{name}"}
 
 
 _FILE_KEYS: dict[str, Any] = {
@@ -336,25 +324,6 @@ def section_table(kind: type[BaseModel]) -> str:
     for row in parameter_rows(kind):
         name, *cells = row
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def laws_table() -> str:
-    """The control laws and their parameters as Markdown, for the reference."""
-    lines = [
-        "| Law | Needs V2V of | Parameter | Default | Limits | Unit | |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for entry in sorted(entry_points(group=LAW_GROUP)):
-        law = entry.load()
-        peers = inspect.getattr_static(law, "needs_v2v", ())
-        needs = ", ".join(peers) if isinstance(peers, tuple) else "as mapped"
-        rows = list(parameter_rows(law)) if isinstance(law, type(BaseModel)) else []
-        for number, row in enumerate(rows or [ParameterRow(*[""] * 6)]):
-            first = (f"`{entry.name}`", needs) if number == 0 else ("", "")
-            name = f"`{row.name}`" if row.name else ""
-            cells = (*first, name, row.default, row.limits, row.unit, row.description)
-            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

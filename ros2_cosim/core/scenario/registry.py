@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.duck_typed import MEMBERS
@@ -99,6 +100,14 @@ def functions_of(group: str) -> dict[str, Callable[..., Any]]:
                     f"{line_of(error)}"
                 ) from error
     return found
+
+
+def is_left_out(entry: EntryPoint) -> bool:
+    """Whether an entry point is one of a part of this project that is not installed here."""
+    if not is_own_module(entry.module):
+        return False
+    found = find_spec(".".join(entry.module.split(".")[:2]))
+    return found is None or found.origin is None  # a directory that is left has none
 
 
 def find_kind(

@@ -468,7 +468,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 
     :param path: YAML or JSON
     :param overrides: ``dotted.key=value`` texts, applied in order; the value is YAML. Those of
-        ``parameters`` and ``platoon`` come before these are resolved, all others after
+        ``parameters`` and of templates come before these are resolved, all others after
     :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
         message names file and place
     """

@@ -14,10 +14,10 @@ from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import atan2, cos, sin, wrap_angle
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.scenario.importing import Imported, ImportRequest
 from ros2_cosim.core.scene.world_outputs import base_link, world_outputs
 from ros2_cosim.driving.openscenario.catalogues import Catalogues
 from ros2_cosim.driving.openscenario.document import Element, Findings, declared, read_document
+from ros2_cosim.driving.openscenario.importing import Imported, ImportRequest
 from ros2_cosim.driving.openscenario.passed_over import refuse_unread
 from ros2_cosim.driving.openscenario.places import Places, Spot
 from ros2_cosim.driving.openscenario.story import Trajectory, Where

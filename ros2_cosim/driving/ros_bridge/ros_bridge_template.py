@@ -9,15 +9,16 @@ world with the bridge's names. Whatever the file says of them itself holds befor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import Field
+from typing_extensions import Self
 
-from ros2_cosim.core.documents.settings import Name, Section, read_section
+from ros2_cosim.core.documents.settings import Name, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.core.scene.sensors import SensorForm, SensorSettings
 from ros2_cosim.core.scene.world_outputs import world_outputs
-from ros2_cosim.driving.platoon_template import merged
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import (
     BRIDGE_MODEL,
     COMMANDS,
@@ -49,8 +50,13 @@ _SENSOR_OUTPUTS: Final = {
 _Mapping = dict[str, Any]
 
 
-class RosBridgeTemplate(Section):
+class RosBridgeTemplate(Template):
     """Topics of CARLA's ROS bridge; ``true`` is all defaults, a name or a list is ``vehicles``."""
+
+    short_forms: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"type": ["boolean", "string", "null"]},
+        {"type": "array", "items": {"type": "string"}},
+    )
 
     vehicles: tuple[Name, ...] | None = Field(
         default=None, description="those that have topics of their own; default: all of the scene"
@@ -65,20 +71,16 @@ class RosBridgeTemplate(Section):
         "step on that reads them; a run in which one comes is not repeatable",
     )
 
+    @classmethod
+    def read_given(cls, given: Any, origin: str, place: str) -> Self | None:
+        """The section, also of a short form; None and ``false`` stand for nothing."""
+        if given is None or given is False:
+            return None
+        return super().read_given(_whole(given), origin, place)
 
-def with_ros_bridge(data: dict[str, Any], origin: str) -> dict[str, Any]:
-    """The data of a scenario with participants and outputs in the place of ``ros_bridge``.
-
-    :raises ConfigurationError: the section is wrong, or does not fit the scenario
-    """
-    if "ros_bridge" not in data:
-        return data
-    rest = {key: value for key, value in data.items() if key != "ros_bridge"}
-    given = data["ros_bridge"]
-    if given is None or given is False:
-        return rest
-    template = read_section(RosBridgeTemplate, _whole(given), origin=origin, place="ros_bridge")
-    return merged(_Bridge(rest, template, origin).data(), rest)
+    def stands_for(self, rest: _Mapping, origin: str) -> _Mapping:
+        """Participants and outputs of the bridge."""
+        return _Bridge(rest, self, origin).data()
 
 
 def _whole(given: Any) -> Any:
