@@ -18,8 +18,7 @@ from bench.fuzz.target import Target, expect, joined, pieces
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.definitions import parse_constants, parse_definition, used_types
 from ros2_cosim.lab.web.starter_page import StarterApi
-from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required
-from ros2_cosim.ros.hosts.far_link import (
+from ros2_cosim.ros.bringup.far_link import (
     Ended,
     FarLine,
     FarLink,
@@ -31,6 +30,7 @@ from ros2_cosim.ros.hosts.far_link import (
     PartFailed,
     greet,
 )
+from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required
 from ros2_cosim.world.carla.server_wire import (
     ServerWire,
     Snapshot,

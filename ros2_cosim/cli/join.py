@@ -12,7 +12,7 @@ import typer
 from ros2_cosim.cli.console import EXIT_ERROR, clear_errors, refuse_beside
 
 if TYPE_CHECKING:
-    from ros2_cosim.ros.hosts.far_link import FarLink
+    from ros2_cosim.ros.bringup.far_link import FarLink
 
 
 def join(
@@ -70,7 +70,7 @@ def join(
 
 def _over_pipes() -> FarLink:
     """The connection over standard input and output; what else is printed goes to the errors."""
-    from ros2_cosim.ros.hosts.far_link import FarLink
+    from ros2_cosim.ros.bringup.far_link import FarLink
 
     reader, writer = os.dup(0), os.dup(1)
     os.dup2(2, 1)

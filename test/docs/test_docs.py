@@ -352,7 +352,7 @@ def test_topics_of_the_ros_bridge_are_documented() -> None:
 def test_nodes_are_documented() -> None:
     table = rows(section(REFERENCE, "Nodes and their ROS parameters"))
     documented = {name for row in table for name in names(row[0])}
-    modules = (ROOT / "ros2_cosim" / "nodes").glob("[!_]*.py")
+    modules = (ROOT / "ros2_cosim").glob("*/programs/[!_]*.py")
     assert documented == {module.stem for module in modules}
 
 
@@ -375,9 +375,15 @@ def test_topics_are_those_of_scenario_and_protocol() -> None:
 
 
 def test_rooms_are_those_of_the_package() -> None:
-    rooms = [names(row[0])[0].strip("/") for row in rows(section("docs/architecture.md", "Rooms"))]
-    packages = [path.parent.name for path in (ROOT / "ros2_cosim").glob("*/__init__.py")]
-    assert sorted(rooms) == sorted(packages)
+    package = ROOT / "ros2_cosim"
+    listed = rows(section("docs/architecture.md", "Wings and rooms"))
+    there = [path.parent.relative_to(package) for path in package.glob("*/*/__init__.py")]
+    wings = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    assert {names(row[0])[0] for row in listed} == wings
+    for row in listed:
+        wing, *_ = names(row[0])
+        found = {f"{path.name}/" for path in there if path.parts[0] == wing.strip("/")}
+        assert set(names(row[2])) == found, wing
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -13,7 +13,6 @@ TEXTS = sorted(
     path
     for place, pattern in (("ros2_cosim", "*.py"), ("docs", "*.md"), ("buildtools", "*.py"))
     for path in (ROOT / place).rglob(pattern)
-    if path != PACKAGE / "moved.py"
 )
 _FILE = re.compile(rf"(?<![\w/.-])(?:{'|'.join(ROOMS)})(?:/\w+)+\.py\b")
 _MODULE = re.compile(rf"\bros2_cosim\.(?:{'|'.join(ROOMS)})(?:\.[A-Za-z]\w*)*")
@@ -41,9 +40,9 @@ def test_files_and_modules_that_texts_name_are_there() -> None:
 
 
 def test_what_is_looked_for_is_found() -> None:
-    assert _FILE.findall("see ``kernel/requirement.py`` and kernel/model.py") == [
+    assert _FILE.findall("see ``kernel/requirement.py`` and core/kernel/model.py") == [
         "kernel/requirement.py",
-        "kernel/model.py",
+        "core/kernel/model.py",
     ]
     assert is_there("ros2_cosim.core.kernel.model.Model") and is_there("ros2_cosim.dcp.slave")
     assert not is_there("ros2_cosim.ros.node.seal")

@@ -87,19 +87,19 @@ def test_what_the_operating_system_says_is_put_into_words_by_one_helper() -> Non
         if re.search(r"(?<!\bos)\.strerror|[\"']strerror[\"']", path.read_text())
     }
     # The second one hands it on, in an error.
-    assert found == {"documents/files.py", "cli/console.py"}
+    assert found == {"core/documents/files.py", "cli/console.py"}
 
 
 #: The helper itself, an example in a docstring, and files in temporary directories.
 _PLAIN_WRITES = {
-    "documents/files.py",
+    "core/documents/files.py",
     "dcp/slave/c_source.py",
     "dcp/tools/tester.py",
-    "interfaces/building.py",
-    "interfaces/message_generators/sitecustomize.py",
-    "record/unpacking.py",
-    "sumo/installation.py",
-    "sumo/world.py",
+    "core/messages/building.py",
+    "core/messages/message_generators/sitecustomize.py",
+    "core/record/unpacking.py",
+    "world/sumo/installation.py",
+    "world/sumo/world.py",
 }
 
 

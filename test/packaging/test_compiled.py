@@ -148,7 +148,8 @@ def test_the_version_says_whether_modules_are_compiled() -> None:
             assert done.stdout.endswith("compiled: no (COSIM_PURE is set)\n")
 
 
-PURE = load_file("pure_exactmath", Path(compiled.__file__).parent / "kernel" / "exactmath.py")
+SOURCE = Path(compiled.__file__).parent / "core" / "kernel" / "exactmath.py"
+PURE = load_file("pure_exactmath", SOURCE)
 _ANY = st.floats()
 _NEAR = st.floats(-10.0, 10.0)
 

@@ -15,16 +15,20 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "ros2_cosim"
 #: Rooms, and modules, that speak a standard's language.
 OF_A_STANDARD = (
-    "carla_headless",
-    "dcp",
-    "models/road",
-    "openscenario",
-    "record/mcap.py",
+    "dcp/description",
+    "dcp/master",
+    "dcp/slave",
+    "dcp/tools",
+    "dcp/wire",
+    "driving/openscenario",
+    "world/headless",
+    "world/road",
+    "core/record/mcap.py",
 )
 
 
 #: Rooms whose modules are executables and commands: ``main`` in each, ``run`` in some.
-OF_COMMANDS = ("cli", "nodes")
+OF_COMMANDS = ("cli", "lab/programs", "ros/programs")
 
 
 def is_of_a_standard(module: str) -> bool:
@@ -51,7 +55,7 @@ def test_no_two_things_of_a_room_have_one_name() -> None:
     """Also in the rooms of standards."""
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
     for module, name in public_names(ast.ClassDef, ast.FunctionDef):
-        room = module.partition("/")[0]
+        room = module.rpartition("/")[0]
         if room not in OF_COMMANDS and name != "main":
             places[room, name].append(module)
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -30,8 +30,8 @@ INEXACT_OF_NUMPY = frozenset(
     "log2 power sin sinh tan tanh".split()
 )
 NO_RESULT = {
-    "models/controllers/theory.py": "theory for a study: no participant uses it",
-    "carla_headless/sensing/rays.py": "chooses triangles with a margin; rays are then exact",
+    "driving/controllers/theory.py": "theory for a study: no participant uses it",
+    "world/headless/sensing/rays.py": "chooses triangles with a margin; rays are then exact",
 }
 
 

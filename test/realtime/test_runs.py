@@ -229,7 +229,7 @@ def test_the_tests_that_the_table_of_claims_names_are_there() -> None:
         assert named, f"claim {number} has no test"
         for name in named:
             assert f"def {name}(" in written, f"claim {number}: there is no test {name}"
-        for module in re.findall(r"`(realtime/\w+\.py)`", modules):
+        for module in re.findall(r"`(core/realtime/\w+\.py)`", modules):
             assert (ROOT / "ros2_cosim" / module).is_file()
 
 

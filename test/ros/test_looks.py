@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ros2_cosim.world.pictures.looks import EARLIEST_NS, LATEST_NS, Looks
+from ros2_cosim.ros.node.looks import EARLIEST_NS, LATEST_NS, Looks
 
 MS = 1_000_000
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.run import bringup
+from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, save_scenario
-from ros2_cosim.ros.bringup import bringup
 from ros2_cosim.ros.bringup.domain_lock import (
     active_runs,
     claim,
@@ -162,7 +163,7 @@ def test_a_run_can_be_found_once_its_scenario_is_there(
 
     monkeypatch.setattr(bringup, "save_scenario", saved)
     output = tmp_path / "out"
-    request = bringup.RunRequest(CAR_FOLLOWING, shape="composed", out=output)
+    request = RunRequest(CAR_FOLLOWING, shape="composed", out=output)
     with bringup.bring_up(request):
         assert found() == [output]
         assert (output / RESOLVED_SCENARIO).is_file()

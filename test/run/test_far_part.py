@@ -20,8 +20,7 @@ from ros2_cosim import __version__
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.ros.bringup.domain_lock import claim, domain_lock
-from ros2_cosim.ros.bringup.starter_channel import CHANNEL, EarlyLeave
-from ros2_cosim.ros.hosts.far_link import (
+from ros2_cosim.ros.bringup.far_link import (
     Ended,
     EndPart,
     FarLine,
@@ -33,8 +32,9 @@ from ros2_cosim.ros.hosts.far_link import (
     Part,
     PartFailed,
 )
+from ros2_cosim.ros.bringup.far_plan import digest_of
+from ros2_cosim.ros.bringup.starter_channel import CHANNEL, EarlyLeave
 from ros2_cosim.ros.hosts.far_part import connect, join
-from ros2_cosim.ros.hosts.far_plan import digest_of
 
 #: Prints its arguments and waits for its end; with "leave" it tells that a participant has left.
 PROGRAM = """

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import FOREVER
+from ros2_cosim.core.run.bringup import checked
 from ros2_cosim.core.run.inproc import run_inproc
-from ros2_cosim.core.run.request import RunOptions
+from ros2_cosim.core.run.request import RunOptions, RunRequest
 from ros2_cosim.core.scenario.leave_out import leave_out
 from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.core.scenario.system import build_graph
@@ -156,8 +157,10 @@ def test_a_process_started_by_hand_is_not_in_the_plan(tmp_path: Path) -> None:
     assert names == ["source", "only", "behind", "both", "recorder", "clock"]
     with pytest.raises(ConfigurationError, match="--by-hand ghost: the scenario 'optional' has no"):
         make_plan(made(), RunOptions(tmp_path, by_hand=("ghost",)))
-    with pytest.raises(ConfigurationError, match="in shape composed participants have no process"):
-        make_plan(made(), RunOptions(tmp_path, shape="composed", by_hand=("extra",)))
+    for shape in ("composed", "inproc"):
+        request = RunRequest(made(), shape=shape, out=tmp_path, by_hand=("extra",))
+        with pytest.raises(ConfigurationError, match=f"in shape {shape} participants have no proc"):
+            checked(request)
 
 
 def test_check_tells_entries_and_leaves(tmp_path: Path) -> None:

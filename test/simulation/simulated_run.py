@@ -63,7 +63,7 @@ LIMIT_NS = 400 * SECOND
 #: No run needs so many events.
 MOST_EVENTS = 300_000
 _POLL_NS = 50_000_000
-#: As in run/ros.py: the clock is given up when it is silent for so much longer than it may be.
+#: As in ros/bringup/running.py: the clock is given up when it is silent for so much longer.
 _CLOCK_LATE_NS = 5 * SECOND
 #: How soon a process learns what the channel of the run brings [ns].
 _CHANNEL_NS = 1_000_000
@@ -128,7 +128,7 @@ class _Sink:
 
 
 class _Starter:
-    """What a process sees of the starter of the run; see ``run/starter_channel.py``.
+    """What a process sees of the starter of the run; see ``ros/bringup/starter_channel.py``.
 
     What is told arrives a little later.
     """
@@ -307,7 +307,7 @@ class SimulatedRun:
         if thread is not None and thread.process.name not in self._by_hand:
             self._watch.printed(thread.process.name, line)
 
-    # --- the starter, as in run/ros.py and run/processes.py -----------------------------------
+    # --- the starter, as in ros/bringup/running.py and ros/bringup/processes.py
 
     def _start(self, starter: Process) -> int:
         for planned in self._plan:
@@ -379,7 +379,7 @@ class SimulatedRun:
                 self.onlooker.violations.append(f"{process.name} did not end in time")
                 process.kill()
 
-    # --- the mains of the processes, as in nodes/_start.py --------------------------------------
+    # --- the mains of the processes, as in ros/programs/_start.py
 
     def _graph(self, repetition: int) -> Graph:
         while len(self._graphs) <= repetition:

@@ -110,7 +110,7 @@ class VirtualTime(Model):
         self._service_handlers[name] = handler
 
     def set_handlers(self, **handlers: Callable[..., None]) -> None:
-        """Set handlers of ``kernel/participant_lifecycle.py`` by name, such as ``on_stop``.
+        """Set handlers of ``core/kernel/participant_lifecycle.py`` by name, such as ``on_stop``.
 
         :raises ConfigurationError: there is no handler of that name
         """

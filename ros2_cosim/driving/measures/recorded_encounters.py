@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one measure of what is in the way (``models/encounters.py``), over a recorded run.
+"""The one measure of what is in the way (``world/geometry/encounters.py``), over a recorded run.
 
 It looks when the referee has looked, at the same road users, and so finds the referee's values.
 Without a referee it looks every ``PERIOD``, and without a platoon at all vehicles of the scene.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles as the conditions of a storyboard see them at one time.
 
-Contact, smallest distance and the time to collision are those of ``models/encounters.py``.
+Contact, smallest distance and the time to collision are those of ``world/geometry/encounters.py``.
 """
 
 from __future__ import annotations

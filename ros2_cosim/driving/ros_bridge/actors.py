@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import CLASS_TRUCK, RoadUser
-from ros2_cosim.driving.ros_bridge.message_parts import MessageParts
 from ros2_cosim.driving.ros_bridge.seen import Seen
 from ros2_cosim.driving.ros_bridge.vehicles import BridgeVehicle
+from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
 
 _MAP = "map"

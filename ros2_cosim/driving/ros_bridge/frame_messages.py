@@ -8,9 +8,9 @@ from typing import Any
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.scene.scene import SceneSettings
 from ros2_cosim.core.scene.sensors import SensorForm
-from ros2_cosim.driving.ros_bridge.message_parts import MessageParts
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import bridge_frame
 from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
 
 #: From the mount of a camera, x ahead, to its optical frame: z ahead, x to the right.

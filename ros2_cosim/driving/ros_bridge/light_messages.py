@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.scene.simulator import SETTLE_TICKS
-from ros2_cosim.driving.ros_bridge.message_parts import MessageParts
 from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.signal_places import signal_place, trigger_volume

@@ -27,11 +27,11 @@ from ros2_cosim.driving.ros_bridge.actors import ActorListMessages, MarkerMessag
 from ros2_cosim.driving.ros_bridge.frame_messages import FrameMessages
 from ros2_cosim.driving.ros_bridge.lane_marks import LaneMarkWatch
 from ros2_cosim.driving.ros_bridge.light_messages import SignalLights
-from ros2_cosim.driving.ros_bridge.message_parts import MessageParts
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS, OUTPUTS
 from ros2_cosim.driving.ros_bridge.seen import Seen, SeenVehicle
 from ros2_cosim.driving.ros_bridge.vehicle_messages import InfoMessages, StatusMessages
 from ros2_cosim.driving.ros_bridge.vehicles import bridge_vehicles
+from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry.scene import scene_road, scene_road_text
 
 #: Makes the message of a port; None: there is none now.

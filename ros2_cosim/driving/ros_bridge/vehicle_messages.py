@@ -9,10 +9,10 @@ from typing import Any
 from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import ControlCommand
-from ros2_cosim.driving.ros_bridge.message_parts import MessageParts
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import CONTROL_COMMAND
 from ros2_cosim.driving.ros_bridge.seen import SeenVehicle
 from ros2_cosim.driving.ros_bridge.vehicles import BridgeVehicle
+from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
 
 _PACKAGE = "carla_msgs/msg/"

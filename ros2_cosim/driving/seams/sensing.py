@@ -25,7 +25,7 @@ from ros2_cosim.core.messages.records import (
     Odometry,
 )
 from ros2_cosim.core.messages.seams import NoParameters, OutputSeam, SeamPlace
-from ros2_cosim.driving.ros_bridge.message_parts import MessageParts
+from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry.earth import MapOrigin, TangentPlane
 from ros2_cosim.world.vehicle.parameters import GRAVITY
 

@@ -12,10 +12,10 @@ from ros2_cosim.core.run.shape import PreparedRun
 from ros2_cosim.core.scenario.held_ports import HeldPorts
 from ros2_cosim.ros.bringup.dds import Network, dds_notes, loopback_environment
 from ros2_cosim.ros.bringup.domain_lock import HeldPlace
+from ros2_cosim.ros.bringup.far_plan import write_parts
 from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.processes import commands_by_hand
 from ros2_cosim.ros.bringup.starter_channel import StarterChannel
-from ros2_cosim.ros.hosts.far_plan import write_parts
 
 
 @dataclass(frozen=True)

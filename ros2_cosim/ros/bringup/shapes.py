@@ -23,13 +23,13 @@ from ros2_cosim.core.scenario.system import with_declared_outputs
 from ros2_cosim.core.sockets.switchboard import LANE, Switchboard
 from ros2_cosim.ros.bringup.dds import dds_environment, dds_settings
 from ros2_cosim.ros.bringup.domain_lock import domain_lock
+from ros2_cosim.ros.bringup.far_plan import network_of
 from ros2_cosim.ros.bringup.guard import Guard
 from ros2_cosim.ros.bringup.plan import Process, make_plan
 from ros2_cosim.ros.bringup.prepared import PreparedProcesses
 from ros2_cosim.ros.bringup.running import run_processes
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.ros.bringup.transport import TRANSPORTS, has_lane
-from ros2_cosim.ros.hosts.far_plan import network_of
 from ros2_cosim.ros.node.service_switch import NO_CONTROL
 
 

@@ -31,8 +31,7 @@ from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
 from ros2_cosim.core.scenario.host_settings import HostSettings
 from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
 from ros2_cosim.core.sockets.peers import ADMISSION
-from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required, Starter
-from ros2_cosim.ros.hosts.far_link import (
+from ros2_cosim.ros.bringup.far_link import (
     Ended,
     EndPart,
     FarLine,
@@ -43,8 +42,9 @@ from ros2_cosim.ros.hosts.far_link import (
     PartFailed,
     greet,
 )
+from ros2_cosim.ros.bringup.far_plan import own_address_towards, read_part
+from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required, Starter
 from ros2_cosim.ros.hosts.far_news import News
-from ros2_cosim.ros.hosts.far_plan import own_address_towards, read_part
 
 #: What the part runs there.
 MODULE = "ros2_cosim.cli.main"

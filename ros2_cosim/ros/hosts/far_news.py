@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from ros2_cosim.ros.bringup.far_link import FarLink
 from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required, Starter
-from ros2_cosim.ros.hosts.far_link import FarLink
 
 
 class News:

@@ -34,17 +34,7 @@ from ros2_cosim.ros.bringup.dds import (
     loopback_environment,
 )
 from ros2_cosim.ros.bringup.domain_lock import active_runs, domain_lock
-from ros2_cosim.ros.bringup.guard import Guard
-from ros2_cosim.ros.bringup.plan import Process
-from ros2_cosim.ros.bringup.processes import ProcessGroup
-from ros2_cosim.ros.bringup.starter_channel import (
-    CHANNEL,
-    EarlyLeave,
-    Required,
-    Starter,
-    StarterChannel,
-)
-from ros2_cosim.ros.hosts.far_link import (
+from ros2_cosim.ros.bringup.far_link import (
     Ended,
     EndPart,
     FarLine,
@@ -56,8 +46,18 @@ from ros2_cosim.ros.hosts.far_link import (
     PartFailed,
     greet,
 )
+from ros2_cosim.ros.bringup.far_plan import digest_of, package_files
+from ros2_cosim.ros.bringup.guard import Guard
+from ros2_cosim.ros.bringup.plan import Process
+from ros2_cosim.ros.bringup.processes import ProcessGroup
+from ros2_cosim.ros.bringup.starter_channel import (
+    CHANNEL,
+    EarlyLeave,
+    Required,
+    Starter,
+    StarterChannel,
+)
 from ros2_cosim.ros.hosts.far_news import News
-from ros2_cosim.ros.hosts.far_plan import digest_of, package_files
 
 #: Between two looks at the connection and at the processes [s].
 _POLL_S = 0.05

@@ -23,12 +23,12 @@ from ros2_cosim.core.realtime.run_control import RunControl
 from ros2_cosim.core.realtime.sequential_run import SequentialRun
 from ros2_cosim.ros.node.blocking import BlockingTable
 from ros2_cosim.ros.node.control_services import ControlServices, describe_end
+from ros2_cosim.ros.node.looks import Looks
 from ros2_cosim.ros.node.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.node.run_view import RunProgress, RunView
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.time_topics import StandingTime
 from ros2_cosim.ros.node.writers import ClockWriter
-from ros2_cosim.world.pictures.looks import Looks
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000

@@ -39,7 +39,7 @@ class SystemController:
         The run begins when all of them are ready, and the state of the system is derived from
         theirs; the others take part if they are there by then, and may be lost. Refused, with the
         reason in ``message``: an unknown name; a participant left out on whose messages readers
-        count (``kernel/membership.py``); and anything once an activation has been granted.
+        count (``core/kernel/membership.py``); and anything once an activation has been granted.
 
         :param participants: their names
         """

@@ -22,8 +22,8 @@ from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.sockets.endpoints import address_towards
 from ros2_cosim.ros.bringup.dds import Network
+from ros2_cosim.ros.bringup.far_link import FarProcess, Part
 from ros2_cosim.ros.bringup.plan import Process
-from ros2_cosim.ros.hosts.far_link import FarProcess, Part
 
 #: Of the part of a host, by its name.
 PART_FILE = "host-{}.json"
