@@ -26,12 +26,12 @@ from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario import schema
 from ros2_cosim.core.scenario.host_settings import HostSettings
-from ros2_cosim.core.scenario.registry import MODEL_GROUP, available_models
-from ros2_cosim.core.scenario.seams import SEAM_GROUP, available_seams, find_seam
+from ros2_cosim.core.scenario.registry import available_models
+from ros2_cosim.core.scenario.seams import available_seams, find_seam
 from ros2_cosim.core.scenario.system import build_graph
 from ros2_cosim.core.scene.scene import SceneSettings, SceneVehicleSettings
 from ros2_cosim.core.scene.sensors import SensorSettings
-from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP, available_laws
+from ros2_cosim.driving.controllers.registry import available_laws
 from ros2_cosim.driving.ros_bridge import ros_bridge_ports as bridge
 from ros2_cosim.lab.sweep.settings import SweepSettings
 from ros2_cosim.lab.sweep.varied import Parameter
@@ -313,7 +313,10 @@ def test_models_laws_and_entry_points_are_documented() -> None:
     laws = {name for row in rows(section(REFERENCE, "Control laws")) for name in names(row[0])}
     assert laws == set(available_laws())
     groups = {name for row in rows(section(REFERENCE, "Entry points")) for name in names(row[0])}
-    assert groups == {ENTRY_POINT_GROUP, MODEL_GROUP, SEAM_GROUP}
+    modules = "".join(path.read_text("utf-8") for path in (ROOT / "ros2_cosim").rglob("*.py"))
+    assert groups == set(
+        re.findall(r'^[A-Z_]+(?:: Final)? = "(ros2_cosim\.[a-z]+)"$', modules, re.M)
+    )
 
 
 def test_seams_and_their_parameters_are_documented() -> None:

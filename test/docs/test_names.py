@@ -40,9 +40,9 @@ def test_files_and_modules_that_texts_name_are_there() -> None:
 
 
 def test_what_is_looked_for_is_found() -> None:
-    assert _FILE.findall("see ``kernel/requirement.py`` and core/kernel/model.py") == [
-        "kernel/requirement.py",
-        "core/kernel/model.py",
+    assert _FILE.findall("see ``core/kernel/requirement.py`` and ros/node/model.py") == [
+        "core/kernel/requirement.py",
+        "ros/node/model.py",
     ]
     assert is_there("ros2_cosim.core.kernel.model.Model") and is_there("ros2_cosim.dcp.slave")
     assert not is_there("ros2_cosim.ros.node.seal")

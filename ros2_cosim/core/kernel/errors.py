@@ -27,6 +27,10 @@ class ConfigurationError(CosimError):
     """The scenario, a parameter file or the wiring is wrong; nothing has run yet."""
 
 
+class MissingWingError(ConfigurationError):
+    """A part of this package is needed that is not installed here."""
+
+
 class ZeroDelayLoopError(ConfigurationError):
     """Participants form a cycle of connections without any delay."""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.guesses import did_you_mean
 
 _OWN = "ros2_cosim"
@@ -59,6 +59,20 @@ def may_load(module: str) -> bool:
 def is_own_module(name: str) -> bool:
     """Whether a module is one of this project."""
     return name.partition(".")[0] == _OWN and not name.endswith(".py")
+
+
+def refuse_missing_wing(error: BaseException, what: str) -> None:
+    """See whether an import has failed because a wing of this package is not installed.
+
+    :param what: what needs the wing, for the message
+    :raises MissingWingError: it is so
+    """
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    own, _, rest = (name or "").partition(".")
+    if own == _OWN and rest:
+        raise MissingWingError(
+            f"{what} needs {own}.{rest.partition('.')[0]}, which is not installed"
+        ) from None
 
 
 def search_also(directory: Path) -> None:
@@ -148,6 +162,7 @@ def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, 
         for part in attribute.split("."):
             found = inspect.getattr_static(found, part)
     except (Exception, SystemExit) as error:
+        refuse_missing_wing(error, f"{where}: {noun} '{name}'")
         raise ConfigurationError(
             f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
             f"{line_of(error)}"

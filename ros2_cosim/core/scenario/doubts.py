@@ -10,8 +10,9 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint
 from typing import Final
 
+from ros2_cosim.core.kernel.errors import MissingWingError
 from ros2_cosim.core.kernel.loading import is_own_module, line_of, may_load
-from ros2_cosim.core.scenario.registry import is_left_out, offered
+from ros2_cosim.core.scenario.registry import load_entry, offered
 from ros2_cosim.core.scenario.schema import Scenario
 
 DOUBT_GROUP: Final = "ros2_cosim.doubts"
@@ -26,10 +27,12 @@ def doubts_of(scenario: Scenario) -> list[str]:
 
 
 def _asked(entry: EntryPoint, scenario: Scenario) -> list[str]:
-    if is_left_out(entry) or not may_load(entry.module):
+    if not may_load(entry.module):
         return []
     try:
-        return list(entry.load()(scenario))
+        return list(load_entry(entry, DOUBT_GROUP)(scenario))
+    except MissingWingError:
+        return []
     except Exception as error:
         if is_own_module(entry.module):
             raise

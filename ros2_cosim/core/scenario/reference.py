@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.model import Model, Port
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.scenario.registry import available_models, find_model, is_left_out
+from ros2_cosim.core.scenario.registry import available_models, find_model
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.scene import SceneSettings
@@ -249,9 +249,13 @@ def scenario_schema() -> dict[str, Any]:
     source = defs["InputSettings"]["properties"]["from"]
     defs["InputSettings"]["properties"]["from"] = {"anyOf": [{"type": "string"}, source]}
     rules = []
-    models = [name for name, entry in available_models().items() if not is_left_out(entry)]
-    for name in models:
-        kind = find_model(name, "models").kind
+    models = []
+    for name in available_models():
+        try:
+            kind = find_model(name, "models").kind
+        except MissingWingError:
+            continue
+        models.append(name)
         if kind.Parameters is None:
             continue
         parameters = _defined(defs, f"parameters.{name}", kind.Parameters)

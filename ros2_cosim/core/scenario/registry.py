@@ -12,15 +12,21 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.duck_typed import MEMBERS
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.guesses import check_members, did_you_mean
-from ros2_cosim.core.kernel.loading import is_own_module, line_of, load_named, refuse_code
+from ros2_cosim.core.kernel.loading import (
+    is_own_module,
+    line_of,
+    load_named,
+    refuse_code,
+    refuse_missing_wing,
+)
 from ros2_cosim.core.kernel.model import Model
 
 MODEL_GROUP = "ros2_cosim.models"
@@ -90,24 +96,26 @@ def functions_of(group: str) -> dict[str, Callable[..., Any]]:
     """
     found = {}
     for name, entry in offered(group).items():
-        try:
-            found[name] = entry.load()
-        except Exception as error:
-            missing = error.name if isinstance(error, ModuleNotFoundError) else None
-            if missing is None or not is_own_module(missing):
-                raise ConfigurationError(
-                    f"{group}: '{name}' cannot be loaded: {type(error).__name__}: {error}"
-                    f"{line_of(error)}"
-                ) from error
+        with suppress(MissingWingError):
+            found[name] = load_entry(entry, group)
     return found
 
 
-def is_left_out(entry: EntryPoint) -> bool:
-    """Whether an entry point is one of a part of this project that is not installed here."""
-    if not is_own_module(entry.module):
-        return False
-    found = find_spec(".".join(entry.module.split(".")[:2]))
-    return found is None or found.origin is None  # a directory that is left has none
+def load_entry(entry: EntryPoint, where: str) -> Any:
+    """What an entry point stands for.
+
+    :param where: how messages call the place that needs it
+    :raises MissingWingError: it needs a part of this package that is not there
+    :raises ConfigurationError: it cannot be imported
+    """
+    try:
+        return entry.load()
+    except Exception as error:
+        refuse_missing_wing(error, f"{where}: '{entry.name}'")
+        raise ConfigurationError(
+            f"{where}: '{entry.name}' cannot be loaded: {type(error).__name__}: {error}"
+            f"{line_of(error)}"
+        ) from error
 
 
 def find_kind(
@@ -132,6 +140,7 @@ def find_kind(
         module, _, attribute = entry.value.partition(":")
         found = vars(importlib.import_module(module))[attribute]
     except Exception as error:
+        refuse_missing_wing(error, f"{where}: {noun} '{name}'")
         raise ConfigurationError(
             f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
         ) from error

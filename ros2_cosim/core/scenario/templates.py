@@ -9,6 +9,7 @@ data of a scenario; whatever else the file says holds before that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -16,9 +17,9 @@ from typing_extensions import Self
 
 from ros2_cosim.core.documents.plain_data import merged
 from ros2_cosim.core.documents.settings import Section, read_section
-from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.loading import may_load
-from ros2_cosim.core.scenario.registry import find_kind, is_left_out, offered
+from ros2_cosim.core.scenario.registry import find_kind, offered
 
 TEMPLATE_GROUP: Final = "ros2_cosim.templates"
 
@@ -82,8 +83,11 @@ def templates() -> dict[str, type[Template]]:
 
     :raises ConfigurationError: one cannot be imported
     """
-    known = offered(TEMPLATE_GROUP)
-    return {key: find_template(key, "") for key in known if not is_left_out(known[key])}
+    found = {}
+    for key in offered(TEMPLATE_GROUP):
+        with suppress(MissingWingError):
+            found[key] = find_template(key, "")
+    return found
 
 
 def is_template(key: str) -> bool:

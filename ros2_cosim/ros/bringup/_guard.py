@@ -65,8 +65,8 @@ def end_all(mark: bytes) -> None:
     """End all processes of the run: in order if they can, by force if not."""
     deadline = time.monotonic() + GRACE_S
     pids = marked(mark)
-    # The kernel has asked those that the starter has started itself (core/process/processes.py), but
-    # not those of ``ros2 launch``, and not what they have started.
+    # The kernel has asked those that the starter has started itself (core/process/processes.py),
+    # but not those of ``ros2 launch``, and not what they have started.
     send(pids, signal.SIGTERM)
     # A process that is stopped could not end.
     send(pids, signal.SIGCONT)

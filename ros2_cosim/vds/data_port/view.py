@@ -163,6 +163,7 @@ def picture_of(
     """Vehicles, fixed objects, links and timing as plain data.
 
     Each vehicle has what is on its way (``world/geometry/encounters.py``): ``gap`` [m],
+    ``ahead``: its name, and ``ttc``: the least time to collision [s]; None: there is none.
 
     :param movers: all vehicles and objects as the measure needs them; None: vehicles that drive
         straight on
