@@ -60,15 +60,15 @@ ROOMS: Final = {
     ),
     "faults": Room(("ros2_cosim/core/faults/*.py",), ("test/faults",)),
     "measure": Room(
-        ("ros2_cosim/driving/referee.py", "ros2_cosim/models/encounter*.py"),
+        ("ros2_cosim/driving/referee.py", "ros2_cosim/world/geometry/encounter*.py"),
         ("test/models/test_referee.py", "test/models/test_encounter*.py"),
     ),
     "ros": Room(
         tuple(
             f"ros2_cosim/ros/node/{name}.py"
-            for name in ("blocking", "courses", "expected_readers", "foreign_*", "inputs", "lane",
+            for name in ("blocking", "courses", "expected_readers", "inputs", "lane",
                          "lane_interface", "progress", "receipts", "short_forms", "writers")
-        ),
+        ) + ("ros2_cosim/ros/foreign/*.py",),
         ("test/ros",),
     ),
     "vds": Room(("ros2_cosim/vds/**/*.py",), ("test/vds",)),

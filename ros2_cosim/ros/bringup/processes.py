@@ -319,7 +319,7 @@ def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str,
 def _own_module(process: Process) -> str:
     """The module of a node of this package; empty for another program."""
     own = process.package == PACKAGE
-    return f"ros2_cosim.ros.programs.{process.executable}" if own else ""
+    return f"{process.programs}.{process.executable}" if own else ""
 
 
 def _program(process: Process) -> list[str]:

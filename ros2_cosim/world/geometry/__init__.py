@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames, lanes and boxes: who is where, and how near."""
+"""Frames, lanes and boxes: what is where, and how near."""
