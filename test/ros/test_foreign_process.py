@@ -54,7 +54,8 @@ def test_it_is_asked_to_end_and_killed_if_it_does_not(
 ) -> None:
     monkeypatch.setattr(foreign_process, "GRACE_S", 0.1 if "SIGKILL" in said else HANG_S)
     process = started(
-        "import time\ntry:\n  print('here', flush=True)\n  time.sleep(1000)\n"
+        # A signal that comes just before a sleep is noticed behind it.
+        "import time\ntry:\n  print('here', flush=True)\n  while True: time.sleep(0.01)\n"
         f"except KeyboardInterrupt:\n  {asked}"
     )
     until(lambda: "here" in capfd.readouterr().out)

@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 from support.patience import HANG_S
 
+from ros2_cosim.ros.bringup import far_link
 from ros2_cosim.ros.bringup.far_link import (
     Alive,
     EndPart,
@@ -23,7 +24,6 @@ from ros2_cosim.ros.bringup.far_link import (
     LinkError,
     greet,
 )
-from ros2_cosim.ros.hosts import far_link
 
 Found = TypeVar("Found")
 
