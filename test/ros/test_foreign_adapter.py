@@ -147,15 +147,15 @@ def test_a_node_that_answers_nothing_is_named_with_the_service(adapt: Adapt, min
 
 
 @pytest.mark.parametrize(
-    ("given", "hears_itself", "barriers"),
+    ("given", "hears_itself", "looks"),
     [
         # After each sample, and for what the callbacks published.
-        ({}, False, 6 + 1),
-        ({}, True, 2 * 6 + 1 + 1),
+        ({}, False, [1] * 6 + [0]),
+        ({}, True, [1] * 2 * 6 + [1, 0]),
         # An executor takes one message of each topic at a time: three of the one that has most.
-        ({"ordered": False}, False, 1 + 3 + 1),
-        ({"ordered": False}, True, 1 + 3 + 1 + 1),
-        ({"ordered": False, "barrier": "none"}, True, 0),
+        ({"ordered": False}, False, [1, 3, 0]),
+        ({"ordered": False}, True, [1, 3, 1, 0]),
+        ({"ordered": False, "barrier": "none"}, True, []),
     ],
 )
 def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
@@ -165,7 +165,7 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
     monkeypatch: pytest.MonkeyPatch,
     given: dict[str, Any],
     hears_itself: bool,
-    barriers: int,
+    looks: list[int],
 ) -> None:
     for port in ("other", "x"):
         topic = f"/gate/relay/in/{port}"
@@ -177,11 +177,11 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
     topics = adapter._topics
     barrier, publish = topics.barrier, topics.publish
     handed: list[str] = []
-    passed: list[None] = []
+    passed: list[int] = []
 
-    def pass_barrier() -> None:
-        passed.append(None)
-        barrier()
+    def pass_barrier(more: int) -> None:
+        passed.append(more)
+        barrier(more)
 
     def hand(port: str, data: bytes, **more: Any) -> None:
         handed.append(port)
@@ -202,12 +202,12 @@ def test_samples_are_handed_over_in_order_with_the_barriers_that_it_takes(
     adapter.activate(Step(5, {"number": number, "other": other}, {"x": sample(4)}))
     assert 0 < adapter.transport_ns <= time.perf_counter_ns() - before
     assert handed == ["x", "number", "other", "number", "other", "number"]
-    assert len(passed) == barriers
+    assert passed == looks
     passed.clear()
     # What the node publishes when it has answered is here with the answer to the next one.
     adapter.finish()
-    assert (len(passed), rests) == ((2, []) if barriers else (0, [0.1]))
-    assert (topics.asked_ns > 0) is (barriers > 0)
+    assert (passed, rests) == (([1, 0], []) if looks else ([], [0.1]))
+    assert (topics.asked_ns > 0) is bool(looks)
     assert adapter.not_repeatable() is None
     passed.clear()
     rests.clear()
@@ -388,13 +388,13 @@ def test_a_message_after_the_last_activation_is_refused_at_the_end(
 
 
 @pytest.mark.parametrize(
-    ("given", "library", "watched", "barriers"),
+    ("given", "library", "watched", "looks"),
     [
-        # Two answers: timers that the new time makes due have run, too.
-        ({}, "none", ["begin", "end"], 2 + 1 + 1),
+        # Two looks: timers that the new time makes due have run, too.
+        ({}, "none", ["begin", "end"], [2, 1, 0]),
         # A thread of its own sets the clock: what runs then does not count.
-        ({}, "librclcpp.so", ["begin", "pause", "resume", "end"], 1 + 1 + 1),
-        ({"barrier": "none"}, "none", ["begin", "end"], 0),
+        ({}, "librclcpp.so", ["begin", "pause", "resume", "end"], [1, 1, 0]),
+        ({"barrier": "none"}, "none", ["begin", "end"], []),
     ],
 )
 def test_the_clock_of_a_node_shows_the_time_of_the_activation(
@@ -404,7 +404,7 @@ def test_the_clock_of_a_node_shows_the_time_of_the_activation(
     given: dict[str, Any],
     library: str,
     watched: list[str],
-    barriers: int,
+    looks: list[int],
 ) -> None:
     monkeypatch.setattr(foreign_node, "has_loaded", lambda pids, name: name == library)
     simulated = Parameter("use_sim_time", value=True)
@@ -415,25 +415,30 @@ def test_the_clock_of_a_node_shows_the_time_of_the_activation(
     adapter.connect()
     until(lambda: node.get_clock().now().nanoseconds == 7)
     calls: list[str] = []
-    passed: list[None] = []
+    passed: list[int] = []
     watch: Any = SimpleNamespace(looks=False, end=lambda time_ns: calls.append("end"))
     for name in ("begin", "pause", "resume"):
         setattr(watch, name, partial(calls.append, name))
     adapter._watch = watch
     barrier = adapter._topics.barrier
-    monkeypatch.setattr(adapter._topics, "barrier", lambda: (passed.append(None), barrier()))
+
+    def pass_barrier(more: int) -> None:
+        passed.append(more)
+        barrier(more)
+
+    monkeypatch.setattr(adapter._topics, "barrier", pass_barrier)
     for time_ns in (10, 5_000_000_000):
         assert adapter.activate(step(time_ns, 1.5))["sum"].data == 1.5
         shown = node.get_clock().now().nanoseconds
-        assert shown == time_ns or (not barriers and shown < time_ns)
-        assert (calls, len(passed)) == (watched, barriers)
+        assert shown == time_ns or (not looks and shown < time_ns)
+        assert (calls, passed) == (watched, looks)
         calls.clear()
         passed.clear()
     if adapter._probe is not None:
         # It may refuse to say what it shows.
         monkeypatch.setattr(adapter._probe, "wait_for", lambda time_ns: False)
         adapter.activate(step(5_000_000_001, 1.5))
-        assert adapter._probe is None and len(passed) == barriers + 1
+        assert adapter._probe is None and passed == [2, 1, 0]
 
 
 @pytest.mark.parametrize(("name", "space"), [("/mine", {}), ("/cars/mine", {"__ns": "/cars"})])
@@ -728,7 +733,7 @@ def test_a_wait_ends_with_its_condition_or_its_time(opened: ExitStack) -> None:
     ("settings", "expected"),
     [
         ({}, "publish barrier publish barrier barrier"),
-        ({"ordered": False}, "publish publish barrier barrier barrier"),
+        ({"ordered": False}, "publish publish barrier barrier"),
         ({"acknowledge": True}, "publish wait barrier publish wait barrier barrier"),
     ],
 )
@@ -762,6 +767,46 @@ def test_samples_are_handed_over_as_the_settings_say(
     values = adapter.activate(Step(10, {"number": samples}, {"number": samples[-1]}))
     assert values["sum"].data == 2.0
     assert " ".join(done) == expected
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2, 9])
+def test_a_barrier_is_as_many_calls_as_it_takes_looks_and_all_that_came_is_received(
+    opened: ExitStack, adapt: Adapt, mine: Node, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    opened.enter_context(served(mine))
+    adapter = adapt(expect="any")
+    adapter.connect()
+    topics = adapter._topics
+    client: Any = topics._client
+    (publisher,) = (found for found in mine.publishers if found.topic_name == WRITTEN)
+    call_async = client.call_async
+    asked: list[int] = []
+    futures: list[Any] = []
+
+    def call(request: Any) -> Any:
+        asked.append(sum(not future.done() for future in futures))
+        futures.append(call_async(request))
+        return futures[-1]
+
+    def take_answers_only(condition: Callable[[], bool], seconds: float = inf) -> None:
+        """As an executor that has looked for messages when none had come yet."""
+        until(lambda: condition() or take_answer())
+
+    def take_answer() -> bool:
+        with client.handle:
+            header, response = client.handle.take_response(client.srv_type.Response)
+        if header is not None:
+            client.get_pending_request(header.request_id.sequence_number).set_result(response)
+        return False
+
+    monkeypatch.setattr(client, "call_async", call)
+    monkeypatch.setattr(topics, "wait_until", take_answers_only)
+    for value in (1.0, 2.0):
+        publisher.publish(message_class(FLOAT)(data=value))
+    topics.barrier(looks)
+    # All calls of a part are on their way before the first is answered.
+    assert asked == [*range(8), 0, 1][: looks + 1]
+    assert len(topics.received["sum"]) == 2
 
 
 @pytest.mark.parametrize("accepted", [True, False])

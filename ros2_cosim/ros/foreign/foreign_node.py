@@ -257,15 +257,16 @@ class ForeignNodeAdapter:
                 self._watch.resume()
         self._hand_over(self._delivered(step))
         if self._barrier:
-            # Once more for what the callbacks published: it came the same way, and earlier.
-            self._pass_barrier()
+            # Once more for what the callbacks published: it came the same way, and earlier. What
+            # the node hears of it has callbacks, too.
+            self._pass_barrier(looks=int(self._hears_itself))
         for port in self._outputs:
             if not port.is_complete():
                 self._patience.begin(port.missing)
                 self._topics.wait_until(port.is_complete)
         if self._barrier and self._hears_itself:
-            # The node may publish in reply to its own messages, after that answer.
-            self._pass_barrier()
+            # In reply to its own messages the node may have published again.
+            self._pass_barrier(looks=0)
         # A node of its own clockwork may have published before this process asked it to.
         earliest = window if self._seen else None
         # The last answer showed that what was published had come, the one before that it was all.
@@ -293,7 +294,7 @@ class ForeignNodeAdapter:
         if self._barrier and (self._process is None or self._process.ended() is None):
             # What the node publishes when it has answered is here with the answer to the next one.
             self._pass_barrier()
-            self._pass_barrier()
+            self._pass_barrier(looks=0)
         else:
             self._topics.wait_until(lambda: False, _REST_S)
         for port in self._outputs:
@@ -402,8 +403,7 @@ class ForeignNodeAdapter:
                     self._pass_barrier()
         if queue and self._barrier and not self._settings.ordered:
             # An executor takes one message of each topic between two looks at its services.
-            for _ in range(max(Counter(entry.port for entry in queue).values())):
-                self._pass_barrier()
+            self._pass_barrier(looks=max(Counter(entry.port for entry in queue).values()))
 
     def _show_time(self, time_ns: int) -> None:
         self._topics.show_time(time_ns)
@@ -412,15 +412,12 @@ class ForeignNodeAdapter:
         self._patience.begin(lambda: f"the clock of {self._node_name} at {format_ns(time_ns)}")
         if self._probe is not None and not self._probe.wait_for(time_ns):
             self._probe = None  # it refuses: that it has several threads stands in the summary
-        # Now, or after the first answer, the clock is set; timers that it made due have run when
-        # the next one comes.
-        self._pass_barrier()
-        if self._probe is None:
-            self._pass_barrier()
+        # Now, or at the next look, the clock is set; timers that it made due run at the one after.
+        self._pass_barrier(looks=1 if self._probe is not None else 2)
 
-    def _pass_barrier(self) -> None:
+    def _pass_barrier(self, looks: int = 1) -> None:
         self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters (is it busy?)")
-        self._topics.barrier()
+        self._topics.barrier(looks)
 
 
 class _Handed(NamedTuple):

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private topics between an adapter and its foreign node, and the barrier.
 
-The barrier is a call of the node's parameter service. A node that runs its callbacks one
-after the other answers it only when the callback of every message handed over before has
-returned: executors take subscriptions before services, or both in order of arrival.
+The barrier is a call of the node's parameter service. A node that runs its callbacks one after
+the other answers it behind the callbacks of what it has seen: executors take subscriptions before
+services, or both in order of arrival. But an executor looks at its subscriptions first and at its
+services then: a call that comes between is answered before the callback of a message that came
+before the call. So the callbacks of all messages have returned when a second call is answered,
+which has been sent right behind the first one and is taken at a later look.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
@@ -26,6 +29,8 @@ from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
 from ros2_cosim.ros.node.writers import ClockWriter, data_qos, message_class, node_of
 
 _POLL_S = 0.1
+#: A client of ROS keeps ten answers.
+_CALLS_AT_ONCE = 8
 #: Larger messages are cut to pieces on the wire: a small request could overtake them.
 _LARGE = 32_768
 #: Topics that every node reads or writes.
@@ -112,15 +117,17 @@ class ForeignTopics:
         self._unheard: dict[str, dict[int, bytes]] = {port: {} for port in self._published}
         # First the readers, then the client: the foreign node learns of them in this order.
         # Its answer to a request therefore shows that it knows all readers.
+        self._readers = []
         for port, writing in outputs.items():
             receive: Any = self._receiver(port)  # rclpy's types know no message information
-            self.node.create_subscription(
+            reader = self.node.create_subscription(
                 message_class(writing.type_name),
                 self.output_topic(port),
                 receive,
                 writing.qos,
                 raw=True,
             )
+            self._readers.append((reader, receive))
         self._writers = {
             port: self.node.create_publisher(
                 message_class(type_name), self.input_topic(port), _INPUT_QOS
@@ -309,13 +316,28 @@ class ForeignTopics:
         assert self._clock is not None
         self._clock.show(time_ns)
 
-    def barrier(self) -> None:
-        """Return when the callbacks of all that was handed over have run."""
+    def barrier(self, looks: int = 1) -> None:
+        """Return when the callbacks of all that was handed over have run.
+
+        :param looks: how often the node looks for messages after all had come. At the first look
+            it finds the messages, at the second one the timers that a message made due. None are
+            enough to receive what it published before this call.
+        """
         assert self._client is not None
         self.asked_ns = time.time_ns()
-        future = self._client.call_async(self._request)
-        self.wait_until(future.done)
-        future.result()
+        for calls in _parts(looks + 1):
+            futures = [self._client.call_async(self._request) for _ in range(calls)]
+            for future in futures:
+                self.wait_until(future.done)
+                future.result()
+        self._take_what_came()
+
+    def _take_what_came(self) -> None:
+        """Receive what came before an answer; this side, too, looks at one after the other."""
+        for subscription, receive in self._readers:
+            with subscription.handle:
+                while taken := subscription.handle.take_message(subscription.msg_type, True):
+                    receive(*taken)
 
     def wait_until(self, condition: Callable[[], bool], seconds: float = inf) -> None:
         """Handle what arrives until the condition holds; ``check`` may end the waiting.
@@ -348,6 +370,13 @@ class ForeignTopics:
             messages.append(ForeignMessage(data, number, int(info["source_timestamp"])))
 
         return receive
+
+
+def _parts(calls: int) -> Iterator[int]:
+    """Cut a number of calls, so that their answers fit into the queue of a client."""
+    while calls > 0:
+        yield min(calls, _CALLS_AT_ONCE)
+        calls -= _CALLS_AT_ONCE
 
 
 def _is_best_effort(endpoint: TopicEndpointInfo) -> bool:
