@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what is generated from the models' declarations: tables of the reference, JSON Schema.
+"""Write what is generated: tables of the reference, JSON Schema, standard message types.
 
 Run it in the virtual environment after a model has changed (``make reference``); a test checks
 that what is there is current.
@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from pydantic import BaseModel
+from rosbags.typesys import Stores, get_typestore
 
 from ros2_cosim.core.scenario.reference import (
     ParameterRow,
@@ -30,6 +31,7 @@ from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
 SCHEMA = ROOT / "config" / "scenario.schema.json"
+JAZZY = ROOT / "ros2_cosim" / "core" / "messages" / "jazzy_types.json"
 
 
 def generated() -> dict[Path, str]:
@@ -44,7 +46,18 @@ def generated() -> dict[Path, str]:
     for name, table in tables.items():
         text = _between(text, f"<!-- generated: {name} -->", "<!-- end of generated -->", table)
     schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
-    return {REFERENCE: text, SCHEMA: schema}
+    return {REFERENCE: text, SCHEMA: schema, JAZZY: jazzy_types()}
+
+
+def jazzy_types() -> str:
+    """The definitions of the standard message types of ROS 2 Jazzy, as ``rosbags`` has them."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    # The text of the type itself; those of its parts follow behind such a line.
+    texts = {
+        name: store.generate_msgdef(name, ros_version=2)[0].split("=" * 80)[0]
+        for name in store.fielddefs
+    }
+    return json.dumps(texts, indent=1, sort_keys=True) + "\n"
 
 
 def laws_table() -> str:

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 #: It computes for half of the time. Without breaks it would take the time of the tests beside this
 #: one, and show no more: it is the change that sets processes aside.
 _BURNER = """
-import random, time
-while True:
+import os, random, time
+parent = os.getppid()
+while os.getppid() == parent:
     until = time.monotonic() + random.uniform(0.01, 0.1)
     while time.monotonic() < until:
         pass

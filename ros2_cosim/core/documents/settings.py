@@ -49,7 +49,8 @@ _Path = tuple[str | int, ...]
 class Section(BaseModel):
     """A mapping whose keys are all known, whose numbers are finite, and which does not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Most sections are never read in a process: a validator is built when one is.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

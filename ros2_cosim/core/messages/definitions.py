@@ -2,24 +2,31 @@
 """Definitions of message types: where their texts are, and which fields they have.
 
 The project's own types are the files in ``msg/``, those of other packages the installed ones.
-Without a ROS installation the standard types of ROS 2 Jazzy still are there: ``rosbags`` has
-them, and it reads the texts.
+Without a ROS installation the standard types of ROS 2 Jazzy still are there, in
+``jazzy_types.json``. ``rosbags`` reads the texts. It has the standard types, too, from which the
+file is made: but it makes a class of each at every start.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rosbags.interfaces import Nodetype
-from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+from rosbags.typesys import TypesysError, get_types_from_msg
 
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.documents.installed import PACKAGE, find_share, share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from rosbags.interfaces.typing import FieldDesc
+    from collections.abc import Mapping
+
+    from rosbags.interfaces.typing import FieldDesc, Typesdict
 
 PRIMITIVES = {
     "bool": "?",
@@ -82,7 +89,7 @@ def find_definition(type_name: str) -> str | None:
     package, _, name = check_type_name(type_name).partition("/msg/")
     text = _own_text(name) if package == PACKAGE else _installed_text(package, name)
     if text is None:
-        text = _jazzy_text(type_name)
+        text = jazzy_texts().get(type_name)
     return text if text is None or parse_definition(type_name, text) else EMPTY
 
 
@@ -103,12 +110,21 @@ def _installed_text(package: str, name: str) -> str | None:
         ) from None
 
 
-def _jazzy_text(type_name: str) -> str | None:
-    store = get_typestore(Stores.ROS2_JAZZY)
-    if type_name not in store.fielddefs:
-        return None
-    # The text of the type itself; those of its parts follow behind such a line.
-    return store.generate_msgdef(type_name, ros_version=2)[0].split("=" * 80)[0]
+@cache
+def jazzy_texts() -> Mapping[str, str]:
+    """Full name -> definition of the standard types of ROS 2 Jazzy."""
+    path = Path(__file__).with_name("jazzy_types.json")
+    texts: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return MappingProxyType(texts)
+
+
+@cache
+def types_in(text: str, type_name: str) -> Typesdict:
+    """What ``rosbags`` reads in a definition, to which it takes a few milliseconds.
+
+    :raises TypesysError: it does not understand the text
+    """
+    return get_types_from_msg(text, type_name)
 
 
 def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
@@ -144,7 +160,7 @@ def used_types(type_name: str, text: str) -> set[str]:
 def _fields_in(type_name: str, text: str) -> tuple[Field, ...]:
     check_type_name(type_name)
     try:
-        _, described = get_types_from_msg(text, type_name)[type_name]
+        _, described = types_in(text, type_name)[type_name]
     except TypesysError:
         raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
     return tuple(read_field(name, description) for name, description in described)
@@ -152,7 +168,7 @@ def _fields_in(type_name: str, text: str) -> tuple[Field, ...]:
 
 def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:
     """The constants of a definition that :func:`parse_definition` has read: name -> value."""
-    constants, _ = get_types_from_msg(text, type_name)[type_name]
+    constants, _ = types_in(text, type_name)[type_name]
     return {name: value for name, _, value in constants}
 
 

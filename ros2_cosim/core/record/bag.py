@@ -23,12 +23,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple
 
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys import Stores, get_typestore
 
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import CausalityError, ConfigurationError, StorageError
 from ros2_cosim.core.kernel.time import FOREVER, format_ns
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
+from ros2_cosim.core.messages.definitions import jazzy_texts, types_in, used_types
 from ros2_cosim.core.record.bag_metadata import (
     LIBRARY,
     METADATA_FILE,
@@ -81,15 +82,20 @@ def describe_types(
 ) -> dict[str, TypeDescription]:
     """Describe message types, those of the catalogue and all standard ones of ROS 2 Jazzy.
 
+    A standard type has the text of Jazzy, whatever is installed.
+
     :raises ConfigurationError: a type is known to neither
     """
-    store = get_typestore(Stores.ROS2_JAZZY)
+    store = get_typestore(Stores.EMPTY)
     result: dict[str, TypeDescription] = {}
     for name in sorted(set(type_names)):
-        if name not in store.types:
-            for part, text in catalogue.definitions(name).items():
-                if part not in store.types:
-                    store.register(get_types_from_msg(text, part))
+        pending = [name]
+        while pending:
+            part = pending.pop()
+            if part not in store.types:
+                text = jazzy_texts().get(part) or catalogue.definitions(part)[part]
+                store.register(types_in(text, part))
+                pending += used_types(part, text)
         text, _ = store.generate_msgdef(name, ros_version=2)
         result[name] = TypeDescription(text, store.hash_rihs01(name))
     return result

@@ -180,7 +180,7 @@ def qos_profile(qos: Qos) -> dict[str, Any]:
     }
 
 
-class _PlainDumper(yaml.SafeDumper):
+class _PlainDumper(yaml.CSafeDumper):
     """YAML without anchors: equal parts are written out each time."""
 
     def ignore_aliases(self, data: Any) -> bool:

@@ -58,6 +58,16 @@ def address_towards(host: str, port: int) -> str:
         return str(probe.getsockname()[0])
 
 
+def is_local(host: str) -> bool:
+    """Whether this machine can listen on an IPv4 address."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind((host, 0))
+    except OSError:
+        return False
+    return True
+
+
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
     name = "tcp" if kind == socket.SOCK_STREAM else "udp"
     inherited = INHERITED.take(name, host, port)

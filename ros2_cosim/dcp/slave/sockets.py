@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.documents.files import cause_of
-from ros2_cosim.core.sockets.endpoints import Listener
+from ros2_cosim.core.sockets.endpoints import Listener, is_local
 from ros2_cosim.core.sockets.peers import Senders
 from ros2_cosim.core.sockets.reactor import Descriptor, Reactor
 from ros2_cosim.dcp.description.sizes import largest_received
@@ -24,7 +24,6 @@ from ros2_cosim.dcp.wire.transport import (
     MAX_DATAGRAM,
     MAX_DATAGRAMS,
     TcpLink,
-    is_local,
     send_datagrams,
     tcp_connect,
     udp_socket,

@@ -259,13 +259,3 @@ def _send_segments(
         _can_segment = False
         for pdu in pdus:
             sock.sendto(pdu, address)
-
-
-def is_local(host: str) -> bool:
-    """Whether this machine can listen on an IPv4 address."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.bind((host, 0))
-    except OSError:
-        return False
-    return True

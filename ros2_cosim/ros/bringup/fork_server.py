@@ -125,7 +125,7 @@ class ForkServer:
     """The fork server of one run; use as a context manager.
 
     :param environment: of the server and of all processes
-    :param modules: what it imports before it copies itself; each has a function ``main``
+    :param modules: what it imports before it copies itself
     :param inherited: open files that the processes inherit
     """
 

@@ -22,12 +22,14 @@ from functools import partial
 from pathlib import Path
 
 from ros2_cosim.core.documents.installed import PACKAGE, module_command
+from ros2_cosim.core.kernel.loading import is_own_module
 from ros2_cosim.core.messages.namespaces import remapping
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.run.crashes import crash_of
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.executables import find_installed
 from ros2_cosim.core.scenario.held_ports import HeldPorts
+from ros2_cosim.core.scenario.registry import available_models
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.sockets.inherited import close_all, passed_on
 from ros2_cosim.ros.bringup.fork_server import ForkServer, StartedProcess, is_usable
@@ -107,6 +109,7 @@ class ProcessGroup:
                 else crash_of(scenario, self._channel.going_on_in(name), number)
             ),
         )
+        self._models = [] if scenario is None else sorted(_model_modules(scenario))
         self._first_end: float | None = None
         self._server: ForkServer | None = None
 
@@ -114,6 +117,7 @@ class ProcessGroup:
         try:
             modules = sorted({module for p in self._plan if (module := _own_module(p))})
             if modules and is_usable():
+                modules += self._models
                 server = ForkServer(self._environment, modules, self._inherited)
                 self._server = self._stack.enter_context(server)
             for process in self._plan:
@@ -314,6 +318,13 @@ def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str,
     """(name, command line) of the processes of a plan that the user starts."""
     plan = make_plan(scenario, replace(options, by_hand=()))
     return [(p.name, shlex.join(command_of(p))) for p in plan if p.name in options.by_hand]
+
+
+def _model_modules(scenario: Scenario) -> set[str]:
+    """Modules of the models of this package: the recorder and more than one host import them."""
+    known = available_models()
+    used = {known[p.model].module for p in scenario.participants.values() if p.model in known}
+    return set(filter(is_own_module, used))
 
 
 def _own_module(process: Process) -> str:

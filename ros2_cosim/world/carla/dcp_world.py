@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.listening import Listening
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.messages.records import (
     Acceleration,
@@ -19,7 +20,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
     TrafficLightAhead,
 )
-from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
+from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping, data_ports
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES
@@ -39,7 +40,12 @@ from ros2_cosim.world.carla.describe import scene_description
 from ros2_cosim.world.carla.parameters import SceneParameters
 from ros2_cosim.world.carla.plant import LIGHT, MEASURED, PLACE, RED_LIGHTS, TRAFFIC
 from ros2_cosim.world.carla.road_users import unpacked
-from ros2_cosim.world.carla.scene_settings import DcpSettings, WorldParameters, commanded_vehicles
+from ros2_cosim.world.carla.scene_settings import (
+    DcpSettings,
+    WorldParameters,
+    commanded_vehicles,
+    slave_name,
+)
 from ros2_cosim.world.carla.sensor_attributes import most_bytes
 
 #: The slave may take this long to build its world; longer ends the run.
@@ -54,9 +60,10 @@ _MOST_OVER_UDP = UDP_MAX_PDU_SIZE - _ROOM
 NO_COMMAND = float("nan")
 
 
-def slave_name(context: ModelContext) -> str:
-    """The name of the slave of a world participant, and of its process."""
-    return f"{context.name}_slave"
+def listening(parameters: WorldParameters) -> tuple[Listening, ...]:
+    """Where data of the slave arrive."""
+    dcp = parameters.dcp or DcpSettings()
+    return data_ports([(dcp.host, dcp.transport)])
 
 
 def coupled_world(

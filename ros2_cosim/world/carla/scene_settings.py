@@ -29,7 +29,7 @@ from ros2_cosim.core.scene.scene import (
     scene_settings,
 )
 from ros2_cosim.core.scene.simulator import MapChoice, Size
-from ros2_cosim.dcp.wire.transport import is_local
+from ros2_cosim.core.sockets.endpoints import is_local
 from ros2_cosim.world.carla.parameters import (
     MAX_SEED,
     MAX_TRAFFIC,
@@ -274,3 +274,8 @@ def map_choice(name: str, base_directory: Path) -> MapChoice:
 def commanded_vehicles(parameters: SceneParameters) -> list[str]:
     """Vehicles whose pedals come from outside."""
     return [spec.name for spec in parameters.present if spec.driver is None]
+
+
+def slave_name(context: ModelContext) -> str:
+    """The name of the slave of a world participant, and of its process."""
+    return f"{context.name}_slave"

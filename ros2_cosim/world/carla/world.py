@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.listening import Listening
+from ros2_cosim.core.kernel.loading import refuse_missing_wing
 from ros2_cosim.core.kernel.model import (
     Companion,
     Model,
@@ -36,8 +37,6 @@ from ros2_cosim.core.scene.named_simulator import SimulatorContext, find_simulat
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.core.scene.sensors import sensor_frame
 from ros2_cosim.core.scene.simulator import Simulator
-from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, data_ports
-from ros2_cosim.world.carla.dcp_world import check_slave, coupled_world, slave_name
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.world.carla.parameters import SceneParameters
 from ros2_cosim.world.carla.plant import (
@@ -51,10 +50,10 @@ from ros2_cosim.world.carla.plant import (
 from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 from ros2_cosim.world.carla.scene import Scene, check_places
 from ros2_cosim.world.carla.scene_settings import (
-    DcpSettings,
     WorldParameters,
     commanded_vehicles,
     scene_parameters,
+    slave_name,
 )
 from ros2_cosim.world.carla.sensor_messages import (
     CAMERA_INFO,
@@ -69,6 +68,11 @@ from ros2_cosim.world.carla.sensor_messages import (
 from ros2_cosim.world.carla.server_wire import outside_changes
 from ros2_cosim.world.geometry.scene import scene_road
 from ros2_cosim.world.headless.onlooker import Onlooker
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ros2_cosim.dcp.bridge.coupled import CoupledSlaves
 
 
 class _Plant(Protocol):
@@ -214,8 +218,8 @@ class CarlaWorld(Model):
         """Where data of its DCP slave arrive."""
         if context.shape == "inproc":
             return ()
-        dcp = parameters.dcp or DcpSettings()
-        return data_ports([(dcp.host, dcp.transport)])
+        listening: tuple[Listening, ...] = _dcp_world().listening(parameters)
+        return listening
 
     @classmethod
     def declared_repeatability(
@@ -257,7 +261,7 @@ class CarlaWorld(Model):
         elif context.shape == "inproc" or _is_headless(context):
             check_blueprints(scene)
         if context.shape != "inproc":
-            check_slave(context, parameters, scene)
+            _dcp_world().check_slave(context, parameters, scene)
 
     def __init__(self, context: ModelContext, parameters: WorldParameters) -> None:
         scene = _scene(context, parameters)
@@ -282,7 +286,7 @@ class CarlaWorld(Model):
         if context.shape == "inproc":
             self._plant = self._make_scene()
         else:
-            self._plant = self._coupled = coupled_world(context, parameters, scene)
+            self._plant = self._coupled = _dcp_world().coupled_world(context, parameters, scene)
             # Now, and not at the first activation: building the world may take its time.
             self._coupled.begin()
 
@@ -362,6 +366,16 @@ class CarlaWorld(Model):
     def close(self) -> None:
         """Release the simulator, or the slave as far as it still answers."""
         self._plant.close()
+
+
+def _dcp_world() -> ModuleType:
+    """What makes the world a DCP master; shape inproc does without the wing."""
+    try:
+        from ros2_cosim.world.carla import dcp_world
+    except ModuleNotFoundError as error:
+        refuse_missing_wing(error, "the world behind a DCP slave")
+        raise
+    return dcp_world
 
 
 def _is_headless(context: ModelContext) -> bool:
