@@ -73,7 +73,7 @@ def refusal(text: str) -> str:
         ("!!map [a]", "expected a mapping node"),
         ("{a: 1, a: 2}", "key 'a' stands twice"),
         ("x: *nothing", "undefined alias"),
-        ("\0", "special characters are not allowed"),
+        ("\0", "control characters are not allowed"),
     ],
 )
 def test_a_value_that_is_too_large_or_odd_is_refused(text: str, message: str) -> None:

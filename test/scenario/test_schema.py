@@ -157,7 +157,7 @@ def test_missing_keys_are_named(tmp_path: Path) -> None:
     [
         ("a.yaml", "name: [", "not readable: while parsing"),
         ("a.yaml", "name: \x00", "not readable: "),
-        ("a.yaml", "a: b: c", "not readable: mapping values are not allowed here"),
+        ("a.yaml", "a: b: c", "not readable: mapping values are not allowed in this context"),
         ("a.yaml", "!!python/object/apply:os.getcwd []", "not readable: found tag"),
         ("a.yaml", "a: &a [*a]", "alias 'a' contains itself"),
         ("a.yaml", "[" * 10_000, "not readable: nested too deeply"),
