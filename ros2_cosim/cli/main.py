@@ -10,8 +10,16 @@ from typing import Annotated
 import typer
 
 from ros2_cosim import __version__, compiled
-from ros2_cosim.cli.console import becomes_program, safe_output, show_notes, small_spaces
+from ros2_cosim.cli.console import (
+    EXIT_ERROR,
+    becomes_program,
+    safe_output,
+    show_notes,
+    small_spaces,
+)
 from ros2_cosim.cli.verbs import Verbs, make_group
+from ros2_cosim.core.kernel.errors import MissingWingError
+from ros2_cosim.core.kernel.loading import refuse_missing_wing
 from ros2_cosim.core.run.options import OPTIONS
 
 app = make_group("cosim", "Deterministic ROS 2 co-simulation for automated driving.", cls=Verbs)
@@ -53,7 +61,20 @@ def main(words: list[str] | None = None, program: str | None = None) -> None:
     show_notes()
     becomes_program()
     with safe_output(), small_spaces():
-        app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
+        try:
+            app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
+        except ModuleNotFoundError as error:
+            _refuse_missing_wing(error)
+            raise
+
+
+def _refuse_missing_wing(error: ModuleNotFoundError) -> None:
+    """End with one line, if a command needs a part of this package that is not installed."""
+    try:
+        refuse_missing_wing(error, "this command")
+    except MissingWingError as missing:
+        print(f"cosim: {missing}", file=sys.stderr)
+        sys.exit(EXIT_ERROR)
 
 
 def _with_ros_arguments(arguments: list[str]) -> list[str]:

@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from ros2_cosim.cli.console import clear_errors
-from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.loading import line_of
+from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
+from ros2_cosim.core.kernel.loading import line_of, refuse_missing_wing
 
 #: Verb -> where its function, or the application of a group of commands, is; in the order of
 #: ``cosim --help``.
@@ -69,12 +69,7 @@ def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None
 
 def load(verb: str) -> typer.Typer:
     """The application of a verb; one of a single command stands for that."""
-    found: typer.Typer | Callable[..., Any]
-    if verb in VERBS:
-        module, _, name = VERBS[verb].partition(":")
-        found = vars(import_module(module))[name]
-    else:
-        found = _offered(verb, offered_verbs()[verb])
+    found = _function(verb, VERBS.get(verb) or offered_verbs()[verb])
     if isinstance(found, typer.Typer):
         return found
     alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -82,8 +77,8 @@ def load(verb: str) -> typer.Typer:
     return alone
 
 
-def _offered(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
-    """The function of another distribution; in its place one that says why there is none."""
+def _function(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
+    """What a verb stands for; in its place a function that says why it cannot be loaded."""
     module, _, name = target.partition(":")
     problem = f"{target} is no function and no typer.Typer"
     try:
@@ -91,14 +86,30 @@ def _offered(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
         if callable(found):
             return cast("Callable[..., Any]", found)
     except Exception as error:
+        try:
+            refuse_missing_wing(error, f"verb '{verb}'")
+        except MissingWingError as missing:
+            return _refusing(missing)
+        if verb in VERBS:
+            raise
         problem = f"{type(error).__name__}: {error}{line_of(error)}"
+    return _refusing(ConfigurationError(f"verb '{verb}' cannot be loaded: {problem}"))
 
-    def broken() -> None:
+
+def _refusing(error: ConfigurationError) -> typer.Typer:
+    """A command that takes any words and says why there is no such one."""
+    alone = typer.Typer(add_completion=False)
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+    missing = str(error).partition(" needs ")[2] if isinstance(error, MissingWingError) else ""
+
+    @alone.command(
+        context_settings=anything, help=f"Needs {missing}." if missing else "Cannot be loaded."
+    )
+    def refuse() -> None:
         with clear_errors():
-            raise ConfigurationError(f"verb '{verb}' cannot be loaded: {problem}")
+            raise error
 
-    broken.__doc__ = "Cannot be loaded."
-    return broken
+    return alone
 
 
 class Verbs(TyperGroup):

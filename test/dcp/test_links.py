@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from support.patience import HANG_S
 
+from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.dcp.wire import transport
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.transport import FrameReader, TcpLink
@@ -153,5 +154,5 @@ def test_where_that_is_not_known_each_datagram_has_its_call(
 )
 def test_all_addresses_of_the_loopback_are_one_machine(one: str, other: str, same: bool) -> None:
     assert transport.same_machine(one, other) is same
-    local = [transport.is_loopback(host) for host in (one, other, "localhost")]
+    local = [is_loopback(host) for host in (one, other, "localhost")]
     assert local == [one.startswith("127"), other.startswith("127"), True]

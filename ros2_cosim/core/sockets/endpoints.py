@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import ipaddress
 import select
 import socket
 import struct
@@ -66,6 +67,16 @@ def is_local(host: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or a name, is that of this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.errors import WiringError
-from ros2_cosim.dcp.wire.transport import is_loopback
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 

@@ -198,11 +198,6 @@ def same_machine(one: str, other: str) -> bool:
     return one == other or (one.startswith(_LOOPBACK) and other.startswith(_LOOPBACK))
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an IPv4 address or the usual name of it leads to this machine alone."""
-    return host == "localhost" or host.startswith(_LOOPBACK)
-
-
 def tcp_connect(host: str, port: int, timeout_s: float) -> TcpLink:
     """Connect to a listener.
 

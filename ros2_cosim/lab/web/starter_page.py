@@ -25,12 +25,13 @@ from ros2_cosim.core.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.lab.web.dashboard import RequestQueue, tell_now
 from ros2_cosim.lab.web.driven_run import DrivenControl, drive
 from ros2_cosim.lab.web.startable import Startable, changed_scenario, startable, values_of
 from ros2_cosim.vds.controllable import ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi, HttpAnswer, error_answer, json_answer
-from ros2_cosim.vds.data_port.http_server import DataPort, is_loopback
+from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.messages import PortDocument, read_document
 from ros2_cosim.vds.data_port.openapi import openapi, operation, schemas_of
 from ros2_cosim.vds.data_port.view import picture_of

@@ -14,6 +14,7 @@ from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import server_sockets
 from ros2_cosim.core.scenario.hosting import processes_of
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.core.sockets.switchboard import LANE_NAME
 from ros2_cosim.ros.bringup.dds import keeps_dds
 from ros2_cosim.ros.bringup.domain_lock import own_domain, place_name
@@ -21,7 +22,6 @@ from ros2_cosim.ros.bringup.far_plan import network_of
 from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL_NAME
 from ros2_cosim.ros.bringup.transport import has_lane
-from ros2_cosim.vds.data_port.http_server import is_loopback
 
 #: The process that starts the others; in shape ``inproc`` the only one.
 STARTER = "cosim run"

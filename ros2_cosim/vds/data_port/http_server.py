@@ -12,7 +12,6 @@ loopback.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 import secrets
 import socket
@@ -27,6 +26,7 @@ from urllib.parse import urlsplit
 
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConnectionFailedError
+from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.core.sockets.peers import ADMISSION, user_of
 from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
 
@@ -293,13 +293,3 @@ def _host_of(address: str) -> str:
         return urlsplit(address).hostname or ""
     except ValueError:
         return ""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address, or a name, is that of this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

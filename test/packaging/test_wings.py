@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each wing that is neither ``core`` nor ``cli`` can be taken away.
+
+What does not need it works; what needs it says in one line what is missing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.built_copy import ROOT, BuiltCopy
+
+SCENARIO = """\
+name: counting
+duration: 100ms
+participants:
+  count:
+    model: counting:Count
+    period: 10ms
+    outputs:
+      number: {type: std_msgs/msg/Float64, topic: /number}
+"""
+MODEL = """\
+class Count:
+    def __init__(self, context):
+        pass
+
+    def activate(self, step):
+        return {"number": (step.time * 1e-9,)}
+"""
+PLATOON = ROOT / "config" / "platoon.yaml"
+NEEDS = "needs ros2_cosim.{wing}, which is not installed"
+
+#: Wing -> commands that need it.
+USES: Final = {
+    "dcp": ["dcp check", f"check {PLATOON}", f"plan {PLATOON}"],
+    "world": ["carla-headless", f"check {PLATOON}"],
+    "driving": [f"run {PLATOON} --shape inproc", f"check {PLATOON}"],
+    "vds": ["vds profile", "dashboard"],
+    "ros": ["plan counting.yaml", "run counting.yaml --shape ros"],
+    "lab": ["report out", "diff out out --html page.html", "sweep counting.yaml"],
+}
+#: Wing -> what works without it, beside what works without any.
+WORKS: Final = {
+    "dcp": [f"check {PLATOON} --shape inproc"],
+    "vds": [f"check {PLATOON}", "plan counting.yaml", "report out"],
+    "ros": ["report out"],
+    "lab": [f"check {PLATOON}", "plan counting.yaml"],
+}
+ALWAYS: Final = [
+    "--help",
+    "models",
+    "check counting.yaml",
+    "run counting.yaml --shape inproc --out again",
+    "diff out again",
+]
+
+
+@pytest.mark.parametrize("wing", USES)
+def test_a_wing_that_is_away_is_named_by_what_needs_it_and_by_nothing_else(
+    wing: str, tmp_path: Path
+) -> None:
+    copy = BuiltCopy(tmp_path, wing)
+    (tmp_path / "counting.yaml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "counting.py").write_text(MODEL, encoding="utf-8")
+    first = copy.cosim("run", "counting.yaml", "--shape", "inproc", "--out", "out")
+    assert first[0] == 0, first[1]
+    for command in [*ALWAYS, *WORKS.get(wing, ())]:
+        code, said = copy.cosim(*command.split())
+        assert code == 0, f"{command}: {said}"
+    for command in USES[wing]:
+        code, said = copy.cosim(*command.split())
+        assert code == 1, f"{command}: {said}"
+        # ``check`` has a line for each participant.
+        assert all(NEEDS.format(wing=wing) in line for line in said.splitlines()), said
+        assert said.count("\n") == 1 or command.startswith("check"), said
+
+
+def test_wings_are_those_that_are_there() -> None:
+    there = {path.parent.name for path in (ROOT / "ros2_cosim").glob("*/__init__.py")}
+    assert there - {"core", "cli"} == set(USES)
