@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from support.played_stories import PERIOD, begins, marker, played
 from support.xosc_files import by_entity, document, group, speed
@@ -113,6 +113,13 @@ def test_times_are_those_of_the_referee(
     assert max(found.gap, 0.0) == pytest.approx(gap + wider * bent, abs=0.01)
 
 
+@example(
+    here=(54.0, 0.0, 3.0, 2.0),
+    there=(57.0, 0.0, 0.0, 9.0),
+    measure="euclidian",
+    freespace=False,
+    along_road=False,
+)
 @given(
     here=st.tuples(st.floats(20, 60), st.floats(-3, 3), st.floats(-pi, pi), st.floats(0, 20)),
     there=st.tuples(st.floats(20, 60), st.floats(-3, 3), st.floats(-pi, pi), st.floats(0, 20)),
@@ -138,7 +145,9 @@ def test_the_closing_speed_is_how_the_distance_changes(
     assume(before > 0.05 and later > 0.05)
     traffic = seen(A=at_pose(*here), B=at_pose(*there))
     closing = traffic.closing(traffic.seen["A"], traffic.seen["B"], how)
-    assert closing == pytest.approx((before - later) / (2.0 * step), abs=1e-2)
+    # It is taken over the tenth of a millisecond ahead, in which the direction of a near one turns.
+    turning = 1e-4 * (here[3] + there[3]) ** 2 / later
+    assert closing == pytest.approx((before - later) / (2.0 * step), abs=1e-2 + turning)
 
 
 def test_longer_times_are_found_too() -> None:
