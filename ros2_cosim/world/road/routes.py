@@ -26,13 +26,13 @@ class Turn(NamedTuple):
     angle: float
 
 
-class _Step(NamedTuple):
-    """A road passed in one direction; ``way`` and ``turn`` up to where it is entered."""
+class _Passed(NamedTuple):
+    """A road that is passed from end to end, and how far the way turns on it."""
 
-    way: float
-    turn: float
     road_id: int
     along: bool
+    length: float
+    turn: float
 
 
 class Routes:
@@ -42,11 +42,13 @@ class Routes:
     the id of the connecting road.
     """
 
-    __slots__ = ("_roads", "_route", "_turns")
+    __slots__ = ("_passed", "_roads", "_route", "_turns")
 
     def __init__(self, roads: Mapping[int, Road], junctions: Sequence[Junction]) -> None:
         self._roads = roads
         self._turns: dict[tuple[int, bool], list[Turn]] = {}
+        #: What can be passed behind the end of a road, as far as it was asked for.
+        self._passed: dict[tuple[int, bool], list[_Passed]] = {}
         #: With the turns of a route alone, if there is one.
         self._route: Routes | None = None
         for junction in junctions:
@@ -164,6 +166,18 @@ class Routes:
         for turn in self.turns(road_id, along):
             yield turn.road_id, turn.at_start
 
+    def _passable(self, road_id: int, along: bool) -> list[_Passed]:
+        """What lies behind the end of a road."""
+        found = self._passed.get((road_id, along))
+        if found is None:
+            found = []
+            for following, ahead in self.onward(road_id, along):
+                road = self._roads[following]
+                total = road.line.turn(road.length)
+                found.append(_Passed(following, ahead, road.length, total if ahead else -total))
+            self._passed[road_id, along] = found
+        return found
+
     def way(
         self, start: int, start_s: float, along: bool, end: int, end_s: float
     ) -> tuple[float, float, bool] | None:
@@ -184,7 +198,8 @@ class Routes:
             turn = road.line.turn(end_s) - road.line.turn(start_s)
             return abs(end_s - start_s), turn if along else -turn, along
         rest = road.length - start_s if along else start_s
-        queue = [_Step(rest, _turn_to_end(road, start_s, along), start, along)]
+        #: Way and turn up to the end of a road that is passed in a direction.
+        queue = [(rest, _turn_to_end(road, start_s, along), start, along)]
         # The first road may be come back to: it is not among the visited ones.
         visited: set[tuple[int, bool]] = set()
         while queue:
@@ -193,26 +208,15 @@ class Routes:
                 return None
             if road_id < 0:  # the end, at its distance
                 return way, turn, direction
-            for following, ahead in self.onward(road_id, direction):
+            for following, ahead, length, turned in self._passable(road_id, direction):
                 if (following, ahead) in visited:
                     continue
                 visited.add((following, ahead))
-                other = self._roads[following]
                 if following == end:
-                    inside = end_s if ahead else other.length - end_s
-                    heappush(
-                        queue,
-                        _Step(
-                            way + inside, turn + _turn_from_start(other, end_s, ahead), -1, ahead
-                        ),
-                    )
-                total = other.line.turn(other.length)
-                heappush(
-                    queue,
-                    _Step(
-                        way + other.length, turn + (total if ahead else -total), following, ahead
-                    ),
-                )
+                    inside = end_s if ahead else length - end_s
+                    part = _turn_from_start(self._roads[end], end_s, ahead)
+                    heappush(queue, (way + inside, turn + part, -1, ahead))
+                heappush(queue, (way + length, turn + turned, following, ahead))
         return None
 
 
