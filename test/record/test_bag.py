@@ -358,6 +358,13 @@ def test_a_bag_without_room_for_its_declarations_says_so(tmp_path: Path) -> None
         BagWriter(tmp_path / "bag", TOPICS)
 
 
+def test_standard_types_are_described_as_rosbags_describes_them() -> None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for name, described in describe_types(store.fielddefs).items():
+        text, _ = store.generate_msgdef(name, ros_version=2)
+        assert described == (text, store.hash_rihs01(name))
+
+
 def test_a_bag_whose_file_cannot_be_opened_says_so(tmp_path: Path) -> None:
     describe_types(TYPES.values())
     former = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the package that lacks a part, installed in an environment of its own."""
+"""A copy of the package without one of its wings, in a virtual environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What lies beside the package in a checkout and belongs to it.
+#: Data files and folders that a checkout has beside the package.
 _DATA = ("package.xml", "config", "launch", "msg", "rviz", "srv")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -118,9 +118,9 @@ def jazzy_texts() -> Mapping[str, str]:
     return MappingProxyType(texts)
 
 
-@cache
+@lru_cache(maxsize=1024)  # a page that reads many bags lives long
 def types_in(text: str, type_name: str) -> Typesdict:
-    """What ``rosbags`` reads in a definition, to which it takes a few milliseconds.
+    """What ``rosbags`` reads in a definition; reading takes a few milliseconds.
 
     :raises TypesysError: it does not understand the text
     """
