@@ -21,9 +21,8 @@ from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, AcceptedLinks
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.transport import (
-    MAX_DATAGRAM,
-    MAX_DATAGRAMS,
     TcpLink,
+    datagrams,
     send_datagrams,
     tcp_connect,
     udp_socket,
@@ -184,14 +183,8 @@ class SlaveSockets:
 
     def _read_udp(self, sock: socket.socket) -> None:
         """Control and data; ends with a request, since its sender now waits for an answer."""
-        for _ in range(MAX_DATAGRAMS):
-            try:
-                data, address = sock.recvfrom(MAX_DATAGRAM)
-            except BlockingIOError:
-                return
-            except OSError:
-                continue  # an ICMP error of an earlier send; the next read tells the rest
-            if not data or not self._senders.admits(address):
+        for data, address in datagrams(sock, self._senders):
+            if not data:
                 continue
             peer = self._peers.get(address)
             if peer is None:
@@ -206,14 +199,8 @@ class SlaveSockets:
                 return
 
     def _read_data_udp(self, sock: socket.socket) -> None:
-        for _ in range(MAX_DATAGRAMS):
-            try:
-                data, address = sock.recvfrom(MAX_DATAGRAM)
-            except BlockingIOError:
-                return
-            except OSError:
-                continue
-            if data and data[0] >= _FIRST_DATA and self._senders.admits(address):
+        for data, _ in datagrams(sock, self._senders):
+            if data and data[0] >= _FIRST_DATA:
                 self._receiver.receive(data, None)
 
     # -- sending -----------------------------------------------------------------------------
