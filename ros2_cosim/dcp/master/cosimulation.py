@@ -139,7 +139,7 @@ Connections = tuple[Annotated[VariableConnection, BeforeValidator(_connection)],
 
 
 class CouplingSettings(_Section):
-    """How slaves are coupled, whoever steps them."""
+    """How slaves are coupled."""
 
     connections: Connections = Field(
         default=(),
