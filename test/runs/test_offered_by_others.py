@@ -7,7 +7,6 @@ verbs and control laws of others are in the tests of their rooms.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -17,6 +16,8 @@ from support.distribution import installed, write_distribution
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import read_summary
+from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
 
@@ -80,17 +81,17 @@ class Brief(Template):
         return {"seed": 7, "description": f"{self.times} of {rest.get('name')}"}
 '''
 SHAPE = '''
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc_shape import InprocShape
 
 
 class Loud(InprocShape):
-    """As in one process, and says so."""
+    """A run shape that runs nothing."""
 
     name = "loud"
 
-    def run(self, prepared, callbacks):
-        callbacks.on_line("loud", "here we go")
-        return super().run(prepared, callbacks)
+    def check(self, request, scenario):
+        raise ConfigurationError("loud: found a run; allowed is silence")
 '''
 ENTRIES = """[ros2_cosim.layers]
 fading = own_parts:Fading
@@ -172,19 +173,11 @@ def test_what_does_not_fit_is_refused_with_its_place(tmp_path, change, message):
         check_scenario(load_scenario(scenario, [change]), "inproc")
 
 
-def test_a_section_and_a_shape_of_others_are_as_those_of_the_package(environment, tmp_path):
+def test_a_section_and_a_shape_of_others_are_as_those_of_the_package(tmp_path):
     scenario = ROOT / "config" / "car_following.yaml"
-    given = (
-        scenario,
-        "--set",
-        "duration=1s",
-        "--set",
-        "brief={times: 0.5}",
-        "--out",
-        tmp_path / "x",
-    )
-    done = result(environment, *given, "--shape", "loud")
-    assert done.code == 0 and "here we go" in done.stdout, done
-    assert read_summary(tmp_path / "x").seed == 7
-    loaded = json.loads((tmp_path / "x" / "scenario.json").read_text())
-    assert loaded["description"] == "0.5 of car_following" and "brief" not in loaded
+    with installed(tmp_path, "own_parts", ENTRIES, LAYER + FAULT + TEMPLATE + SHAPE):
+        found = load_scenario(scenario, ["brief={times: 0.5}"])
+        assert (found.seed, found.description) == (7, "0.5 of car_following")
+        request = RunRequest(scenario, shape="loud", out=tmp_path / "out")
+        with pytest.raises(ConfigurationError, match="loud: found a run; allowed is silence"):
+            run_request(request)
