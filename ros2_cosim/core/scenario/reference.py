@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
+from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.model import Model, Port
 from ros2_cosim.core.kernel.time import format_ns
@@ -248,6 +249,7 @@ def scenario_schema() -> dict[str, Any]:
     }
     source = defs["InputSettings"]["properties"]["from"]
     defs["InputSettings"]["properties"]["from"] = {"anyOf": [{"type": "string"}, source]}
+    defs["FaultSettings"] = _chosen(defs, "kind", "faults", fault_kinds())
     rules = []
     models = []
     for name in available_models():
@@ -282,6 +284,24 @@ def scenario_schema() -> dict[str, Any]:
         "description": "${name} of a parameter of the scenario",
     }
     return schema
+
+
+def _chosen(
+    defs: dict[str, Any], key: str, name: str, kinds: Mapping[str, type[BaseModel]]
+) -> dict[str, Any]:
+    """A section whose other keys depend on one that names its class."""
+    return {
+        "type": "object",
+        "required": [key],
+        "properties": {key: {"enum": list(kinds)}},
+        "allOf": [
+            {
+                "if": {"properties": {key: {"const": chosen}}, "required": [key]},
+                "then": _defined(defs, f"{name}.{chosen}", kind),
+            }
+            for chosen, kind in kinds.items()
+        ],
+    }
 
 
 def _defined(defs: dict[str, Any], name: str, section: type[BaseModel]) -> dict[str, Any]:
