@@ -289,8 +289,9 @@ def noted_scheduler(
     """A scheduler that a chronicle, if there is one, notes the time of."""
     if chronicle is None:
         return SequentialScheduler(graph, models, timer=time.perf_counter_ns, **settings)
-    noting = {"timer": chronicle.timer, "on_delivery": chronicle.delivers}
-    chronicle.scheduler = SequentialScheduler(graph, models, **noting, **settings)
+    chronicle.scheduler = SequentialScheduler(
+        graph, models, timer=chronicle.timer, on_delivery=chronicle.delivers, **settings
+    )
     return chronicle.scheduler
 
 

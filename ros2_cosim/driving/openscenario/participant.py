@@ -13,14 +13,14 @@ from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.message_types import COLLISION, CONTROL, ODOMETRY
 from ros2_cosim.core.messages.records import ControlCommand, Odometry
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, SceneSettings, scene_settings
-from ros2_cosim.driving.openscenario.motion import Actor
+from ros2_cosim.driving.openscenario.motion import StoryActor
 from ros2_cosim.driving.openscenario.stage import Cast, Stage
 from ros2_cosim.driving.openscenario.story import (
-    Action,
-    Condition,
+    StoryAction,
     Storyboard,
+    StoryCondition,
+    StoryValue,
     Trajectory,
-    ValueChange,
     ValueOf,
 )
 from ros2_cosim.driving.openscenario.traffic import Traffic
@@ -104,7 +104,7 @@ class StoryboardPlayer(Model):
                 dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
                 lane = _lane(scene, name, context)
                 aside = driving_direction(lane) * vehicle.offset
-                actors[name] = Actor(
+                actors[name] = StoryActor(
                     name, network, dynamics, lane, aside, speed=speed, period=period,
                     length=parameters.boxes[name].length, limits=parameters.performance.get(name),
                 )  # fmt: skip
@@ -215,7 +215,7 @@ def _named(storyboard: Storyboard) -> list[str]:
 
 def _values(part: Any, place: str) -> Iterator[tuple[str, str]]:
     """Where parameters and variables are changed or asked for, and their names."""
-    if isinstance(part, ValueChange | ValueOf):
+    if isinstance(part, StoryValue | ValueOf):
         yield place, part.of
     elif isinstance(part, Section):
         for key, value in part:
@@ -225,7 +225,7 @@ def _values(part: Any, place: str) -> Iterator[tuple[str, str]]:
             yield from _values(value, f"{place}.{number}")
 
 
-def _of_condition(condition: Condition) -> list[str]:
+def _of_condition(condition: StoryCondition) -> list[str]:
     names = list(condition.vehicles)
     relations = (condition.headway, condition.time_to_collision, condition.distance)
     names += [asked.to for asked in relations if asked is not None and asked.to is not None]
@@ -242,7 +242,7 @@ def _of_condition(condition: Condition) -> list[str]:
     return names
 
 
-def _of_action(action: Action) -> list[str]:
+def _of_action(action: StoryAction) -> list[str]:
     names = list(action.actors)
     if action.speed is not None and action.speed.relative is not None:
         names.append(action.speed.relative.to)
