@@ -297,12 +297,6 @@ class DrivingFunction(Model):
         return {"control": ControlCommand(demand, throttle, brake, 0.0)}
 
 
-#: The names of these models in scenarios of former versions.
-make_traffic = TrafficSimulator
-make_range_sensor = RangeSensor
-make_driving_function = DrivingFunction
-
-
 def _odometry(x: float, v: float) -> Odometry:
     return Odometry(x, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, v, 0.0, 0.0, 0.0, 0.0, 0.0)
 

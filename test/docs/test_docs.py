@@ -34,7 +34,7 @@ from ros2_cosim.core.scene.sensors import SensorSettings
 from ros2_cosim.driving.controllers.registry import available_laws
 from ros2_cosim.driving.ros_bridge import ros_bridge_ports as bridge
 from ros2_cosim.lab.sweep.settings import SweepSettings
-from ros2_cosim.lab.sweep.varied import Parameter
+from ros2_cosim.lab.sweep.varied import VariedParameter
 from ros2_cosim.ros.bringup.launch_request import launch_arguments
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.node import topics
@@ -273,7 +273,7 @@ def test_launch_arguments_are_those_of_the_launch_file() -> None:
         (REFERENCE, "summary.json", Summary),
         *(("docs/faults.md", "Keys of a fault", kind) for kind in fault_kinds().values()),
         ("docs/sweep.md", "A sweep file", SweepSettings),
-        ("docs/sweep.md", "Parameters", Parameter),
+        ("docs/sweep.md", "Parameters", VariedParameter),
     ],
 )
 def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenario]) -> None:
