@@ -29,8 +29,8 @@ from ros2_cosim.driving.openscenario.translate import (
 )
 from ros2_cosim.driving.openscenario.vehicles import (
     STANDING,
-    StandingKind,
     DescribedVehicle,
+    StandingKind,
     read_standing,
     read_vehicle,
 )
