@@ -192,6 +192,9 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         "--user",
         "--target",
         "--config",
+        "--verifytypes",
+        "--ignoreexternal",
+        "--validate",
     }
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
