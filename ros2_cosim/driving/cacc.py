@@ -9,7 +9,6 @@ standstill, and pedals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import BeforeValidator, Field
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.errors import ParticipantError
 from ros2_cosim.core.kernel.exactmath import total
-from ros2_cosim.core.kernel.model import BeginsAnew, Model, Port, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.model import BeginsAnew, FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.kernel.time import format_ns
@@ -163,7 +162,7 @@ class ControllerParameters(Section):
     )
 
 
-class CaccController(Model):
+class CaccController(FullModel):
     """The controller of one vehicle, to be triggered by each sample on ``objects``.
 
     Inputs: ``objects`` (ObjectList, the trigger); latched ``odometry`` and ``acceleration`` of
@@ -203,7 +202,6 @@ class CaccController(Model):
     traits = Traits(
         law="law",
         cost_ns=50_000,
-        saves=True,
         changeable=(
             "set_speed",
             "time_gap",
@@ -282,11 +280,6 @@ class CaccController(Model):
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
-        unsaved = self._law.unsaved or self._fallback.unsaved
-        if unsaved:
-            self.traits = replace(  # type: ignore[misc]
-                self.traits, saves=False, unsaved=unsaved
-            )
         self._cruise = parameters.cruise
         self._emergency = parameters.emergency
         pedals, lag = _pedals(parameters, directory)
@@ -431,8 +424,8 @@ class CaccController(Model):
         )
         before = watch.object
         heard = None
-        if before is not None and (watch.repeats or not believed):
-            heard = self._heard_of(before.id, latest, now)
+        if watch.repeats or not believed:
+            heard = self._heard_of(before, latest, now)
             if believed and heard is not None:
                 believed = not watch.contradicts(heard[0], speed)
         seen = objects.value if believed else ObjectList(())
@@ -445,8 +438,7 @@ class CaccController(Model):
         if before is None and believed:
             watch.measured(now, None, speed, 0.0)
             return None, seen, None
-        if before is not None and heard is None:
-            heard = self._heard_of(before.id, latest, now)
+        heard = heard or self._heard_of(before, latest, now)
         carried = watch.coast(now, dt, speed, heard)
         if heard is not None:
             return carried, seen, "v2v"
@@ -459,10 +451,12 @@ class CaccController(Model):
         return None, seen, "minimal_risk"
 
     def _heard_of(
-        self, number: int, latest: Mapping[str, Sample | None], now: int
+        self, known: DetectedObject | None, latest: Mapping[str, Sample | None], now: int
     ) -> tuple[float, float] | None:
         """Speed now [m/s] and acceleration [m/s^2] of an object by V2V, if fresh."""
-        _, predecessor = self._peers(latest, now, number)
+        if known is None:
+            return None
+        _, predecessor = self._peers(latest, now, known.id)
         if predecessor is None:
             return None
         acceleration = predecessor.acceleration
@@ -471,6 +465,11 @@ class CaccController(Model):
     def save_state(self) -> Any:
         """What it knows and did last, with the states of its laws."""
         return [_STATE.save(self), self._law.save_state(), self._fallback.save_state()]
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why a law stands in the way of a checkpoint."""
+        return self._law.unsaved or self._fallback.unsaved or None
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
@@ -542,16 +541,7 @@ class CaccController(Model):
             self.mode = "hold"
             return 0.0
         self.mode = "estimate" if estimated else "fallback" if degraded else "law"
-        demand = law.acceleration(measurement)
-        if not is_number(demand):
-            raise ParticipantError(
-                f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
-                f"{target.distance:.4g} m, gap_rate {target.relative_speed:.4g} m/s, speed "
-                f"{speed:.4g} m/s; allowed is a finite number"
-            )
-        if demand == self._last_raw and speed > _DRIVES:
-            self._holds_demand = True
-        self._last_raw = demand
+        demand = self._demand_of(law, measurement, now)
         demand = min(demand, self._cruise.acceleration(measurement))
         demand = limits.apply(demand, previous, dt)
         if self._needs_predecessor and not degraded and not self._holds_demand:
@@ -563,6 +553,23 @@ class CaccController(Model):
         if forced is not None and forced < demand:
             self.mode = "emergency"
             return forced
+        return demand
+
+    def _demand_of(self, law: AdaptedLaw, measurement: Measurement, now: int) -> float:
+        """What a law demands.
+
+        :raises ParticipantError: no finite number
+        """
+        demand, speed = law.acceleration(measurement), measurement.speed
+        if not is_number(demand):
+            raise ParticipantError(
+                f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
+                f"{measurement.gap:.4g} m, gap_rate {measurement.gap_rate:.4g} m/s, speed "
+                f"{speed:.4g} m/s; allowed is a finite number"
+            )
+        if demand == self._last_raw and speed > _DRIVES:
+            self._holds_demand = True
+        self._last_raw = demand
         return demand
 
     def _beside(self, demand: float, now: int, speed: float, seen: ObjectList) -> float:

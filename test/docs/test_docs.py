@@ -19,7 +19,7 @@ import typer
 import yaml
 
 from ros2_cosim.cli import main as cli
-from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.kernel.activation import Activation
 from ros2_cosim.core.kernel.time import parse_duration
 from ros2_cosim.core.record.summary import Summary
@@ -34,7 +34,7 @@ from ros2_cosim.core.scene.sensors import SensorSettings
 from ros2_cosim.driving.controllers.registry import available_laws
 from ros2_cosim.driving.ros_bridge import ros_bridge_ports as bridge
 from ros2_cosim.lab.sweep.settings import SweepSettings
-from ros2_cosim.lab.sweep.varied import Parameter
+from ros2_cosim.lab.sweep.varied import VariedParameter
 from ros2_cosim.ros.bringup.launch_request import launch_arguments
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.node import topics
@@ -192,6 +192,9 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         "--user",
         "--target",
         "--config",
+        "--verifytypes",
+        "--ignoreexternal",
+        "--validate",
     }
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
@@ -271,9 +274,9 @@ def test_launch_arguments_are_those_of_the_launch_file() -> None:
         (CLOCK, "Keys of an input", schema.InputSettings),
         (CLOCK, "Keys of an output", schema.OutputSettings),
         (REFERENCE, "summary.json", Summary),
-        ("docs/faults.md", "Keys of a fault", FaultSettings),
+        *(("docs/faults.md", "Keys of a fault", kind) for kind in fault_kinds().values()),
         ("docs/sweep.md", "A sweep file", SweepSettings),
-        ("docs/sweep.md", "Parameters", Parameter),
+        ("docs/sweep.md", "Parameters", VariedParameter),
     ],
 )
 def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenario]) -> None:

@@ -12,14 +12,14 @@ from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.lifecycle import Operation
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.membership import check_required
-from ros2_cosim.core.kernel.model import Model, Repeatability
+from ros2_cosim.core.kernel.model import FullModel, Repeatability
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.process.processes import leave
-from ros2_cosim.core.process.spans import SequenceChronicle
+from ros2_cosim.core.process.spans import SequenceChronicle, noted_scheduler
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.renewal import cannot_begin_anew
 from ros2_cosim.core.realtime.run_control import RunControl
@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     """What is left of a run for the next one in this process."""
 
     control: RunControl
-    models: dict[str, Model]
+    models: dict[str, FullModel]
 
 
 def main() -> int:
@@ -82,7 +82,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
         open_sink(output, scenario, graph, session.parameter("bag", True)),
         *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
-    models: dict[str, Model] = {}
+    models: dict[str, FullModel] = {}
     again = False
     repeats = session.repetition + 1 < session.parameter("repeat", 1)
     lifecycles: RosLifecycle | None = None
@@ -100,17 +100,14 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
         _make_models(started, realtime, former, models, control)
         if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
-        scheduler = SequentialScheduler(
+        scheduler = noted_scheduler(
+            chronicle,
             graph,
             models,
             stop_latency_ns=scenario.stop_latency,
-            timer=time.perf_counter_ns if chronicle is None else chronicle.timer,
             observer=node.observe,
-            on_delivery=None if chronicle is None else chronicle.delivers,
         )
         started.watch(*scheduler.runtimes.values())
-        if chronicle is not None:
-            chronicle.scheduler = scheduler
         for name, runtime in scheduler.runtimes.items():
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
         lifecycles = RosLifecycle(
@@ -200,7 +197,7 @@ def _make_models(
     started: Started,
     realtime: RealtimeRun,
     former: Kept | None,
-    models: dict[str, Model],
+    models: dict[str, FullModel],
     control: RunControl,
 ) -> None:
     """Make the models of all participants, or take those of the run before.
