@@ -13,9 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from ros2_cosim.core.documents.settings import BY_HAND, fault_texts
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.guesses import did_you_mean
@@ -74,7 +71,8 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         if declaration is not None:
             declared[name] = declaration
     for declaration in declared.values():
-        for check in (_check_parameters, _check_node, check_hosting, _check_inputs):
+        found(declaration.read)
+        for check in (_check_node, check_hosting, _check_inputs):
             found(partial(check, declaration))
         found(partial(check_shape, declaration, shape))
         found(partial(check_layers, scenario, declaration.name))
@@ -153,17 +151,6 @@ def try_models(scenario: Scenario, shape: str) -> None:
         if declaration.needs.alone or is_own(settings.node):
             continue
         bare_model(scenario, name, shape).close()
-
-
-def _check_parameters(declaration: ParticipantDeclaration) -> None:
-    kind = declaration.model.kind.Parameters
-    if kind is None:
-        return
-    given = dict(declaration.context.parameters)
-    try:
-        kind.model_validate(given, context=BY_HAND)
-    except ValidationError as error:
-        raise ScenarioError(fault_texts(error, kind, given, declaration.context.where)) from None
 
 
 def _check_node(declaration: ParticipantDeclaration) -> None:
