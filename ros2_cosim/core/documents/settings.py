@@ -18,7 +18,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from fractions import Fraction
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -51,7 +51,9 @@ class Section(BaseModel):
     """A mapping whose keys are all known, whose numbers are finite, and which does not change."""
 
     # Most sections are never read in a process: a validator is built when one is.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

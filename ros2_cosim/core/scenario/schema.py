@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, model_validator
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
@@ -372,7 +372,7 @@ class Scenario(Section):
     #: Other machines that participants are on.
     hosts: dict[Name, HostSettings] = Field(default_factory=dict)
     #: What is done to messages on purpose, in the order in which it is done.
-    faults: dict[Name, FaultSettings] = Field(default_factory=dict)
+    faults: dict[Name, SerializeAsAny[FaultSettings]] = Field(default_factory=dict)
     #: Which topics its bag has, in how many files, and whether they are compressed.
     bag: BagSettings = BagSettings()
     #: What becomes different during the run, in order of time.

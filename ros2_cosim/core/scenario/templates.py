@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import Self
 
+from ros2_cosim.core.documents.offered import find_kind, offered
 from ros2_cosim.core.documents.plain_data import merged
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.loading import may_load
-from ros2_cosim.core.scenario.registry import find_kind, offered
 
 TEMPLATE_GROUP: Final = "ros2_cosim.templates"
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from pydantic import Field
 
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.settings import PositiveDuration
 from ros2_cosim.core.kernel.errors import ConfigurationError, WithoutEffectWarning
 from ros2_cosim.core.kernel.loading import is_own_module, refuse_code
-from ros2_cosim.core.scenario.registry import offered
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.driving.openscenario.importing import IMPORTER_GROUP, Importer, ImportRequest
