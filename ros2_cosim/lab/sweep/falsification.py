@@ -15,7 +15,7 @@ from ros2_cosim.lab.report.svg_plot import Chart, Line, line_chart
 from ros2_cosim.lab.sweep.design import range_of
 from ros2_cosim.lab.sweep.search import FoundTable, Plan, Search
 from ros2_cosim.lab.sweep.store import SweepRun
-from ros2_cosim.lab.sweep.varied import Count, Parameter, Varied
+from ros2_cosim.lab.sweep.varied import Count, Varied, VariedParameter
 
 
 class Falsification(Search):
@@ -125,7 +125,7 @@ class Falsification(Search):
         return [Chart(title, note, svg)]
 
 
-def _suggest(trial: Any, name: str, parameter: Parameter) -> Any:
+def _suggest(trial: Any, name: str, parameter: VariedParameter) -> Any:
     if parameter.values is not None:
         # By their numbers: Optuna takes no lists and mappings.
         return parameter.values[trial.suggest_categorical(name, range(len(parameter.values)))]

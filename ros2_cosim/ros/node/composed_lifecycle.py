@@ -13,7 +13,7 @@ from ros2_cosim.core.kernel.errors import LifecycleError
 from ros2_cosim.core.kernel.hop_watch import HopWatch
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.messages.protocol import ParticipantState, SystemState
@@ -38,7 +38,7 @@ class RosLifecycle(LifecycleGroup):
     def __init__(
         self,
         session: Session,
-        models: Mapping[str, Model],
+        models: Mapping[str, FullModel],
         scheduler: SequentialScheduler,
         wait: Callable[[float], None],
         run_id: str,
