@@ -27,7 +27,7 @@ from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
     from ros2_cosim.vds.fleet import VehicleOutput
     from ros2_cosim.vds.fleet_settings import FleetSettings
-    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
 
 app = make_group(
     "vds", "Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port."
@@ -114,7 +114,7 @@ def serve(
     """Serve vehicles until interrupted."""
     from ros2_cosim.vds.fleet_settings import read_vehicle
     from ros2_cosim.vds.free_run import FreeRunSettings
-    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
     from ros2_cosim.vds.sockets import read_address
 
     go_on_without_output()
