@@ -15,6 +15,7 @@ from typing import Any, Literal
 import ros2_cosim
 from ros2_cosim.compiled import is_compiled
 from ros2_cosim.core.documents.files import cause_of, write_atomically
+from ros2_cosim.core.documents.offered import functions_of
 from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.kernel.errors import ConfigurationError, StorageError
 from ros2_cosim.core.kernel.graph import Graph
@@ -41,7 +42,6 @@ from ros2_cosim.core.record.summary import (
 )
 from ros2_cosim.core.scenario.pictures import picture_of
 from ros2_cosim.core.scenario.portable import digest_of, portable_text
-from ros2_cosim.core.scenario.registry import functions_of
 from ros2_cosim.core.scenario.schema import Scenario
 
 #: Participant -> its activation times [ns], as far as they were recorded.

@@ -190,7 +190,7 @@ class InprocRun:
         if record or options.foxglove:
             bag = open_sink(output, scenario, graph, record)
             self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
-        self.control = RunControl(
+        self.control: RunControl = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
             paused=True,

@@ -39,7 +39,7 @@ from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.draws import Draws, Words
 from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
 from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight
-from ros2_cosim.world.headless.sensing.motion import Noise
+from ros2_cosim.world.headless.sensing.motion import SensorNoise
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
@@ -79,7 +79,7 @@ SCENE_STATE = SavedAttributes(
         FreeBody,
         SensorHub,
         Draws,
-        Noise,
+        SensorNoise,
         *DEVICES.values(),
         GBuffers,
         RoadVehicle,
