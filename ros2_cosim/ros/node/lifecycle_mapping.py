@@ -48,7 +48,7 @@ EDGES = tuple(
     for number, label, start, goal in _TABLE["edges"]
 )
 #: Our state, or ``unconfigured`` -> transitions that may be requested, with what they ask for.
-_ALLOWED = {
+ALLOWED = {
     name: {int(number): LifecycleRequest[asked] for number, asked in allowed.items()}
     for name, allowed in _TABLE["allowed"].items()
 }
@@ -61,7 +61,7 @@ def ros_state(life: ParticipantLifecycle) -> int:
 
 def allowed_of(life: ParticipantLifecycle) -> dict[int, LifecycleRequest]:
     """What may be asked for of a participant now: id of the transition -> request."""
-    return _ALLOWED.get("unconfigured" if life.unconfigured else life.state.name, {})
+    return ALLOWED.get("unconfigured" if life.unconfigured else life.state.name, {})
 
 
 def edges_from(life: ParticipantLifecycle) -> list[Edge]:
