@@ -19,7 +19,7 @@ from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, make_scenario, sa
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup
-from ros2_cosim.ros.bringup.starter_channel import Progress
+from ros2_cosim.ros.bringup.starter_channel import ClockProgress
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 
@@ -97,7 +97,7 @@ def run_directed(
         environment = loopback_environment(user, output)
         heard: list[tuple[str, str]] = []
 
-        def progress(name: str, progress: Progress) -> None:
+        def progress(name: str, progress: ClockProgress) -> None:
             heard.append((name, f"time {progress.time_ns / 1e9:.3f} s"))
 
         with ProcessGroup(
