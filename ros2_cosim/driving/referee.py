@@ -26,7 +26,7 @@ from ros2_cosim.core.messages.message_types import (
 )
 from ros2_cosim.core.messages.records import PlatoonStatus, RedLightsPassed, StaticObjects
 from ros2_cosim.core.scene.scene import scene_settings
-from ros2_cosim.world.geometry.encounters import Encounters, Extreme, Mover
+from ros2_cosim.world.geometry.encounters import Encounters, Extreme, MovingBox
 from ros2_cosim.world.geometry.lane_frame import (
     LaneBox,
     LaneBoxes,
@@ -161,7 +161,7 @@ class PlatoonReferee(FullModel):
             if f"odometry/{name}" in context.input_types
         ]
         self._vehicles = vehicles
-        self._fixed: list[Mover] = []
+        self._fixed: list[MovingBox] = []
         self._first_collision = _NOBODY
         self._stood_at: int | None = None
         self._status = PlatoonStatus(inf, 0, False, (), ())
@@ -179,7 +179,7 @@ class PlatoonReferee(FullModel):
         latest = step.latest
         boxes: list[LaneBox | None] = []
         speeds: list[float] = []
-        movers: list[Mover] = []
+        movers: list[MovingBox] = []
         for index, (name, port) in enumerate(self._platoon):
             sample = latest[port]
             if sample is None:
@@ -219,7 +219,7 @@ class PlatoonReferee(FullModel):
         self._decide(step.time)
         return {"status": self._status}
 
-    def _beside(self, step: Step) -> list[Mover]:
+    def _beside(self, step: Step) -> list[MovingBox]:
         """All that move and are not of the platoon."""
         latest = step.latest
         found = [
@@ -352,7 +352,9 @@ class PlatoonReferee(FullModel):
 #: What is kept of the road makes nothing but speed.
 _NOBODY = Extreme()
 _STATE = SavedAttributes(
-    parts=(Encounters, Movers), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
+    parts=(Encounters, Movers),
+    values=(LaneBox, MovingBox, Extreme),
+    constants=(LaneBoxes, RoadNetwork),
 )
 
 

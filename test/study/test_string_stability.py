@@ -21,8 +21,8 @@ from ros2_cosim.driving.controllers.path import CruiseControl, PathAcc, PathCacc
 from ros2_cosim.driving.controllers.ploeg import PloegCacc
 from ros2_cosim.driving.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
 from ros2_cosim.driving.controllers.theory import (
-    Following,
     Loop,
+    SteadyFollowing,
     largest_gain,
     linearised,
     smallest_time_gap,
@@ -38,7 +38,7 @@ from ros2_cosim.lab.study.string_stability import (
 Law = Callable[[Measurement], float]
 #: Asked so often that its sampling does not show.
 QUICK = 1e-3
-FOLLOWING = Following(speed=20.0, set_speed=30.0, standstill_gap=2.0, time_gap=1.0)
+FOLLOWING = SteadyFollowing(speed=20.0, set_speed=30.0, standstill_gap=2.0, time_gap=1.0)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_theory_of_the_intelligent_driver_knows_its_set_speed(
     set_speed: float, w: float
 ) -> None:
     v, time_gap, s0, a, b = 20.0, 1.2, 3.0, 1.5, 2.0
-    following = Following(v, set_speed, s0, time_gap)
+    following = SteadyFollowing(v, set_speed, s0, time_gap)
     linear = linearised(lambda: IntelligentDriver().acceleration, following, QUICK)
     assert linear is not None
     # M. Treiber, A. Hennecke, D. Helbing, Phys. Rev. E 62 (2000): its slopes in steady following.

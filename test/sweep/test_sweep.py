@@ -19,12 +19,12 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.lab.sweep import sweep as sweeping
 from ros2_cosim.lab.sweep.design import points_of
-from ros2_cosim.lab.sweep.progress import SweepProgress
+from ros2_cosim.lab.sweep.progress import Progress
 from ros2_cosim.lab.sweep.rates import rates_of
 from ros2_cosim.lab.sweep.settings import load_sweep
 from ros2_cosim.lab.sweep.store import SweepRun
 from ros2_cosim.lab.sweep.task import perform
-from ros2_cosim.lab.sweep.varied import Design, Parameter
+from ros2_cosim.lab.sweep.varied import Design, VariedParameter
 
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra sweep is not installed")
 
@@ -275,9 +275,9 @@ def test_a_falsification_finds_the_worst_case(tmp_path):
 @pytest.mark.parametrize("kind", ["random", "latin_hypercube", "sobol"])
 def test_points_fill_the_space_and_are_the_same_again(kind):
     parameters = {
-        "x": Parameter(low=1.0, high=100.0, log=True),
-        "n": Parameter(low=1, high=4, whole=True),
-        "law": Parameter(values=("a", "b")),
+        "x": VariedParameter(low=1.0, high=100.0, log=True),
+        "n": VariedParameter(low=1, high=4, whole=True),
+        "law": VariedParameter(values=("a", "b")),
     }
     points = points_of(Design(kind=kind, samples=64), parameters)
     assert points == points_of(Design(kind=kind, samples=64), parameters)
@@ -315,11 +315,11 @@ def test_the_interval_of_a_rate_is_that_of_scipys_test(answers):
 def test_the_time_left_is_told():
     now = [0.0]
     lines: list[str] = []
-    progress = SweepProgress(lines.append, lambda: now[0])
+    progress = Progress(lines.append, lambda: now[0])
     progress.expect(10, former=2)
     for failed in (False, True, False):
         now[0] += 6.0
-        progress.done(failed)
+        progress.done(failed=failed)
     assert lines[1] == "4 of 12 runs done, 2 of them before, 1 failed, about 48 s left"
 
 

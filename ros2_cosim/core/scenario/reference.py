@@ -249,7 +249,7 @@ def scenario_schema() -> dict[str, Any]:
     }
     source = defs["InputSettings"]["properties"]["from"]
     defs["InputSettings"]["properties"]["from"] = {"anyOf": [{"type": "string"}, source]}
-    defs["FaultSettings"] = _chosen(defs, "kind", "faults", fault_kinds())
+    _choose(defs, "FaultSettings", "kind", "faults", fault_kinds())
     rules = []
     models = []
     for name in available_models():
@@ -286,22 +286,30 @@ def scenario_schema() -> dict[str, Any]:
     return schema
 
 
-def _chosen(
-    defs: dict[str, Any], key: str, name: str, kinds: Mapping[str, type[BaseModel]]
-) -> dict[str, Any]:
-    """A section whose other keys depend on one that names its class."""
-    return {
-        "type": "object",
-        "required": [key],
-        "properties": {key: {"enum": list(kinds)}},
-        "allOf": [
-            {
-                "if": {"properties": {key: {"const": chosen}}, "required": [key]},
-                "then": _defined(defs, f"{name}.{chosen}", kind),
-            }
-            for chosen, kind in kinds.items()
-        ],
-    }
+def _choose(
+    defs: dict[str, Any], section: str, key: str, name: str, kinds: Mapping[str, type[BaseModel]]
+) -> None:
+    """Let a key of a section name a class, which has further keys."""
+    shared = defs[section]
+    del shared["additionalProperties"]
+    shared["unevaluatedProperties"] = False
+    shared["properties"][key]["enum"] = list(kinds)
+    shared["allOf"] = []
+    for chosen, kind in kinds.items():
+        condition = {"properties": {key: {"const": chosen}}, "required": [key]}
+        use = _defined(defs, f"{name}.{chosen}", kind)
+        own = defs[f"{name}.{chosen}"]
+        del own["additionalProperties"]
+        own["properties"] = _without(own["properties"], shared["properties"])
+        own["required"] = [each for each in own["required"] if each in own["properties"]]
+        for inner in [each for each in defs if each.startswith(f"{name}.{chosen}.")]:
+            if inner not in str(own["properties"]):
+                del defs[inner]
+        shared["allOf"].append({"if": condition, "then": use})
+
+
+def _without(properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: entry for key, entry in properties.items() if key not in others}
 
 
 def _defined(defs: dict[str, Any], name: str, section: type[BaseModel]) -> dict[str, Any]:

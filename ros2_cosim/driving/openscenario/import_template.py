@@ -8,6 +8,7 @@ running a scenario with this section alone.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -75,14 +76,14 @@ class ImportTemplate(Template):
         return found.data
 
     @classmethod
-    def of_file(cls, path: Path) -> dict[str, Any] | None:
+    def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
         """The scenario of a file that an installed importer reads."""
         if path.suffix[1:] not in offered(IMPORTER_GROUP):
             return None
         name = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_")
         if not re.match(r"[a-z]", name):
             name = f"scenario_{name}"
-        return {"name": name, "openscenario": {"file": path.name}}
+        return {"name": name, "openscenario": {"file": os.path.relpath(path, directory)}}
 
 
 def _importer(file: str, where: str) -> Importer:

@@ -28,14 +28,14 @@ from ros2_cosim.driving.ros_bridge.frame_messages import FrameMessages
 from ros2_cosim.driving.ros_bridge.lane_marks import LaneMarkWatch
 from ros2_cosim.driving.ros_bridge.light_messages import SignalLights
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS, OUTPUTS
-from ros2_cosim.driving.ros_bridge.seen import Seen, SeenVehicle
+from ros2_cosim.driving.ros_bridge.seen import SeenVehicle, SeenWorld
 from ros2_cosim.driving.ros_bridge.vehicle_messages import InfoMessages, StatusMessages
 from ros2_cosim.driving.ros_bridge.vehicles import bridge_vehicles
 from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry.scene import scene_road, scene_road_text
 
 #: Makes the message of a port; None: there is none now.
-_Maker = Callable[[Seen], Any]
+_Maker = Callable[[SeenWorld], Any]
 
 
 class RosBridgeParameters(Section):
@@ -109,7 +109,7 @@ class CarlaRosBridge(FullModel):
         self._count += 1
         return outputs
 
-    def _seen(self, step: Step) -> Seen:
+    def _seen(self, step: Step) -> SeenWorld:
         latest = step.latest
 
         def newest(port: str) -> Any:
@@ -126,7 +126,7 @@ class CarlaRosBridge(FullModel):
         fresh = contact is not None and (contact.stamp, contact.seq) != self._collision
         if contact is not None:
             self._collision = (contact.stamp, contact.seq)
-        return Seen(
+        return SeenWorld(
             step.time,
             self._count,
             vehicles,
@@ -211,7 +211,7 @@ class _Makers:
         vector = MessageParts(CATALOGUE).vector
         own = self._vehicles[vehicle].id
 
-        def make(seen: Seen) -> Any:
+        def make(seen: SeenWorld) -> Any:
             for event in seen.collisions:
                 if own in (event.vehicle, event.other):
                     other = event.other if event.vehicle == own else event.vehicle
@@ -226,7 +226,7 @@ class _Makers:
         watch = LaneMarkWatch(scene_road(self._context), body.length, body.width)
         self.watches[vehicle] = watch
 
-        def make(seen: Seen) -> Any:
+        def make(seen: SeenWorld) -> Any:
             crossed = watch.crossed(seen.vehicles[vehicle].odometry)
             return record(crossed) if crossed else None
 

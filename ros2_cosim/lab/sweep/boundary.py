@@ -14,7 +14,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.lab.sweep.design import between, points_of, range_of
 from ros2_cosim.lab.sweep.search import FoundTable, Plan, Point, Search
 from ros2_cosim.lab.sweep.store import SweepRun
-from ros2_cosim.lab.sweep.varied import Parameter, Varied
+from ros2_cosim.lab.sweep.varied import Varied, VariedParameter
 
 
 class Boundary(Search):
@@ -112,14 +112,14 @@ class _Bracket:
     low_passes: bool = False
     note: str = ""
 
-    def is_open(self, search: Boundary, parameter: Parameter) -> bool:
+    def is_open(self, search: Boundary, parameter: VariedParameter) -> bool:
         """Whether the bracket is still to be halved."""
         width = self.high - self.low
         return not self.note and width > search.tolerance and not (parameter.whole and width <= 1)
 
-    def middle(self, parameter: Parameter) -> float:
+    def middle(self, parameter: VariedParameter) -> float:
         """The value to be tried next."""
-        scale = Parameter(low=self.low, high=self.high, log=parameter.log)
+        scale = VariedParameter(low=self.low, high=self.high, log=parameter.log)
         found = between(scale, 0.5)
         return int(found) if parameter.whole else found
 

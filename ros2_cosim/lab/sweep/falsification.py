@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from markupsafe import Markup
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
@@ -16,7 +15,7 @@ from ros2_cosim.lab.report.svg_plot import Chart, Line, line_chart
 from ros2_cosim.lab.sweep.design import range_of
 from ros2_cosim.lab.sweep.search import FoundTable, Plan, Search
 from ros2_cosim.lab.sweep.store import SweepRun
-from ros2_cosim.lab.sweep.varied import Count, Parameter, Varied
+from ros2_cosim.lab.sweep.varied import Count, Varied, VariedParameter
 
 
 class Falsification(Search):
@@ -123,10 +122,10 @@ class Falsification(Search):
             x_label="point",
         )
         title, note = "The search for the worst case", "The worst of the seeds of each point."
-        return [Chart(title, note, Markup(svg))]
+        return [Chart(title, note, svg)]
 
 
-def _suggest(trial: Any, name: str, parameter: Parameter) -> Any:
+def _suggest(trial: Any, name: str, parameter: VariedParameter) -> Any:
     if parameter.values is not None:
         # By their numbers: Optuna takes no lists and mappings.
         return parameter.values[trial.suggest_categorical(name, range(len(parameter.values)))]

@@ -16,7 +16,7 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
 from ros2_cosim.world.geometry.movers import TRAFFIC, traffic_name
-from ros2_cosim.world.headless.onlooker import CameraPicture, Onlooker, WorldPicture
+from ros2_cosim.world.headless.onlooker import CameraPicture, WorldOnlooker, WorldPicture
 from ros2_cosim.world.headless.server import Server
 from ros2_cosim.world.road import RoadNetwork
 
@@ -66,7 +66,7 @@ class WorldView:
     def __init__(self, server: Server) -> None:
         simulation = server.simulation
         self._server = server
-        self._onlooker = Onlooker(
+        self._onlooker = WorldOnlooker(
             lambda: simulation.world, lambda: simulation.sensors, lambda: simulation.weather
         )
         server.every(_LOOK_NS, self._onlooker.serve)
@@ -153,7 +153,7 @@ class WithWorld:
         self._camera = camera
 
     @classmethod
-    def here(cls, view: RunPicture, onlooker: Onlooker) -> WithWorld:
+    def here(cls, view: RunPicture, onlooker: WorldOnlooker) -> WithWorld:
         """With a world of this process."""
         return cls(
             view,

@@ -23,7 +23,7 @@ from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.world.carla.sensor_messages import SensorMessages
 from ros2_cosim.world.carla.sensor_rig import SensorRig
-from ros2_cosim.world.carla.traffic import Traffic
+from ros2_cosim.world.carla.traffic import BackgroundTraffic
 from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
 from ros2_cosim.world.drivers.leader_driver import LeaderDriver
 from ros2_cosim.world.drivers.light_stop import LightStop
@@ -35,7 +35,7 @@ from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
 from ros2_cosim.world.headless.flight import FreeBody
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.draws import Draws, Words
 from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
 from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight
@@ -55,7 +55,7 @@ SCENE_STATE = SavedAttributes(
         Scene,
         SceneVehicle,
         PlacedObject,
-        Traffic,
+        BackgroundTraffic,
         Reservations,
         LightsAhead,
         LightStop,
@@ -97,7 +97,7 @@ SCENE_STATE = SavedAttributes(
         Things,
         StreetLights,
         DebugShapes,
-        Onlooker,
+        WorldOnlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig,
         SensorMessages,

@@ -65,9 +65,9 @@ from ros2_cosim.world.carla.sensor_messages import (
     SensorMessages,
     messages_of,
 )
-from ros2_cosim.world.carla.server_wire import outside_changes
 from ros2_cosim.world.geometry.scene import scene_road
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
+from ros2_cosim.world.headless.server_wire import outside_changes
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -308,7 +308,7 @@ class CarlaWorld(FullModel):
                 sent[port] = value
         return sent
 
-    def onlooker(self) -> Onlooker | None:
+    def onlooker(self) -> WorldOnlooker | None:
         """Shows the headless world of this process; None of a simulator elsewhere."""
         return self._plant.onlooker() if isinstance(self._plant, ScenePlant) else None
 

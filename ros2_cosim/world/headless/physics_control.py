@@ -19,7 +19,7 @@ from ros2_cosim.core.kernel.exactmath import PI, degrees, radians, sincos, total
 from ros2_cosim.world.headless.actors import TRACK_SHARE, VehicleActor
 from ros2_cosim.world.headless.body import with_friction
 from ros2_cosim.world.headless.decoding import boolean, listing, pair, real, structure, vector
-from ros2_cosim.world.headless.gearbox import Engine, Gear, Gearbox
+from ros2_cosim.world.headless.gearbox import DriveEngine, Gear, Gearbox
 from ros2_cosim.world.headless.wire_types import Vector
 from ros2_cosim.world.headless.world import CallError
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
@@ -133,6 +133,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
 
     :raises CallError: naming what the model cannot take
     """
+    # One branch for each thing that a client may set: parts of it would share all of the numbers.
     old = vehicle.body.own_parameters
     now = _of_wire(physics_control(vehicle))
     wheels, curve = control.wheels, control.torque_curve
@@ -231,8 +232,8 @@ def _stiffness(wheels: list[Wheel]) -> float:
 
 
 def _engine(
-    control: PhysicsControl, now: PhysicsControl, radius: float, old: Engine | None
-) -> Engine:
+    control: PhysicsControl, now: PhysicsControl, radius: float, old: DriveEngine | None
+) -> DriveEngine:
     """Engine and gears that a client has set; what it leaves as it is is ideal."""
 
     def near(a: float, b: float) -> bool:
@@ -250,7 +251,7 @@ def _engine(
     gears = tuple(
         Gear(ratio * control.final_ratio, down, up) for ratio, down, up in control.forward_gears
     )
-    return Engine(
+    return DriveEngine(
         tuple(sorted(control.torque_curve)), control.max_rpm, gears,
         max(control.gear_switch_time, 0.0), control.use_gear_autobox, radius,
         inertia, damping, clutch,

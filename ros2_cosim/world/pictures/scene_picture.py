@@ -17,7 +17,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
 )
 from ros2_cosim.world.pictures import markers
-from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData
+from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData
 
 #: Topics of the drawing.
 ROAD_TOPIC = "/visualization/road"
@@ -45,7 +45,7 @@ class ScenePicture:
 
     def __init__(
         self,
-        vehicles: Mapping[str, Box],
+        vehicles: Mapping[str, MarkerBox],
         sensors: Sequence[str],
         cone: Cone,
         odometries: Sequence[str],
