@@ -11,15 +11,17 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
-from ros2_cosim.cli.parameters import ScenarioFile, Settings, Shape
+from ros2_cosim.cli.options import RunWords, with_options
+from ros2_cosim.cli.parameters import AsJson, ScenarioFile
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
+@with_options
 def check(
+    *,
     scenario: ScenarioFile,
-    settings: Settings = None,
-    shape: Shape = "ros",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    wanted: Annotated[RunWords, "set shape"],
+    as_json: AsJson = False,
     untrusted: Annotated[
         bool,
         typer.Option(
@@ -42,8 +44,8 @@ def check(
     with clear_errors():
         try:
             with data_only() if untrusted else nullcontext():
-                loaded = load_scenario(scenario, settings or ())
-                graph = check_scenario(loaded, shape)
+                loaded = load_scenario(scenario, wanted["set"] or ())
+                graph = check_scenario(loaded, wanted["shape"] or "ros")
                 notes = doubts_of(loaded)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]

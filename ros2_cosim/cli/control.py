@@ -20,7 +20,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.time import parse_duration, to_seconds
 from ros2_cosim.core.realtime.pacing import parse_rate
 from ros2_cosim.core.realtime.run_control import Command, Request
-from ros2_cosim.core.run.options import read_time
+from ros2_cosim.core.run.request import read_time
 from ros2_cosim.core.sockets.peers import own_user
 
 if TYPE_CHECKING:

@@ -193,8 +193,8 @@ def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_
     """Run again with another model from a time on; compare."""
     from ros2_cosim.cli.diff_text import print_comparison
     from ros2_cosim.core.record.summary import print_summary
-    from ros2_cosim.core.run.options import read_time
     from ros2_cosim.core.run.output_directory import shown
+    from ros2_cosim.core.run.request import read_time
     from ros2_cosim.core.run.start import run_request
     from ros2_cosim.core.run.what_if import compare_what_if, prepare_what_if, run_of
 

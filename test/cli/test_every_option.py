@@ -23,9 +23,7 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.cli.verbs import VERBS, load
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.bringup import checked
-from ros2_cosim.core.run.options import OPTIONS as RUN_OPTIONS
-from ros2_cosim.core.run.options import read_options
-from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.run.request import RunRequest, read_options, run_options
 from ros2_cosim.core.run.start import run_request
 
 ROOT = Path(__file__).parents[2]
@@ -78,13 +76,17 @@ def test_all_options_are_seen() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_uses_its_options(command: str) -> None:
-    body = body_of(COMMANDS[command])
+    function = COMMANDS[command]
+    module = ast.parse(Path(inspect.getfile(inspect.unwrap(function))).read_text())
     used = {
         node.id
-        for statement in body.body
+        for statement in body_of(function).body
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
+    used |= {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+    if "wanted" in used:  # what each of them does shows below
+        used |= run_options().keys()
     asked = {name for each, name in OPTIONS if each == command}
     if not command:
         asked.remove("version")  # acts before the command, by a function of its own
@@ -120,7 +122,6 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("dashboard", "--folder"): ("--folder", "."),
     ("join", "no ADDRESS:PORT"): (),
     ("models", "--schema"): ("--schema",),
-    ("plan", "shape inproc"): (str(ROOT / "config" / "platoon.yaml"), "--shape", "inproc"),
     ("report", "one RUN"): ("run",),
 }
 
@@ -163,7 +164,6 @@ PLATOON = ROOT / "config" / "platoon.yaml"
 OF_RUN: dict[str, Any] = {
     "shape": "composed",
     "simulator": "sumo",
-    "host": "127.0.0.2",
     "out": "elsewhere",
     "set": "run_ahead=200ms",
     "controllers": "cruise_control",
@@ -174,40 +174,38 @@ OF_RUN: dict[str, Any] = {
     "ros_args": "-p use_sim_time:=false",
     "foxglove": "0",
     "namespace": "/other",
+    "duration": "1s",
+    "checkpoint": "1s",
 }
-BY_READER = {"_whole": "3", "_rate": "2", "read_time": "1s", "_times": "1s"}
 #: What another option needs beside it.
 BESIDE = {
     "hard": {"rate": 1.0},
     "without": {"set": ("participants.referee.required=false",)},
-    "checkpoints": {"shape": "inproc"},
+    "checkpoint": {"shape": "inproc"},
 }
 #: Options that need the files of a run before, or a program; where tests follow them.
 ELSEWHERE = {
     "arrivals": ROOT / "test" / "realtime" / "test_runs.py",
     "branch": ROOT / "test" / "run" / "test_checkpoints.py",
-    "no-control": ROOT / "test" / "runs" / "test_control.py",
     "rviz": ROOT / "test" / "launch" / "test_plan.py",
 }
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_the_others_are_followed_elsewhere(name: str) -> None:
-    assert name.replace("-", "_") in RUN_OPTIONS
+    assert name.replace("-", "_") in run_options()
     assert name in ELSEWHERE[name].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in RUN_OPTIONS if name.replace("_", "-") not in ELSEWHERE]
+    "name", [name for name in run_options() if name.replace("_", "-") not in ELSEWHERE]
 )
 def test_each_option_of_a_run_changes_what_is_prepared(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    option = RUN_OPTIONS[name]
-    text = OF_RUN.get(name) or BY_READER.get(option.read.__name__)
-    if text is None:
-        text = "false" if option.default == "true" else "true"
+    option = run_options()[name]
+    text = OF_RUN.get(name) or {int: "3", float: "2", bool: str(not option.default)}[option.kind]
     beside: Any = BESIDE.get(name, {})
     given = RunRequest(PLATOON, **beside, **read_options({name: text}))
     assert checked(given) != checked(RunRequest(PLATOON, **beside))
@@ -226,7 +224,7 @@ def test_what_has_no_use_in_a_shape_is_refused(shape: str, given: dict[str, str]
 #: long, reaches other processes or needs a run under way: that it is used shows above.
 CASES: dict[str, dict[str, str]] = {
     "check FOLD": {
-        "settings": "--set duration=0s",
+        "set": "--set duration=0s",
         "shape": "--shape inproc",
         "as_json": "--json",
         "untrusted": "--untrusted",
@@ -234,10 +232,7 @@ CASES: dict[str, dict[str, str]] = {
     "plan PLATOON": {
         "shape": "--shape composed",
         "simulator": "--simulator sumo",
-        "host": "--host 127.0.0.2",
-        "port": "--port 2345",
-        "out": "--out elsewhere",
-        "settings": "--set participants.world.parameters.dcp.port=2345",
+        "set": "--set participants.world.parameters.dcp.port=2345",
         "transport": "--transport dds",
         "processes": "--processes own",
         "namespace": "--namespace /other",
@@ -398,7 +393,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     cars, library = ROOT / "config" / "car_following.yaml", ROOT / "config" / "library"
     for name, speed in (("run", 25.0), ("other", 20.0)):
         changes = ("duration=200ms", f"participants.driving.parameters.set_speed={speed}")
-        wanted = RunRequest(cars, changes, "inproc", out=here / name, profile=True)
+        wanted = RunRequest(cars, changes, shape="inproc", out=here / name, profile=True)
         run_request(wanted)
     outside = {"step": "10ms", "outputs": {"seen": {"from": "traffic.odometry/ego"}}}
     stepped = {**yaml.safe_load(cars.read_text(encoding="utf-8")), "external": outside}

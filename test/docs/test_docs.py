@@ -248,7 +248,7 @@ def test_keys_of_a_host_are_explained_and_its_example_is_one(tmp_path: Path) -> 
         (tmp_path / name).symlink_to(ROOT / "config" / name)
     path = tmp_path / "two_hosts.yaml"
     path.write_text(found[1], encoding="utf-8")
-    plan = make_plan(schema.load_scenario(path), RunOptions(tmp_path / "out"))
+    plan = make_plan(schema.load_scenario(path), RunOptions(out=tmp_path / "out"))
     (lab,) = [process for process in plan if process.there]
     assert (lab.name, lab.participants) == ("lab2", ("sensor2", "cacc2"))
 

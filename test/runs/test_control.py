@@ -50,17 +50,12 @@ def table_of(text: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("shape", "option"), [("ros", ("--no-control",)), ("composed", ())], ids=["option", "variable"]
-)
-def test_services_of_a_run_only_tell_where_that_is_asked_for(
-    shape: str, option: tuple[str, ...], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_services_of_a_run_only_tell_where_that_is_asked_for(shape: str, tmp_path: Path) -> None:
     scenario, output = write_chain(tmp_path / "chain.json"), tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
-        if not option:
-            environment["COSIM_NO_CONTROL"] = "1"
-        arguments = (scenario, "--shape", shape, "--out", output, "--paused", "--no-bag", *option)
+        environment["COSIM_NO_CONTROL"] = "1"
+        arguments = (scenario, "--shape", shape, "--out", output, "--paused", "--no-bag")
         with Running(environment, *arguments) as running:
             run = Controlled(environment, running)
             run.wait_for_run()

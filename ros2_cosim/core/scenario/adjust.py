@@ -23,8 +23,6 @@ def adjusted(
     seed: int | None = None,
     duration: int | None = None,
     simulator: str | None = None,
-    host: str | None = None,
-    port: int | None = None,
     controllers: str | None = None,
     overrides: Sequence[str] = (),
 ) -> Scenario:
@@ -46,12 +44,8 @@ def adjusted(
         data["duration"] = format_ns(duration)
     if simulator is not None:
         settings["kind"] = simulator
-        if simulator == "carla" and port is None and scenario.simulator.port == 0:
+        if simulator == "carla" and scenario.simulator.port == 0:
             settings["port"] = 2000
-    if host is not None:
-        settings["host"] = host
-    if port is not None:
-        settings["port"] = port
     if controllers:
         changed: dict[str, str] = {}
         for name, participant in data["participants"].items():
