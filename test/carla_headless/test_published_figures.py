@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.closed_forms import braking_way, resistance, time_to, top_speed
 
-from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES
+from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import World
 from ros2_cosim.world.vehicle import VehicleParameters
@@ -58,7 +58,9 @@ class _Car:
 
 
 def _dynamics(name: str) -> VehicleParameters:
-    return next(entry for entry in VEHICLES if entry.name == name).dynamics()
+    dynamics = LIBRARY[f"vehicle.{name}"].dynamics
+    assert dynamics is not None
+    return dynamics
 
 
 def _time_to(name: str, speed: float) -> float:

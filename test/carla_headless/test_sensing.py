@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 from support.sensor_bench import HEADER, Bench
 
+from ros2_cosim.world.headless.blueprints import CLIENT_SIDE, LIBRARY
 from ros2_cosim.world.headless.sensing import scene
 from ros2_cosim.world.headless.sensing.hub import DEVICES, is_due
-from ros2_cosim.world.headless.sensor_attributes import CLIENT_SIDE, SENSORS, UNSUPPORTED
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     Rotation,
@@ -185,13 +185,13 @@ def test_only_dynamics_passes_props_over() -> None:
 
 
 def test_every_sensor_is_streamed_refused_or_the_clients() -> None:
-    kinds = {kind.id for kind in SENSORS}
-    assert len(kinds) == len(SENSORS)
-    assert set(DEVICES) | set(UNSUPPORTED) | {CLIENT_SIDE} == kinds
-    assert not set(DEVICES) & set(UNSUPPORTED)
+    kinds = {kind.id for kind in LIBRARY.values() if kind.kind == "sensor"}
+    unsupported = {kind for kind in kinds if LIBRARY[kind].unsupported}
+    assert set(DEVICES) | unsupported | {CLIENT_SIDE} == kinds
+    assert not set(DEVICES) & unsupported
     bench = Bench()
     before = set(bench.simulation.world.actors)
-    for kind in UNSUPPORTED:
+    for kind in sorted(unsupported):
         with pytest.raises(CallError, match=f"'{kind}' is not supported: "):
             bench.sensor(kind, Transform())
     assert set(bench.simulation.world.actors) == before

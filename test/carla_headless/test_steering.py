@@ -9,8 +9,7 @@ import pytest
 from support.headless_process import TOWN
 
 from ros2_cosim.core.scene.simulator import CLASS_STEERING, STEERING
-from ros2_cosim.world.headless.blueprints import LIBRARY
-from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES, VehicleEntry
+from ros2_cosim.world.headless.blueprints import LIBRARY, Blueprint
 from ros2_cosim.world.headless.wire_types import VehicleControl
 from ros2_cosim.world.headless.world import World
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
@@ -55,10 +54,14 @@ def test_scenarios_choose_that_steering() -> None:
     assert named == vehicles
 
 
-@pytest.mark.parametrize("entry", VEHICLES, ids=lambda entry: entry.name)
-def test_hard_braking_in_a_bend_turns_no_vehicle_around(entry: VehicleEntry) -> None:
+@pytest.mark.parametrize(
+    "entry", [entry for entry in LIBRARY.values() if entry.dynamics], ids=lambda entry: entry.id
+)
+def test_hard_braking_in_a_bend_turns_no_vehicle_around(entry: Blueprint) -> None:
     """As CARLA's traffic manager brakes on a motorway: two-wheelers and short cars spun."""
-    for p in (entry.dynamics(), entry.class_dynamics()) if entry.mass else (entry.dynamics(),):
+    carla, real = entry.dynamics, entry.class_dynamics
+    assert carla is not None and real is not None
+    for p in (carla, real) if real.cg_height == carla.cg_height else (carla,):
         brake_in_a_bend(p)
 
 

@@ -21,7 +21,7 @@ def test_each_says_what_it_is_for_and_what_is_allowed(told: Told) -> None:
     assert found.read_only and found.description.endswith(".")
     assert found.additional_constraints == told.allowed
     ranges = [*found.integer_range, *found.floating_point_range]
-    assert [(r.from_value, r.to_value) for r in ranges] == ([told.within] if told.within else [])
+    assert [[r.from_value, r.to_value] for r in ranges] == ([told.within] if told.within else [])
     assert bool(told.allowed) or told is DESCRIPTIONS["repeatable_scope"]
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ros2_cosim
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -44,6 +46,16 @@ def share_file(name: str) -> Path:
         if path.is_file():
             return path
     raise ConfigurationError(f"{name}: not found beside {package}, nor installed above it")
+
+
+def package_text(name: str) -> str:
+    """A file beside the code of this package, such as ``ros/bringup/dds_profile.xml``."""
+    return Path(ros2_cosim.__file__).parent.joinpath(name).read_text(encoding="utf-8")
+
+
+def package_table(name: str) -> Any:
+    """A table of data beside the code of this package, such as ``world/vehicle/vehicles.json``."""
+    return json.loads(package_text(name))
 
 
 def find_share(package: str, name: str) -> Path | None:

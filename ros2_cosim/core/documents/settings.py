@@ -203,6 +203,25 @@ def with_units(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]
     return made
 
 
+def without_former(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of data that a program wrote, without unknown keys that say nothing: null, empty, 0.
+
+    A former version has written what it knew besides.
+    """
+    made: dict[str, Any] = deepcopy(dict(data))
+    try:
+        kind.model_validate(made)
+    except ValidationError as fault:
+        for found in fault.errors(include_url=False):
+            if found["type"] == "extra_forbidden" and not found["input"]:
+                *parents, last = _path(found, made)
+                holder: Any = made
+                for part in parents:
+                    holder = holder[part]
+                del holder[last]
+    return made
+
+
 def fault_text(
     fault: ValidationError,
     kind: type[BaseModel],

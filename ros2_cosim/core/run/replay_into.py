@@ -26,6 +26,7 @@ from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.sequential import MessageObserver, SequentialScheduler
 from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.kernel.unsynchronised import received_port
+from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.cdr import WireCodec
 from ros2_cosim.core.messages.raw import CARRIER_TYPE, CarrierCodec
 from ros2_cosim.core.messages.wiring import edge_topic, wire_codec
@@ -33,7 +34,7 @@ from ros2_cosim.core.realtime.local_host import local_host
 from ros2_cosim.core.record.bag import BagWriter
 from ros2_cosim.core.record.bag_metadata import BAG, BagTopic
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
-from ros2_cosim.core.record.causes import find_recording
+from ros2_cosim.core.record.causes import check_definitions, find_recording
 from ros2_cosim.core.record.comparison import Rules, in_order
 from ros2_cosim.core.record.results import REPORT_FILE, open_bag
 from ros2_cosim.core.record.run_comparison import RunComparison, compare_recordings
@@ -199,6 +200,7 @@ def _source(bag: Path, scenario: Path | None, output: Path) -> Source:
     if bag.name == BAG and (bag.parent / RESOLVED_SCENARIO).is_file():
         bag = bag.parent
     recording = find_recording(bag)
+    check_definitions(recording.bag, topic_types(recording.bag).values(), DEFAULT)
     loaded = recording.scenario if scenario is None else load_scenario(scenario)
     if loaded is None:
         raise ConfigurationError(

@@ -28,6 +28,7 @@ from ros2_cosim.core.documents.settings import (
     Size,
     read_section,
     with_units,
+    without_former,
 )
 from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.errors import ConfigurationError, OutdatedWarning
@@ -489,7 +490,13 @@ def changed_by_hand(data: Mapping[str, Any], overrides: Sequence[str], origin: s
     :param overrides: ``dotted.key=value`` texts, applied in order
     :raises ConfigurationError: a change is wrong
     """
-    written = json.loads(make_scenario(data, origin).model_dump_json(by_alias=True))
+    try:
+        read = make_scenario(without_former(Scenario, data), origin)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}; if another version of ros2_cosim has written it, it is too old for this one"
+        ) from None
+    written = json.loads(read.model_dump_json(by_alias=True))
     for name, participant in written["participants"].items():
         for output in participant["outputs"].values():
             output["latency"] = _with_unit(output["latency"])

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from ros2_cosim.driving.openscenario.document import Element
 from ros2_cosim.world.headless.blueprints import LIBRARY
-from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES
 from ros2_cosim.world.vehicle import VEHICLES as DYNAMICS
 
 #: Category -> kinds of the simulator's vehicles that may stand for it, and dynamics of drivers.
@@ -34,7 +33,9 @@ _PERFORMANCE: Final = {
     "maxAcceleration": "max_acceleration",
     "maxDeceleration": "max_deceleration",
 }
-_BLUEPRINTS: Final = {entry.name: entry for entry in VEHICLES}
+_BLUEPRINTS: Final = {
+    entry.id.removeprefix("vehicle."): entry for entry in LIBRARY.values() if entry.dynamics
+}
 
 
 class VehicleBox(NamedTuple):
@@ -163,10 +164,12 @@ def _nearest(kinds: tuple[str, ...], length: float, width: float) -> str:
     usual = _USUAL.get(kinds[0])
     if usual is not None and abs(2.0 * _BLUEPRINTS[usual].extent.x - length) <= _ABOUT:
         return usual
-    candidates = [entry for entry in VEHICLES if entry.base_type in kinds]
 
     def off(name: str) -> float:
         extent = _BLUEPRINTS[name].extent
         return abs(2.0 * extent.x - length) + abs(2.0 * extent.y - width)
 
-    return min((entry.name for entry in candidates), key=off)
+    candidates = (
+        name for name, entry in _BLUEPRINTS.items() if entry.default("base_type") in kinds
+    )
+    return min(candidates, key=off)

@@ -28,6 +28,7 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
+from ros2_cosim.core.record.causes import check_definitions
 from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.record.series import Events, Series
 from ros2_cosim.driving.measures.recorded_encounters import (
@@ -143,11 +144,15 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
 
     Topics of types without a chart count for the time line only.
 
-    :raises ConfigurationError: there is no bag, or the activation file is not understood
+    :raises ConfigurationError: there is no bag, it is of another version, or the activation file is
+        not understood
     :raises ProtocolError: the bag is damaged
     """
     run_dir = Path(run_dir)
-    kinds = {topic.type_name for topic in topic_types(run_dir / BAG).values()}
+    types = set(topic_types(run_dir / BAG).values())
+    kinds = {described.type_name for described in types}
+    own = (found for found in types if found.type_name.startswith(OWN_TYPES))
+    check_definitions(run_dir / BAG, own, catalogue)
     judged = catalogue.type_name(PlatoonStatus) in kinds
     encounters = recorded_encounters(run_dir, judged=judged)
     data = RunData(intended=intended(run_dir), encounters=encounters)
@@ -185,6 +190,8 @@ def _along(pose: Odometry, ahead_x: float, ahead_y: float) -> float:
     return pose.x * ahead_x + pose.y * ahead_y
 
 
+#: Standard types do not change.
+OWN_TYPES = "ros2_cosim/"
 _Handler = Callable[[RunData, list[str], float, object], None]
 
 

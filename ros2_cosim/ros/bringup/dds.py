@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.installed import package_text
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import ROOT, qualified
 from ros2_cosim.ros.bringup.domain_lock import own_domain
@@ -54,43 +55,6 @@ _PORTS_PER_DOMAIN = 250
 _MORE_NODES = 12
 _MULTICAST_DISCOVERY = "239.255.0.1"
 
-_PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
-<dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
-  <profiles>
-    <transport_descriptors>
-      <transport_descriptor>
-        <transport_id>of_this_run</transport_id>
-        <type>UDPv4</type>
-        <interfaceWhiteList>{interfaces}</interfaceWhiteList>{peers_range}
-      </transport_descriptor>
-    </transport_descriptors>
-    <participant profile_name="of_this_run" is_default_profile="true">
-      <rtps>
-        <userTransports><transport_id>of_this_run</transport_id></userTransports>
-        <useBuiltinTransports>false</useBuiltinTransports>
-        <builtin>
-          <discovery_config>
-            <leaseAnnouncement><sec>1</sec></leaseAnnouncement>
-            <initialAnnouncements>
-              <count>50</count>
-              <period><sec>0</sec><nanosec>100000000</nanosec></period>
-            </initialAnnouncements>
-          </discovery_config>{peers}
-        </builtin>
-      </rtps>
-    </participant>
-    <data_writer profile_name="sparing_writer" is_default_profile="true">
-      <qos>
-        <disable_heartbeat_piggyback>true</disable_heartbeat_piggyback>
-      </qos>
-      <times>
-        <heartbeatPeriod><sec>0</sec><nanosec>100000000</nanosec></heartbeatPeriod>
-        <nackSupressionDuration><sec>0</sec><nanosec>80000000</nanosec></nackSupressionDuration>
-      </times>
-    </data_writer>{readers}
-  </profiles>
-</dds>
-"""
 _HORIZON_READER = """
     <data_reader profile_name="{horizon}">
       <multicastLocatorList>
@@ -143,7 +107,7 @@ def loopback_environment(
 
 def _loopback_profile(environment: Mapping[str, str], namespace: str) -> str:
     port = _USER_MULTICAST + _PORTS_PER_DOMAIN * own_domain(environment)
-    return _PROFILE.format(
+    return package_text("ros/bringup/dds_profile.xml").format(
         interfaces="<address>127.0.0.1</address>",
         peers_range="",
         peers="",
@@ -157,7 +121,7 @@ def _network_profile(network: Network) -> str:
         f"<locator><udpv4><address>{address}</address></udpv4></locator>" for address in peers
     )
     most = network.nodes + _MORE_NODES
-    return _PROFILE.format(
+    return package_text("ros/bringup/dds_profile.xml").format(
         interfaces="".join(f"<address>{address}</address>" for address in network.own),
         peers_range=f"<maxInitialPeersRange>{most}</maxInitialPeersRange>",
         peers=f"<initialPeersList>{locators}</initialPeersList>",

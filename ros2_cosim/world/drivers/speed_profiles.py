@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple, Protocol
 
+from ros2_cosim.core.documents.installed import package_table
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import TWO_PI, cos, sin, total
 from ros2_cosim.core.scene.manoeuvres import LARGEST_SPEED
-from ros2_cosim.world.drivers.drive_cycle_tables import speeds_of
 from ros2_cosim.world.drivers.wltc import wltc_speeds
 
 
@@ -155,19 +155,8 @@ class Chain:
 
 
 _MILE: Final = 1609.344
-#: (seconds, speed at their end [km/h]). Source: UN Regulation No. 83, Annex 4a, tables 1 and 2:
-#: the operations of the elementary urban cycle and of the extra-urban cycle.
-_ECE15 = (
-    (11, 0), (4, 15), (8, 15), (2, 10), (3, 0), (21, 0), (5, 15), (2, 15), (5, 32), (24, 32),
-    (8, 10), (3, 0), (21, 0), (5, 15), (2, 15), (9, 35), (2, 35), (8, 50), (12, 50), (8, 35),
-    (13, 35), (2, 32), (7, 10), (3, 0), (7, 0),
-)  # fmt: skip
-_EUDC = (
-    (20, 0), (5, 15), (2, 15), (9, 35), (2, 35), (8, 50), (2, 50), (13, 70), (50, 70), (8, 50),
-    (69, 50), (13, 70), (50, 70), (35, 100), (30, 100), (20, 120), (10, 120), (16, 80), (8, 50),
-    (10, 0), (20, 0),
-)  # fmt: skip
-_OPERATIONS = {"ece15": _ECE15, "eudc": _EUDC, "nedc": 4 * _ECE15 + _EUDC}
+#: The part of the UDDS that FTP-75 repeats [s].
+_HOT_START: Final = 505
 
 
 def drive_cycle(name: str) -> Table:
@@ -175,19 +164,29 @@ def drive_cycle(name: str) -> Table:
     the United States (``udds``, 1369 s, ``ftp75``, 1874 s, ``hwfet``, 765 s) or of both and others
     (``wltc_3b``, 1800 s).
 
+    Sources: UN Regulation No. 83, Annex 4a, tables 1 and 2: seconds, and the speed at their end
+    [km/h], of the operations of the elementary urban and the extra-urban cycle. US Environmental
+    Protection Agency, in the public domain: the Urban Dynamometer Driving Schedule (40 CFR part 86,
+    appendix I, paragraph (a)) and the Highway Fuel Economy Driving Schedule (40 CFR part 600,
+    appendix I) for each second in tenths of a mile/h, as NREL's FASTSim carries them. FTP-75 is the
+    first of them and, after the vehicle has stood for ten minutes, which are no part of the cycle,
+    again its first 505 s.
+
     :raises ConfigurationError: the table of ``wltc_3b`` is not installed
     """
     if name == "wltc_3b":
-        found = wltc_speeds()
-        table = Table(range(len(found)), [speed / 3.6 for speed in found])
+        wltc = wltc_speeds()
+        table = Table(range(len(wltc)), [speed / 3.6 for speed in wltc])
         check_cycle(table, name, "cycle")
         return table
-    operations = _OPERATIONS.get(name)
-    if operations is None:
-        speeds = speeds_of(name)
-        return Table(range(len(speeds)), [0.1 * speed * _MILE / 3600.0 for speed in speeds])
-    times = accumulate((seconds for seconds, _ in operations), initial=0.0)
-    return Table(tuple(times), (0.0, *(speed / 3.6 for _, speed in operations)))
+    cycles = package_table("world/drivers/drive_cycles.json")
+    cycles["nedc"] = 4 * cycles["ece15"] + cycles["eudc"]
+    cycles["ftp75"] = cycles["udds"] + cycles["udds"][1 : _HOT_START + 1]
+    found = cycles[name]
+    if name in ("udds", "ftp75", "hwfet"):
+        return Table(range(len(found)), [0.1 * speed * _MILE / 3600.0 for speed in found])
+    times = accumulate((seconds for seconds, _ in found), initial=0.0)
+    return Table(tuple(times), (0.0, *(speed / 3.6 for _, speed in found)))
 
 
 class PublishedCycle(NamedTuple):

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ros2_cosim.core.documents.installed import package_table
 from ros2_cosim.core.scene.simulator import CLASS_STEERING, SIZE, SIZE_TOLERANCE, STEERING
-from ros2_cosim.world.headless.prop_catalogue import PROPS
-from ros2_cosim.world.headless.sensor_attributes import CLIENT_SIDE, SENSORS, SensorKind
-from ros2_cosim.world.headless.vehicle_catalogue import VEHICLES, VehicleEntry
+from ros2_cosim.world.headless.vehicle_dynamics import dynamics_of
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,
     AttributeValue,
@@ -22,11 +21,10 @@ from ros2_cosim.world.vehicle.parameters import VehicleParameters
 
 # Attribute types of the protocol.
 BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
+_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "string": STRING, "color": COLOR}
 
 # Semantic tags of the protocol (CityObjectLabel).
-TAG_LIGHT, TAG_SIGN, TAG_PEDESTRIAN, TAG_CAR, TAG_TRUCK, TAG_BUS = 7, 8, 12, 14, 15, 16
-TAG_MOTORCYCLE, TAG_BICYCLE, TAG_STATIC = 18, 19, 20
-
+TAG_LIGHT, TAG_SIGN = 7, 8
 
 _FORMS = {
     BOOL: re.compile(r"true|false"),
@@ -80,6 +78,12 @@ class Blueprint:
     hull_width: float = 0.0
     class_dynamics: VehicleParameters | None = None
     """With the steering of the vehicle's class, as scenarios drive it; see ``STEERING``."""
+    unsupported: str = ""
+    """Why a sensor cannot be spawned."""
+
+    def default(self, name: str) -> str:
+        """The value of an attribute that nobody has chosen; empty: it has no such attribute."""
+        return next((a.value for a in self.attributes if a.id == name), "")
 
     def driven(self, chosen: Mapping[str, str]) -> VehicleParameters | None:
         """Dynamics of a vehicle with the given attribute values."""
@@ -173,197 +177,58 @@ def _whole(attribute: Attribute, value: str) -> str:
     return value.partition(".")[0] if attribute.type == INT else value
 
 
+#: The sensor whose data the client itself computes.
+CLIENT_SIDE = "sensor.other.lane_invasion"
 #: A client's navigation drives the walker that this is attached to.
 WALKER_CONTROLLER = "controller.ai.walker"
 
-_ROLE_NAMES = ("autopilot", "scenario", "ego_vehicle", "hero")
-
-
-def _role(value: str = "") -> Attribute:
-    return Attribute("role_name", STRING, value, _ROLE_NAMES, modifiable=True)
-
-
-def _size() -> Attribute:
-    return Attribute(SIZE, STRING, "", modifiable=True)
-
-
-_SENSOR_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STRING}
-_SENSOR_ROLES = (
-    "front", "back", "left", "right", "front_left", "front_right", "back_left", "back_right"
-)  # fmt: skip
-
-
-def _sensor(uid: int, kind: SensorKind) -> Blueprint:
-    attributes = [
-        Attribute("role_name", STRING, "front", _SENSOR_ROLES, modifiable=True),
-        Attribute("ros_name", STRING, kind.id, modifiable=True),
-    ]
-    for name, form, recommended in kind.attributes:
-        attributes.append(
-            Attribute(name, _SENSOR_TYPES[form], recommended[0], recommended, modifiable=True)
-        )
-    return Blueprint(uid, kind.id, tuple(kind.id.split(".")), tuple(attributes))
-
-
+#: A box in which tyres have another friction; half sizes in cm.
 FRICTION_TRIGGER = "static.trigger.friction"
-"""A box in which tyres have another friction."""
-
-_SEMANTIC_TAGS = {
-    "car": TAG_CAR,
-    "van": TAG_CAR,
-    "truck": TAG_TRUCK,
-    "bus": TAG_BUS,
-    "motorcycle": TAG_MOTORCYCLE,
-    "bicycle": TAG_BICYCLE,
-}
 
 
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
-    name = f"vehicle.{entry.name}"
-    attributes = [
-        Attribute("base_type", STRING, entry.base_type),
-        Attribute("generation", INT, str(entry.generation)),
-        Attribute("has_dynamic_doors", BOOL, _truth(entry.doors)),
-        Attribute("has_lights", BOOL, _truth(entry.lights)),
-        Attribute("number_of_wheels", INT, str(entry.wheels)),
-        Attribute("object_type", STRING, ""),
-        Attribute("special_type", STRING, entry.special_type),
-        Attribute("sticky_control", BOOL, "true", ("true", "false"), modifiable=True),
-        Attribute("ros_name", STRING, name, modifiable=True),
-        _role("autopilot"),
-        Attribute(STEERING, STRING, "carla", ("carla", CLASS_STEERING), modifiable=True),
-        _size(),
-    ]
-    if entry.colors:
-        attributes.append(Attribute("color", COLOR, entry.colors[0], entry.colors, modifiable=True))
-    if entry.drivers:
-        attributes.append(
-            Attribute("driver_id", INT, entry.drivers[0], entry.drivers, modifiable=True)
-        )
-    return Blueprint(
-        uid,
-        name,
-        tuple(name.split(".")),
-        tuple(attributes),
-        entry.extent,
-        _SEMANTIC_TAGS[entry.base_type],
-        entry.dynamics(),
-        entry.hull,
-        entry.class_dynamics(),
-    )
-
-
-def _ids(text: str) -> frozenset[int]:
-    """Numbers and ranges of numbers: ``1 4-6``."""
-    found: set[int] = set()
-    for part in text.split():
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return frozenset(found)
-
-
-# CARLA 0.9.16 has walkers 0001 to 0052. Gender, age and generation follow its catalogue of
-# pedestrians as far as that shows them; walking and running speeds are CARLA's.
-_WALKER_COUNT = 52
-_CHILDREN = _ids("9-14 48 49")
-_ELDERLY = _ids("30-32 37")
-_WOMEN = _ids("1 5-8 10 11 13 15 19 22 23 25 28 31 32 34 35 38 40 42 43 46-48")
-_NO_WHEELCHAIR = _ids("9-14 30 48 49")
-_FIRST_GENERATION = _ids("1-14")
-_BRISK = _ids("1 5-8 15")
-_TALLER_CHILDREN = _ids("12-14")
-_ADULT_EXTENT = Vector(0.188, 0.188, 0.93)
-_CHILD_EXTENT, _TALLER_CHILD_EXTENT = Vector(0.25, 0.25, 0.55), Vector(0.188, 0.188, 0.65)
-
-
-def _walker(uid: int, number: int) -> Blueprint:
-    child = number in _CHILDREN
-    age = "child" if child else "elderly" if number in _ELDERLY else "adult"
-    chair = "false" if number in _NO_WHEELCHAIR else "true"
-    speeds = (
-        ("0.0", "1.1", "2.0") if child else ("0.0", "1.8" if number in _BRISK else "1.7", "4.0")
-    )
-    name = f"walker.pedestrian.{number:04d}"
-    return Blueprint(
-        uid,
-        name,
-        tuple(name.split(".")),
-        (
-            Attribute("age", STRING, age),
-            Attribute("can_use_wheelchair", BOOL, chair),
-            Attribute("gender", STRING, "female" if number in _WOMEN else "male"),
-            Attribute("generation", INT, "1" if number in _FIRST_GENERATION else "2"),
-            Attribute("is_invincible", BOOL, "true", ("true",), modifiable=True),
-            Attribute("ros_name", STRING, name, modifiable=True),
-            Attribute("role_name", STRING, "pedestrian", ("pedestrian",), modifiable=True),
-            Attribute("speed", FLOAT, speeds[0], speeds, modifiable=True),
-            _size(),
-            Attribute(
-                "use_wheelchair",
-                BOOL,
-                "false",
-                ("false", "true") if chair == "true" else ("false",),
-                modifiable=True,
-            ),
-        ),
-        _TALLER_CHILD_EXTENT
-        if number in _TALLER_CHILDREN
-        else _CHILD_EXTENT
-        if child
-        else _ADULT_EXTENT,
-        TAG_PEDESTRIAN,
-    )
-
-
-def _friction_trigger(uid: int) -> Blueprint:
-    """A box in which tyres have another friction; half sizes in cm."""
-    numbers = {"friction": "3.5", "extent_x": "1.0", "extent_y": "1.0", "extent_z": "1.0"}
-    attributes = [_role("default")]
-    attributes += [
-        Attribute(name, FLOAT, value, (value,), modifiable=True) for name, value in numbers.items()
-    ]
-    name = FRICTION_TRIGGER
-    return Blueprint(uid, name, tuple(name.split(".")), tuple(attributes))
+def _attribute(blueprint: str, row: list[Any], own: Any) -> Attribute:
+    """An attribute of the catalogue: its choices, the default first, or a value and choices."""
+    name, form, value, *choices = row
+    value = own.get(name, value)
+    if isinstance(value, list):
+        value, choices = value[0], [value]
+    value = value.replace("{id}", blueprint)
+    return Attribute(name, _TYPES[form], value, tuple(*choices), modifiable=bool(choices))
 
 
 def _library() -> dict[str, Blueprint]:
-    entries = [_vehicle(uid, entry) for uid, entry in enumerate(VEHICLES, start=1)]
-    uid = len(entries)
-    for kind in SENSORS:
-        uid += 1
-        entries.append(_sensor(uid, kind))
-    for prop, extent in PROPS:
-        uid += 1
-        name = f"static.prop.{prop}"
-        size = Attribute("size", STRING, "medium")
-        entries.append(
-            Blueprint(
+    """The catalogue of CARLA 0.9.16.
+
+    Sizes and attributes are those that a CARLA server shows to its clients, sizes rounded to a
+    centimetre or finer. ``streetbarrier`` alone is not: it lies across the road at yaw 0, where
+    CARLA's lies along it, because the roadblocks of scenarios are placed so. Gender, age and
+    generation of walkers follow its catalogue of pedestrians as far as that shows them. The hull
+    of the bus is narrower than its box, which holds the mirrors: they hit nothing in CARLA either.
+    """
+    data = package_table("world/headless/blueprints.json")
+    found: dict[str, Blueprint] = {}
+    for group in data["groups"]:
+        for name, entry in group["entries"].items():
+            uid, own = group["prefix"] + name, entry.get("values", {})
+            rows = list(group["attributes"])
+            for given in entry.get("attributes", ()):
+                rows += data["attribute_sets"][given] if isinstance(given, str) else [given]
+            known = [row for row in rows if own.get(row[0], row[2]) is not None]
+            found[uid] = blueprint = Blueprint(
+                len(found) + 1,
                 uid,
-                name,
-                tuple(name.split(".")),
-                (
-                    _role("prop"),
-                    size,
-                    _size(),
-                    Attribute("ros_name", STRING, name, modifiable=True),
-                ),
-                extent,
-                semantic_tag=TAG_STATIC,
+                tuple(uid.split(".")),
+                tuple(_attribute(uid, row, own) for row in known),
+                Vector(*entry.get("extent", ())),
+                entry.get("semantic_tag", group.get("semantic_tag", 0)),
+                hull_width=entry.get("hull_width", 0.0),
+                unsupported=entry.get("unsupported", ""),
             )
-        )
-    for number in range(1, _WALKER_COUNT + 1):
-        uid += 1
-        entries.append(_walker(uid, number))
-    entries.append(_friction_trigger(uid := uid + 1))
-    for name in (WALKER_CONTROLLER,):
-        uid += 1
-        attributes = (_role("default"), Attribute("ros_name", STRING, name, modifiable=True))
-        entries.append(Blueprint(uid, name, tuple(name.split(".")), attributes))
-    return {entry.id: entry for entry in entries}
+            if blueprint.kind == "vehicle":
+                base_type = own.get("base_type", "car")
+                carla, real = dynamics_of(uid, base_type, blueprint.extent, entry.get("mass", 0.0))
+                found[uid] = replace(blueprint, dynamics=carla, class_dynamics=real)
+    return found
 
 
 LIBRARY: dict[str, Blueprint] = _library()

@@ -2,7 +2,7 @@
 """Vehicle dynamics: pedals and steering in, motion out, and the way back to the pedals."""
 
 from ros2_cosim.world.vehicle.on_road import RoadVehicle, road_position
-from ros2_cosim.world.vehicle.parameters import SEDAN, TRUCK, VAN, VEHICLES, VehicleParameters
+from ros2_cosim.world.vehicle.parameters import SEDAN, TRUCK, VEHICLES, VehicleParameters
 from ros2_cosim.world.vehicle.pedals import (
     PedalMap,
     coasting_acceleration,
@@ -15,7 +15,6 @@ from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle
 __all__ = [
     "SEDAN",
     "TRUCK",
-    "VAN",
     "VEHICLES",
     "PedalMap",
     "RoadVehicle",

@@ -26,7 +26,6 @@ from ros2_cosim.world.headless.sensing.motion import Gnss, Imu
 from ros2_cosim.world.headless.sensing.radar import Radar
 from ros2_cosim.world.headless.sensing.raster import Lens, View, render
 from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
-from ros2_cosim.world.headless.sensor_attributes import UNSUPPORTED
 from ros2_cosim.world.headless.snapshot import pack_sensor_header
 from ros2_cosim.world.headless.wire_types import ActorRecord, Transform, Weather
 from ros2_cosim.world.headless.world import CallError
@@ -139,8 +138,8 @@ class SensorHub:
         :raises CallError: the sensor is not supported, or not with these attributes
         """
         self._follow(world)
-        reason = UNSUPPORTED.get(sensor.blueprint.id)
-        if reason is not None:
+        reason = sensor.blueprint.unsupported
+        if reason:
             raise CallError(f"Spawn failed: '{sensor.blueprint.id}' is not supported: {reason}")
         if sensor.blueprint.streams:
             try:
