@@ -61,7 +61,7 @@ lint: environment
 	.venv/bin/lint-imports
 
 reference: environment
-	.venv/bin/python buildtools/generate_reference.py
+	.venv/bin/python -m buildtools.generate_reference
 
 lock:
 	$(PYTHON) buildtools/lock.py $(LOCK_ARGS)

@@ -27,7 +27,7 @@ def plan(
     scenario: ScenarioFile,
     wanted: Annotated[
         RunWords,
-        "shape simulator set without transport processes namespace visualise foxglove",
+        "shape set without transport processes namespace visualise foxglove",
     ],
     dashboard: Dashboard = "",
     as_json: AsJson = False,

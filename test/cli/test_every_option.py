@@ -110,15 +110,14 @@ def value_of(kind: Any) -> list[str]:
 
 #: What leaves no use for other options -> the words of the command with it.
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("vds serve", "--fleet"): ("--fleet", "fleet.yaml"),
     ("vds serve", "--lockstep"): ("--lockstep",),
-    ("vds serve", "no --http-port"): (),
     ("dcp serve", "--world"): ("--world", str(ROOT / "config" / "platoon.yaml")),
     ("dcp serve", "--scenario"): ("--scenario", str(ROOT / "config" / "platoon.yaml")),
     ("dcp serve", "a model"): ("gain.py:Gain",),
-    ("dcp describe", "--scenario"): ("--scenario", str(ROOT / "config" / "platoon.yaml")),
-    ("dcp describe", "--external"): ("--external", str(ROOT / "config" / "platoon.yaml")),
+    ("dcp serve", "--describe"): ("gain.py:Gain", "--describe", "-"),
+    ("dcp serve", "no --describe"): ("gain.py:Gain",),
     ("control", "control changes"): ("changes",),
+    ("control", "control monitor"): ("monitor",),
     ("dashboard", "--folder"): ("--folder", "."),
     ("join", "no ADDRESS:PORT"): (),
     ("models", "--schema"): ("--schema",),
@@ -132,7 +131,7 @@ def refusals() -> Iterator[tuple[str, str, str]]:
         for node in ast.walk(body_of(function)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "refuse_beside":
                 for scenario in (True, False):  # the one name that a choice depends on
-                    known = {**function.__globals__, "scenario": scenario}
+                    known = {**inspect.unwrap(function).__globals__, "scenario": scenario}
                     choice, names = (
                         eval(compile(ast.Expression(part), "refusal", "eval"), known)
                         for part in node.args[1:]
@@ -174,7 +173,6 @@ OF_RUN: dict[str, Any] = {
     "ros_args": "-p use_sim_time:=false",
     "foxglove": "0",
     "namespace": "/other",
-    "duration": "1s",
     "checkpoint": "1s",
 }
 #: What another option needs beside it.
@@ -231,7 +229,6 @@ CASES: dict[str, dict[str, str]] = {
     },
     "plan PLATOON": {
         "shape": "--shape composed",
-        "simulator": "--simulator sumo",
         "set": "--set participants.world.parameters.dcp.port=2345",
         "transport": "--transport dds",
         "processes": "--processes own",
@@ -242,7 +239,6 @@ CASES: dict[str, dict[str, str]] = {
     },
     "plan PLATOON --set participants.referee.required=false": {"without": "--without referee"},
     "plan CARS --shape inproc": {"dashboard": "--dashboard 8080"},
-    "plan CARS --shape inproc --dashboard 8080": {"open_to_all": "--open"},
     "report RUN OTHER": {"out": "--out both.html"},
     "diff RUN OTHER": {
         "tolerance": "--tolerance /ego/control.acceleration=100",
@@ -252,7 +248,6 @@ CASES: dict[str, dict[str, str]] = {
     },
     "profile RUN": {"perfetto": "--perfetto trace.json", "as_json": "--json"},
     "replay RUN --out again": {
-        "bag": "--no-bag",
         "as_json": "--json",
         "into": "--into driving",
         "out": "--out elsewhere",
@@ -274,7 +269,7 @@ CASES: dict[str, dict[str, str]] = {
         "factors": "--factors 0",
         "steps": "--steps 1ns",
         "duration": "--duration 1ns",
-        "repetitions": "--repetitions 101",
+        "repeat": "--repeat 101",
         "together": "--together -1",
     },
     "study string-stability BRAKING --law nosuch": {
@@ -284,104 +279,67 @@ CASES: dict[str, dict[str, str]] = {
         "loss": "--loss 2",
         "settings": "--set duration=0s",
     },
-    "study pedals CARS --vehicle nosuch": {
-        "vehicle": "--vehicle other",
+    "study pedals CARS nosuch": {
         "top_speed": "--top-speed 4",
         "settings": "--set duration=0s",
     },
     "models": {"name": "cacc_controller", "schema": "--schema", "as_json": "--json"},
     "new braking": {"template": "--from curve", "as_json": "--json"},
     "new": {"as_list": "--list", "name": "braking"},
-    "fmu export --scenario STEPPED": {"out": "--out other.fmu", "settings": "--set duration=0s"},
-    "fmu build idm": {"out": "--out other.fmu", "settings": "--set nosuch=1"},
-    "dcp describe slaves.py:Offset": {
+    "fmu STEPPED": {"out": "--out other.fmu", "settings": "--set duration=0s"},
+    "fmu idm": {"out": "--out other.fmu", "settings": "--set nosuch=1"},
+    "dcp serve slaves.py:Offset --describe -": {
         "step": "--step 1/50",
         "modes": "--mode srt",
-        "out": "--out gain.dcpx",
         "host": "--host 127.0.0.2",
         "port": "--port 2345",
         "data_ports": "--data-ports 9000-9009",
-        "fmu": "--fmu nosuch.fmu",
+        "describe": "--describe gain.dcpx",
     },
-    "dcp describe": {
-        "model": "slaves.py:Offset",
-        "scenario": "--scenario PLATOON",
-        "external": "--external STEPPED",
-    },
-    "dcp validate NOTHING": {"as_json": "--json"},
-    "dcp run COUPLED": {"out": "--out out.csv", "steps": "--steps 2"},
+    "check NOTHING": {"as_json": "--json"},
+    "dcp run COUPLED": {"out": "--out out.csv"},
     # Without a model none of these begins to serve.
     "dcp serve": {
         "model": "nosuch.py:Nosuch",
-        "fmu": "--fmu nosuch.fmu",
         "scenario": "--scenario nosuch.yaml",
         "world": "--world nosuch.yaml",
         "settings": "--set a=1",
-        "allow": "--allow nosuch",
-        "record": "--no-record",
         "out": "--out there",
     },
     "dcp serve slaves.py:Nosuch": {
         "step": "--step nosuch",
         "directory": "--directory nosuch",
     },
-    "dcp sniff": {
-        "pcap": "--pcap nosuch",
-        "proxy": "--proxy nosuch",
-        "interface": "--interface nosuch",
-    },
-    "vds serve --cmd-port 0 --factor max --duration 20ms --vx0 5": {
-        "vehicle_file": "vehicle.yaml",
-        "level": "--level pacejka",
-        "rate": "--rate 100",
-        "vx0": "--vx0 6",
-        "vehicle": "--vehicle truck",
+    "vds serve --port 0 --factor max --duration 20ms --set speed=5": {
+        "file": "vehicle.yaml",
+        "settings": "--set level=pacejka",
         "vehicles": "--vehicles 2",
-        "start": "--start 1,-1,10",
-        "road": "--road nosuch.xodr",
-        "solver_step": "--solver-step 20ms",
-        "actuator_delay": "--actuator-delay soon",
-        "sensor_delay": "--sensor-delay 5ms",
-        "fleet": "--fleet nosuch.yaml",
-        "http_port": "--http-port 70000",
-        "cmd_port": "--cmd-port 70000",
-        "state_ip": "--state-ip 127.0.0.1:2345",
-        "state_port": "--state-port 2345",
+        "dashboard": "--dashboard 70000",
+        "to": "--to 127.0.0.1:2345",
         "host": "--host 127.0.0.2",
         "duration": "--duration 40ms",
-        "report": "--report figures.json",
+        "as_json": "--json",
         "record": "--record commands.jsonl",
         "factor": "--factor 0",
-        "cmd_timeout": "--cmd-timeout soon",
+        "command_timeout": "--command-timeout soon",
         "lockstep": "--lockstep",
-    },
-    "vds serve --cmd-port 0 --factor max --duration 20ms --vx0 5 --vehicles 2": {
-        "spacing": "--spacing 5"
     },
     "vds replay COMMANDS": {"out": "--out states.csv"},
     # No run has its results there: nothing is asked of a run under way.
     "control step --out nowhere": {
         "by": "--by soon",
         "at": "--at 1s",
-        "timeout": "--timeout soon",
-        "namespace": "--namespace 7",
-        "domain": "--domain 231",
+        "wait": "--wait soon",
         "out": "--out elsewhere",
     },
     "control require --out nowhere": {"value": "sensor"},
-    "monitor --out nowhere": {
-        "namespace": "--namespace 7",
-        "domain": "--domain 231",
-        "out": "--out elsewhere",
-    },
     "dashboard --out nowhere": {
-        "namespace": "--namespace 7",
-        "domain": "--domain 231",
+        "address": "70000",
         "out": "--out elsewhere",
         "folder": "--folder .",
     },
-    "join 127.0.0.1:1 --wait 1ms": {"host": "--as lab"},
-    "join 127.0.0.1:1 --as lab --wait 1ms": {"patience": "--wait soon"},
+    "join 127.0.0.1:1 --wait 1ms": {"name": "lab"},
+    "join 127.0.0.1:1 lab --wait 1ms": {"wait": "--wait soon"},
 }
 SLAVES = "from support.dcp_models import Offset as Offset\n"
 
@@ -408,7 +366,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, data in files.items():
         (here / f"{name.lower()}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
     (here / "slaves.py").write_text(SLAVES, encoding="utf-8")
-    recorded = ["vds", "serve", "--cmd-port", "0", "--factor", "max", "--duration", "20ms"]
+    recorded = ["vds", "serve", "--port", "0", "--factor", "max", "--duration", "20ms"]
     CliRunner().invoke(app, [*recorded, "--record", str(here / "commands.jsonl")])
     return {
         "PLATOON": str(PLATOON),

@@ -138,7 +138,7 @@ def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
 
 
 def test_a_verdict_that_is_not_met_is_a_line_and_no_crash_of_launch(tmp_path, nothing_left):
-    launched = Launched(tmp_path, "duration:=1s", "out:=out")
+    launched = Launched(tmp_path, "set:=duration=1s", "out:=out")
     assert launched.end() == 1
     lines = launched.text.splitlines()
     assert "cosim: verdict not met: stands_before_obstacle, stands_still_by_s" in lines

@@ -142,7 +142,7 @@ def test_the_command_line_replays_a_run(tmp_path: Path) -> None:
     content = json.loads(arrivals.read_text("utf-8"))
     content["participants"]["slow"] = content["participants"]["slow"][1:]
     arrivals.write_text(json.dumps(content), encoding="utf-8")
-    done = cosim("replay", "a", "--no-bag", directory=tmp_path)
+    done = cosim("replay", "a", directory=tmp_path)
     assert done.returncode == 3 and "the repeated run differs" in done.stderr
 
 
@@ -200,7 +200,7 @@ def test_the_whole_chain_behind_a_paced_loop_is_repeated_in_memory(
     assert done.returncode == 3, done.stderr  # the platoon does not stand still within 1 s
     assert not found["repeatable"] and "of 'world' were late" in found["not_repeatable_reason"]
     assert found["realtime"]["couplings"]["world"]["late"] > 10
-    done = cosim("replay", "chain", "--no-bag", directory=tmp_path)
+    done = cosim("replay", "chain", directory=tmp_path)
     assert "the same trace as before" in done.stdout, done.stderr
 
 

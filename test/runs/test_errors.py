@@ -48,7 +48,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "participants.referee.parameters.time_limit=20"],
         "participants.referee.parameters.time_limit: found 20; a time needs a unit: write 20s",
     ),
-    "--duration without unit": (["--duration", "20"], "--duration: found 20; a time needs a unit"),
+    "checkpoint without unit": (
+        ["--checkpoint", "20"],
+        "--checkpoint: found 20; a time needs a unit",
+    ),
     "--checkpoint without unit": (
         ["--checkpoint", "5"],
         "--checkpoint: found 5; a time needs a unit",

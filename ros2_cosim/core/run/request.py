@@ -171,11 +171,6 @@ class RunRequest(RunOptions):
         str | None, RunOption("Which simulator: headless, carla, sumo, or module:Class.")
     ] = None
     seed: Annotated[int | None, RunOption("Seed of the run.")] = None
-    #: In ns.
-    duration: Annotated[
-        int | None,
-        RunOption("Simulated time at which the run ends, as 20s.", read=read_time),
-    ] = None
     controllers: Annotated[
         str | None,
         RunOption(
@@ -327,7 +322,6 @@ def adjusted_scenario(request: RunRequest) -> Scenario:
     return adjusted(
         leave_out(scenario, request.without),
         seed=request.seed,
-        duration=request.duration,
         simulator=request.simulator,
         controllers=request.controllers,
         overrides=request.set,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.composition import with_overrides
 from ros2_cosim.core.scenario.executables import find_node, is_own
 from ros2_cosim.core.scenario.law_files import law_of_file
@@ -21,7 +20,6 @@ def adjusted(
     scenario: Scenario,
     *,
     seed: int | None = None,
-    duration: int | None = None,
     simulator: str | None = None,
     controllers: str | None = None,
     overrides: Sequence[str] = (),
@@ -40,8 +38,6 @@ def adjusted(
     settings = data.setdefault("simulator", {})
     if seed is not None:
         data["seed"] = seed
-    if duration is not None:
-        data["duration"] = format_ns(duration)
     if simulator is not None:
         settings["kind"] = simulator
         if simulator == "carla" and scenario.simulator.port == 0:

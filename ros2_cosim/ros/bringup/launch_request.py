@@ -18,6 +18,7 @@ from ros2_cosim.core.messages.namespaces import qualified
 from ros2_cosim.core.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.crashes import crash_of
+from ros2_cosim.core.run.removed import REMOVED
 from ros2_cosim.core.run.request import RunRequest, read_options, run_options
 from ros2_cosim.core.run.results import complete_results
 from ros2_cosim.ros.bringup.plan import Process
@@ -81,6 +82,8 @@ def check_names(given: Mapping[str, Any]) -> None:
     """
     known = [argument.name for argument in launch_arguments()]
     for name in given:
+        if new := REMOVED.get(f"launch {name}"):
+            raise ConfigurationError(f"launch argument '{name}' is gone; it is {new} now")
         if name not in known:
             raise ConfigurationError(
                 f"launch argument '{name}' is unknown; {did_you_mean(name, known)}"
