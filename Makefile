@@ -11,6 +11,7 @@
 # make lint      style, types and import directions
 # make reference  write what is generated from the models: tables of the reference, JSON Schema
 # make lock      resolve requirements*.lock again (for maintainers; needs uv)
+# make release   build wheel and source archive of the last commit into dist/: the same bytes each time
 # make clean     delete everything that was built
 
 PYTHON ?= python3
@@ -30,7 +31,7 @@ SEED ?= 20260901
 # Else each worker compiles all tests again, and each process of a test what only it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup environment platoon quick test mutants durations lint reference lock clean
+.PHONY: setup environment platoon quick test mutants durations lint reference release lock clean
 
 setup:
 	@$(PYTHON) buildtools/set_up.py --extras "$(EXTRAS)"
@@ -62,6 +63,9 @@ lint: environment
 
 reference: environment
 	.venv/bin/python -m buildtools.generate_reference
+
+release: environment
+	.venv/bin/python buildtools/release.py
 
 lock:
 	$(PYTHON) buildtools/lock.py $(LOCK_ARGS)

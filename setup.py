@@ -69,6 +69,8 @@ class BuildInterfaces(Command):
         # The wheel has metadata of its own, and the modules are build_py's or the checkout's.
         surplus = [*python.glob("*.egg-info"), *stage.rglob("__pycache__")]
         surplus += [python / PACKAGE / entry.name for entry in (ROOT / PACKAGE).iterdir()]
+        # They name the place of the build, and are for the prefix of a workspace.
+        surplus += [*stage.rglob("parent_prefix_path"), *stage.glob("share/*/local_setup.*")]
         if self.editable_mode:
             surplus += [stage / "share" / PACKAGE / name for name in DATA_DIRECTORIES]
         else:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line ``cosim``: thin, above all other rooms."""
+"""The command line ``cosim``: a module for each command, imported when it is called.
+
+May use: lab, ros, vds, driving, world, dcp, core. Used by: none.
+"""
 
 from ros2_cosim.requirements import check_for_program
 

@@ -22,7 +22,6 @@ from ros2_cosim.core.kernel.errors import (
     Cancelled,
     ConfigurationError,
     CosimError,
-    OutdatedWarning,
     WithoutEffectWarning,
 )
 from ros2_cosim.core.process.processes import signal_of
@@ -278,7 +277,7 @@ def go_on_without_output() -> None:
 
 
 def show_notes() -> None:
-    """Print what of a scenario is outdated, or has no effect, as one line each."""
+    """Print what of a scenario has no effect, as one line each."""
     others = warnings.showwarning
 
     def show(
@@ -289,13 +288,12 @@ def show_notes() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, OutdatedWarning | WithoutEffectWarning):
+        if issubclass(category, WithoutEffectWarning):
             print(f"cosim: note: {message}", file=sys.stderr)
         else:
             others(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show
-    warnings.simplefilter("always", OutdatedWarning)
     warnings.simplefilter("always", WithoutEffectWarning)
 
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
 
 from ros2_cosim.cli.console import EXIT_USAGE, clear_errors
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.loading import line_of, refuse_missing_wing
 from ros2_cosim.core.run.removed import REMOVED
@@ -47,11 +46,9 @@ VERBS: Final = {
 VERB_GROUP = "ros2_cosim.verbs"
 
 
-@lru_cache(maxsize=1)
 def offered_verbs() -> dict[str, str]:
     """The verbs of other distributions; one with the name of an own verb is none."""
-    found = sorted(entry_points(group=VERB_GROUP))
-    return {entry.name: entry.value for entry in found if entry.name not in VERBS}
+    return {n: entry.value for n, entry in offered(VERB_GROUP).items() if n not in VERBS}
 
 
 def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run itself: time, messages, scenarios, records.
 
-Every wing may use it, and it knows none of them.
+Time and order, files, messages and their bytes, what a scenario says, faults, the wall clock, bag
+and summary, and runs in one process without ROS. It knows no vehicle, and no wing by its name: what
+they add comes through entry points.
+
+May use: none. Used by: dcp, world, driving, vds, ros, lab, cli.
 """

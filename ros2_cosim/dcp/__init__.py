@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Distributed Co-Simulation Protocol (DCP) 1.0.
+"""The Distributed Co-Simulation Protocol (DCP) 1.0, and FMI.
 
-Each room imports the rooms above it in this list:
+PDUs and transports, descriptions, slaves and masters of any kind, tools; slaves and FMUs as
+participants of a scenario, and a scenario as a slave or an FMU.
 
-- ``wire``: PDUs, values, states and transports
-- ``description``: slave descriptions (.dcpx, .dcp)
-- ``slave``: a model as a DCP slave
-- ``master``: a master of any slaves, and co-simulations described by a file
-- ``tools``: decoding of traffic, verification of slaves
+May use: core. Used by: world, driving, ros, cli.
 """

@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drives and judges: control laws, sensors, V2V, manoeuvres, referee, OpenSCENARIO."""
+"""What drives and judges: control laws, sensors, V2V, referee, OpenSCENARIO.
+
+Also the messages of other driving software, and topics of CARLA's ROS bridge.
+
+May use: world, dcp, core. Used by: ros, lab, cli.
+"""

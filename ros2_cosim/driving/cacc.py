@@ -431,8 +431,8 @@ class CaccController(Model):
         )
         before = watch.object
         heard = None
-        if before is not None and (watch.repeats or not believed):
-            heard = self._heard_of(before.id, latest, now)
+        if watch.repeats or not believed:
+            heard = self._heard_of(before, latest, now)
             if believed and heard is not None:
                 believed = not watch.contradicts(heard[0], speed)
         seen = objects.value if believed else ObjectList(())
@@ -445,8 +445,7 @@ class CaccController(Model):
         if before is None and believed:
             watch.measured(now, None, speed, 0.0)
             return None, seen, None
-        if before is not None and heard is None:
-            heard = self._heard_of(before.id, latest, now)
+        heard = heard or self._heard_of(before, latest, now)
         carried = watch.coast(now, dt, speed, heard)
         if heard is not None:
             return carried, seen, "v2v"
@@ -459,10 +458,12 @@ class CaccController(Model):
         return None, seen, "minimal_risk"
 
     def _heard_of(
-        self, number: int, latest: Mapping[str, Sample | None], now: int
+        self, known: DetectedObject | None, latest: Mapping[str, Sample | None], now: int
     ) -> tuple[float, float] | None:
         """Speed now [m/s] and acceleration [m/s^2] of an object by V2V, if fresh."""
-        _, predecessor = self._peers(latest, now, number)
+        if known is None:
+            return None
+        _, predecessor = self._peers(latest, now, known.id)
         if predecessor is None:
             return None
         acceleration = predecessor.acceleration
@@ -542,16 +543,7 @@ class CaccController(Model):
             self.mode = "hold"
             return 0.0
         self.mode = "estimate" if estimated else "fallback" if degraded else "law"
-        demand = law.acceleration(measurement)
-        if not is_number(demand):
-            raise ParticipantError(
-                f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
-                f"{target.distance:.4g} m, gap_rate {target.relative_speed:.4g} m/s, speed "
-                f"{speed:.4g} m/s; allowed is a finite number"
-            )
-        if demand == self._last_raw and speed > _DRIVES:
-            self._holds_demand = True
-        self._last_raw = demand
+        demand = self._demand_of(law, measurement, now)
         demand = min(demand, self._cruise.acceleration(measurement))
         demand = limits.apply(demand, previous, dt)
         if self._needs_predecessor and not degraded and not self._holds_demand:
@@ -563,6 +555,23 @@ class CaccController(Model):
         if forced is not None and forced < demand:
             self.mode = "emergency"
             return forced
+        return demand
+
+    def _demand_of(self, law: AdaptedLaw, measurement: Measurement, now: int) -> float:
+        """What a law demands.
+
+        :raises ParticipantError: no finite number
+        """
+        demand, speed = law.acceleration(measurement), measurement.speed
+        if not is_number(demand):
+            raise ParticipantError(
+                f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
+                f"{measurement.gap:.4g} m, gap_rate {measurement.gap_rate:.4g} m/s, speed "
+                f"{speed:.4g} m/s; allowed is a finite number"
+            )
+        if demand == self._last_raw and speed > _DRIVES:
+            self._holds_demand = True
+        self._last_raw = demand
         return demand
 
     def _beside(self, demand: float, now: int, speed: float, seen: ObjectList) -> float:

@@ -145,13 +145,6 @@ class PlatoonTemplate(Template):
     speed: Annotated[Number, Field(ge=0, le=100)] = Field(
         description="of all vehicles at the start [m/s]"
     )
-    direction: Literal[-1, 1] | None = Field(
-        default=None,
-        description="in which the lane is driven: 1 with growing station, as lanes below 0 are, or "
-        "-1, as those above; default: that of the lane",
-    )
-    length: _Positive = Field(default=_LENGTH, description="of each vehicle [m]")
-    width: _Positive = Field(default=_WIDTH, description="of each vehicle [m]")
     time_gap: _Positive = Field(default=0.6, description="of the controllers and the start [s]")
     standstill_gap: _NotNegative = Field(
         default=2.0, description="of the controllers and the start [m]"
@@ -190,21 +183,13 @@ class PlatoonTemplate(Template):
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
     )
     vehicle: _Mapping = Field(
-        default_factory=dict, description="further keys of each vehicle of the scene"
+        default_factory=dict,
+        description="further keys of each vehicle of the scene, as length and width",
     )
     sensor: SensorTemplate = Field(default=SensorTemplate(), description="of each follower")
     v2v: V2VTemplate = Field(default=V2VTemplate(), description="between the vehicles")
     world: WorldTemplate = Field(default=WorldTemplate(), description="plant of all vehicles")
     referee: RefereeTemplate = Field(default=RefereeTemplate(), description="gives the verdicts")
-
-    @model_validator(mode="after")
-    def _in_its_lane(self) -> Self:
-        if self.direction not in (None, self.way):
-            raise ValueError(
-                f"found direction {self.direction} of lane {self.lane}; allowed is {self.way}, in "
-                "which the lane is driven"
-            )
-        return self
 
     @property
     def way(self) -> int:
@@ -260,8 +245,11 @@ def _highest_speed(template: PlatoonTemplate, origin: str) -> float:
 
 def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
     """The vehicles of the scene; those that the file adds come last, with the usual size."""
-    size = {"length": template.length, "width": template.width}
-    spacing = template.standstill_gap + template.time_gap * template.speed + template.length
+    size = {"length": _LENGTH, "width": _WIDTH}
+    length = template.vehicle.get("length")
+    if not isinstance(length, int | float):
+        length = _LENGTH  # what else it is, is refused as that of a vehicle of the scene
+    spacing = template.standstill_gap + template.time_gap * template.speed + length
     vehicles: _Mapping = {}
     for position, name in enumerate(platoon):
         vehicles[name] = {

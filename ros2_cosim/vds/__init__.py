@@ -4,6 +4,8 @@
 ``fleet`` steps vehicles without clock or socket. ``free_run``, ``lock_step`` and ``replay`` are the
 run modes, ``server`` puts a mode, the UDP ports and the data port together. ``participant`` is the
 model ``vds_plant``, the client side.
+
+May use: driving, world, dcp, core. Used by: lab, cli.
 """
 
 #: Default UDP ports of VDS1: where commands are received, and where states go.

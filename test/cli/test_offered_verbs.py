@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.distribution import installed
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
-from ros2_cosim.cli.verbs import offered_verbs
 
 VERBS = '''
 import typer
@@ -37,16 +37,9 @@ run = verbs_of_a_plugin:weigh
 
 
 @pytest.fixture(autouse=True)
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    info = tmp_path / "verbs-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: verbs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRIES)
-    (tmp_path / "verbs_of_a_plugin.py").write_text(VERBS)
-    monkeypatch.syspath_prepend(tmp_path)
-    offered_verbs.cache_clear()  # a process looks once
-    yield
-    offered_verbs.cache_clear()
+def plugin(tmp_path: Path) -> Iterator[None]:
+    with installed(tmp_path, "verbs_of_a_plugin", ENTRIES, VERBS):
+        yield
 
 
 @pytest.mark.parametrize(

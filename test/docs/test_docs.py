@@ -19,7 +19,7 @@ import typer
 import yaml
 
 from ros2_cosim.cli import main as cli
-from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.kernel.activation import Activation
 from ros2_cosim.core.kernel.time import parse_duration
 from ros2_cosim.core.record.summary import Summary
@@ -240,7 +240,7 @@ def test_keys_of_a_host_are_explained_and_its_example_is_one(tmp_path: Path) -> 
         (CLOCK, "Keys of an input", schema.InputSettings),
         (CLOCK, "Keys of an output", schema.OutputSettings),
         (REFERENCE, "summary.json", Summary),
-        ("docs/faults.md", "Keys of a fault", FaultSettings),
+        *(("docs/faults.md", "Keys of a fault", kind) for kind in fault_kinds().values()),
         ("docs/sweep.md", "A sweep file", SweepSettings),
         ("docs/sweep.md", "Parameters", Parameter),
     ],

@@ -63,3 +63,12 @@ def test_the_ports_of_a_page_are_those_that_the_check_knows() -> None:
     inputs = "{odometry/follower1: world.odometry/follower1}"
     with pytest.raises(ConfigurationError, match="odometry/leader' is missing"):
         check_scenario(load_scenario(scenario, [f"participants.sensor1.inputs={inputs}"]))
+
+
+def test_a_kind_of_faults_has_the_keys_that_all_share_and_its_own() -> None:
+    defs = scenario_schema()["$defs"]
+    shared = defs["FaultSettings"]
+    assert {"port", "kind", "when", "probability"} < shared["properties"].keys()
+    assert not shared["unevaluatedProperties"]
+    assert defs["faults.delay"]["properties"].keys() == {"delay"}
+    assert defs["faults.delay"]["required"] == ["delay"]

@@ -231,7 +231,7 @@ def test_the_trace_is_the_same_in_every_shape(tmp_path, ros_domain):
             "{port: driving.front, side: output, kind: drop}",
             "side: found output; 'driving.front' is an",
         ),
-        ("{port: driving.front, kind: noise, std: 1}", "field is missing: kind noise needs it"),
+        ("{port: driving.front, kind: noise, std: 1}", "faults.f.field: missing"),
         ("{port: driving.front, kind: drop, std: 1}", "std does not belong to kind drop"),
         ("{port: driving.control, kind: drop}", "whose schedule is every; allowed is an output"),
         ("{port: driving.control, kind: delay, delay: 1ms}", "for an output its latency"),

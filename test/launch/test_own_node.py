@@ -138,7 +138,7 @@ def test_package_node_is_refused_in_process(scenario, package):
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        ("cacc", "participants.cacc1.node: found 'cacc'; allowed are cacc_controller, "),
+        ("cacc", "participants.cacc1.node: found 'cacc'; allowed are path/to/script.py and "),
         ("./gone.py", "there is no file .*gone.py"),
         ("a/b/c", "there is no file .*a/b/c"),
         ("my_package/gone", "nor an executable 'gone' of an installed ROS package 'my_package'"),

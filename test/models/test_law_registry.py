@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+from support.distribution import installed
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.driving.controllers import Measurement, available_laws, make_law
@@ -43,22 +44,12 @@ def test_a_users_own_file(tmp_path: Path) -> None:
 
 
 def test_entry_points_of_an_installed_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    info = tmp_path / "my_laws-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my_laws\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[ros2_cosim.controllers]\nmine = law_of_a_plugin:MyLaw\n"
-    )
-    (tmp_path / "law_of_a_plugin.py").write_text(OWN_LAW)
-    monkeypatch.syspath_prepend(tmp_path)
-    available_laws.cache_clear()  # a process looks once
-    try:
+    entries = "[ros2_cosim.controllers]\nmine = law_of_a_plugin:MyLaw\n"
+    with installed(tmp_path, "law_of_a_plugin", entries, OWN_LAW):
         assert available_laws()["mine"] == "law_of_a_plugin:MyLaw"
         assert make_law("mine").acceleration(STEADY) == 0.5
-    finally:
-        available_laws.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,9 @@ def test_parameters_of_the_file_can_be_set(tmp_path: Path) -> None:
 
 def test_catalogues_bring_entries_with_parameters() -> None:
     scenario = load_scenario(EXAMPLE)
-    boxes = scenario.participants["storyboard"].parameters["boxes"]
-    assert [boxes[name]["length"] for name in ("Ego", "Overtaker", "Follower")] == [8.0, 4.8, 4.4]
+    vehicles = scenario.scene["vehicles"]
+    lengths = [vehicles[name]["length"] for name in ("Ego", "Overtaker", "Follower")]
+    assert lengths == [8.0, 4.8, 4.4]
     assert scenario.scene["vehicles"]["Ego"]["dynamics"] == "truck"
     assert scenario.scene["vehicles"]["Follower"]["blueprint"] == "vehicle.tesla.model3"
 
@@ -321,12 +322,12 @@ def test_objects_stand_in_the_scene(tmp_path: Path) -> None:
     assert (found["lane"], found["s"], found["offset"]) == (-2, 400.0, 0.5)
 
 
-def test_a_file_becomes_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_scenario_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["new", "mine", "--from", str(EXAMPLE), "--json"])
     assert result.exit_code == 0, result.output
     files = json.loads(result.stdout)["files"]
-    assert files == ["mine.yaml", "highway.xodr"]
+    assert files == ["mine.yaml"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mine, original = load_scenario(Path("mine.yaml")), load_scenario(EXAMPLE)

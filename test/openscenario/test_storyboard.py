@@ -347,26 +347,6 @@ def test_values_that_are_none_are_said(tmp_path: Path, action: str, start: str, 
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("action", "start", "place"),
-    [
-        (change("Variable", "on", '<SetAction value="true"/>'), at(1.0), "actions.0.change"),
-        (NOTHING, when("Variable", "on", "equalTo", "true"), "start.0.0.value"),
-    ],
-)
-def test_a_value_that_a_storyboard_does_not_declare_is_named_with_its_place(
-    tmp_path: Path, action: str, start: str, place: str
-) -> None:
-    """One that was written by hand: an importer refuses the file."""
-    text = document(group(event("e", action, start))).replace("<CatalogLocations>", VALUES)
-    values = "participants.storyboard.parameters.values={mode: day}"
-    with pytest.raises(ScenarioError) as raised:
-        played(tmp_path, text, values)
-    event_ = "participants.storyboard.parameters.stories.0.acts.0.groups.0.maneuvers.0.events.0"
-    said = "found 'on'; participants.storyboard.parameters.values has mode"
-    assert f"{event_}.{place}.of: {said}" in str(raised.value)
-
-
 def test_nothing_is_added_to_a_text(tmp_path: Path) -> None:
     add = change("Variable", "mode", modify('<AddValue value="1"/>'))
     text = document(group(event("add", add, at(0.5)))).replace("<CatalogLocations>", VALUES)

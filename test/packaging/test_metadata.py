@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import ros2_cosim
 from ros2_cosim.core.messages.packages import STANDARD_PACKAGES
@@ -51,11 +52,39 @@ def test_name_and_version_agree(pyproject, package_xml):
     assert project is not None
     names = {package_xml.findtext("name"), pyproject["project"]["name"], project.group(1)}
     assert names == {"ros2_cosim"}
+    assert citation()["version"] == ros2_cosim.__version__
+    # As REP 132 has it; the first section is a version, or what is to come.
+    title, first = re.findall(r"^(.+)\n[=-]+$", (ROOT / "CHANGELOG.rst").read_text(), re.MULTILINE)[
+        :2
+    ]
+    assert title == "Changelog for package ros2_cosim"
+    assert re.fullmatch(rf"Forthcoming|{ros2_cosim.__version__} \(\d{{4}}-\d\d-\d\d\)", first)
 
 
-def test_licences_agree(pyproject, package_xml):
+def citation() -> dict[str, Any]:
+    """The content of CITATION.cff, which ``cffconvert --validate`` takes."""
+    return yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+
+def test_licences_and_people_agree(pyproject, package_xml):
     assert package_xml.findtext("license") == pyproject["project"]["license"] == "Apache-2.0"
+    assert citation()["license"] == "Apache-2.0"
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    maintainer = package_xml.find("maintainer")
+    people = {"name": maintainer.text, "email": maintainer.get("email")}
+    assert pyproject["project"]["maintainers"] == citation()["authors"] == [people]
+
+
+def test_addresses_agree(pyproject, package_xml):
+    addresses = {url.get("type"): url.text for url in package_xml.findall("url")}
+    # The three kinds of REP 149.
+    assert addresses.keys() == {"website", "repository", "bugtracker"}
+    assert pyproject["project"]["urls"] == addresses
+    cited = citation()
+    assert (cited["url"], cited["repository-code"]) == (
+        addresses["website"],
+        addresses["repository"],
+    )
 
 
 def test_package_is_an_ament_interface_package(package_xml):

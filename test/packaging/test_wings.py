@@ -6,11 +6,20 @@ What does not need it works; what needs it says in one line what is missing.
 
 from __future__ import annotations
 
+import ast
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.built_copy import ROOT, BuiltCopy
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SCENARIO = """\
 name: counting
@@ -81,3 +90,38 @@ def test_a_wing_that_is_away_is_named_by_what_needs_it_and_by_nothing_else(
 def test_wings_are_those_that_are_there() -> None:
     there = {path.parent.name for path in (ROOT / "ros2_cosim").glob("*/__init__.py")}
     assert there - {"core", "cli"} == set(USES)
+
+
+def test_docstrings_of_wings_say_what_a_wing_may_use_and_what_uses_it() -> None:
+    wings = layers_of("ros2_cosim")
+    used = {wing: set(imported_wings(ROOT / "ros2_cosim" / wing)) - {wing} for wing in wings}
+    for number, wing in enumerate(wings):
+        text = ast.get_docstring(
+            ast.parse((ROOT / "ros2_cosim" / wing / "__init__.py").read_text())
+        )
+        found = re.search(r"^May use: ([\w, ]+)\. Used by: ([\w, ]+)\.$", str(text), re.MULTILINE)
+        assert found, wing
+        users = [other for other in reversed(wings) if wing in used[other]]
+        assert found[1] == (", ".join(wings[number + 1 :]) or "none"), wing
+        assert found[2] == (", ".join(users) or "none"), wing
+
+
+def layers_of(container: str) -> list[str]:
+    """The layers of a package by its import contract, the highest first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = (
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract.get("containers") == [container]
+    )
+    return contract["layers"]
+
+
+def imported_wings(place: Path) -> Iterator[str]:
+    """The wings that modules below a directory import."""
+    for path in place.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                parts = (node.module or "").split(".")
+                if parts[0] == "ros2_cosim" and len(parts) > 1:
+                    yield parts[1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.control_scenarios import chain
@@ -27,6 +26,7 @@ from ros2_cosim.core.process.spans import (
     SequenceChronicle,
     Span,
     Spans,
+    noted_scheduler,
     read_spans,
 )
 from ros2_cosim.core.realtime.pacing import Pacer
@@ -58,16 +58,9 @@ def ran(
     """The chain for 100 ms, noted or not."""
     scenario = make_scenario(chain("100ms"), "chain")
     graph = build_graph(scenario)
-    noted: dict[str, Any] = {}
-    pacing: dict[str, Any] = {}
-    if spans is not None:
-        chronicle = SequenceChronicle(spans)
-        noted = {"timer": chronicle.timer, "on_delivery": chronicle.delivers}
-        pacing = {"on_pacing": chronicle.paces}
+    chronicle = None if spans is None else SequenceChronicle(spans)
     models = {name: build_model(scenario, name, "inproc") for name in graph.order}
-    scheduler = SequentialScheduler(graph, models, **noted)
-    if spans is not None:
-        chronicle.scheduler = scheduler
+    scheduler = noted_scheduler(chronicle, graph, models)
     pacer = Pacer(rate, clock)
     control = RunControl(step_ns=10 * MS, scale=pacer)
     run = SequentialRun(
@@ -77,7 +70,7 @@ def ran(
         duration_ns=scenario.duration,
         slice_ns=50 * MS,
         serve=lambda seconds: None,
-        **pacing,
+        on_pacing=None if chronicle is None else chronicle.paces,
     )
     while not run.has_finished():
         assert run.advance()

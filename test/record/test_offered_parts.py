@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from support.control_scenarios import chain
 
+from ros2_cosim.core.documents import offered
 from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.documents.offered import functions_of
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.results import MEASURE_GROUP
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.results import REPORT_GROUP
-from ros2_cosim.core.scenario import registry
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.pictures import PICTURE_GROUP, Picture, draws, picture_of
-from ros2_cosim.core.scenario.registry import functions_of
 from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
 
 PLATOON = share_file("config/platoon.yaml")
@@ -28,9 +28,9 @@ PLATOON = share_file("config/platoon.yaml")
 def installed(monkeypatch: pytest.MonkeyPatch, group: str, **targets: str) -> None:
     """Have these entry points alone in a group."""
     found = {name: EntryPoint(name, target, group) for name, target in targets.items()}
-    before = registry.offered
+    before = offered.offered
     monkeypatch.setattr(
-        registry, "offered", lambda asked: found if asked == group else before(asked)
+        offered, "offered", lambda asked: found if asked == group else before(asked)
     )
 
 

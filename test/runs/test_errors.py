@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "unknown node": (
         ["--set", "participants.v2v.node=nosuch"],
-        "participants.v2v.node: found 'nosuch'; allowed are cacc_controller",
+        "participants.v2v.node: found 'nosuch'; allowed are path/to/script.py and ",
     ),
     "wrong parameter of a law": (
         ["--set", "participants.cacc1.parameters.law_parameters={kp: much}"],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ros2_cosim.core.documents.former_keys import FORMER_KEYS
 from ros2_cosim.core.documents.plain_data import merged
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc import run_inproc
@@ -235,7 +237,6 @@ def test_background_traffic_of_a_platoon_is_seen_by_its_sensors(tmp_path: Path) 
         ("platoon.vehicles=201", "platoon.vehicles: found 201; allowed is a number of at most 200"),
         ("platoon.vehicels=4", "platoon.vehicels: unknown key; did you mean 'vehicles'?"),
         ("platoon=3", "platoon: found 3; allowed is a mapping"),
-        ("platoon.direction=-1", "platoon: found direction -1 of lane -2; allowed is 1, in which"),
         ("platoon.v2v.hears=all", "platoon.v2v.hears: found 'all'; allowed is"),
     ],
 )
@@ -247,9 +248,29 @@ def test_a_platoon_starts_in_the_direction_of_its_lane(tmp_path: Path) -> None:
     path = written(tmp_path, short=IN_SHORT)
     behind = compose(path)["scene"]["vehicles"]["follower1"]["s"]
     assert behind == pytest.approx(700.0 - 21.792)
-    for direction in ([], ["platoon.direction=-1"]):
-        data = compose(path, ["platoon.lane=2", *direction])
-        assert data["scene"]["vehicles"]["follower1"]["s"] == pytest.approx(700.0 + 21.792)
+    data = compose(path, ["platoon.lane=2"])
+    assert data["scene"]["vehicles"]["follower1"]["s"] == pytest.approx(700.0 + 21.792)
+
+
+def test_the_gap_between_vehicles_counts_from_their_ends(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    start = compose(path, ["platoon.vehicle={length: 6.0}"])["scene"]["vehicles"]["follower1"]["s"]
+    assert start == pytest.approx(700.0 - 21.792 - (6.0 - 4.792))
+    wrong = load_scenario(path, ["platoon.vehicle={length: long}"])
+    with pytest.raises(ScenarioError, match="scene.vehicles.leader.length: found 'long'; allowed"):
+        check_scenario(wrong, "inproc")
+
+
+@pytest.mark.parametrize(("key", "now"), FORMER_KEYS.items())
+def test_a_key_that_is_gone_is_refused_with_what_is_written_instead(
+    tmp_path: Path, key: str, now: str
+) -> None:
+    short = written(tmp_path, short=IN_SHORT)
+    path = short if key.startswith("platoon") else ROOT / "config/openscenario/overtaking.xosc"
+    with pytest.raises(ConfigurationError, match=re.escape(f"{key}: gone; allowed is {now}")):
+        check_scenario(load_scenario(path, [f"{key}=1"]), "inproc")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"| `{key}` | {now} |" in changelog
 
 
 def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:

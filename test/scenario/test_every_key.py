@@ -62,16 +62,6 @@ ROOT = Path(__file__).parents[2]
 FILE: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("every_key.yaml").read_text(encoding="utf-8")
 )
-_STORIES: dict[str, Any] = yaml.safe_load(
-    Path(__file__).with_name("every_key_stories.yaml").read_text(encoding="utf-8")
-)
-_PLAYED = "participants.storyboard.parameters."
-#: Storyboards: name -> the example that plays it.
-STORIES = {
-    name: {"file": "test/scenario/every_key_stage.yaml", "put": {_PLAYED + part: played}}
-    for part in ("init", "stories")
-    for name, played in _STORIES[part].items()
-}
 SHOWN_FILE = Path(__file__).with_name("every_key_shown.json")
 #: Of all keys.
 MOST_WITHOUT_EFFECT = 0.03
@@ -156,7 +146,7 @@ def foreign_nodes(scenario: Scenario) -> Iterator[object]:
 
 @cache
 def example(name: str) -> Example:
-    entry = (FILE["examples"] | STORIES)[name]
+    entry = FILE["examples"][name]
     return Example.read(name, ROOT / entry["file"], entry.get("set", ()), entry.get("put", {}))
 
 
@@ -172,11 +162,11 @@ def places_in(name: str) -> dict[Any, list[Place]]:
 def tries(key: Key) -> Iterator[tuple[Place, Any]]:
     """Places and other values: those that give the key first, one place of an example."""
 
-    def rank(place: Place) -> tuple[bool, bool]:  # storyboards show what they alone have
-        return place.example.name in STORIES, place.given(key.name) is None
+    def rank(place: Place) -> bool:
+        return place.given(key.name) is None
 
     row = FILE["shown"].get(str(key), {})
-    names = [row["in"]] if "in" in row else [*FILE["examples"], *STORIES]
+    names = [row["in"]] if "in" in row else FILE["examples"]
     order = [place for name in names for place in places_in(name).get(key.section, ())]
     order.sort(key=rank)
     if "in" not in row:
@@ -230,7 +220,7 @@ class Comparison:
         return self._plain[name, what, lasts]
 
     def _outcome(self, data: dict[str, Any], name: str, what: str) -> object:
-        record = bool((FILE["examples"] | STORIES)[name].get("record"))
+        record = bool(FILE["examples"][name].get("record"))
         output = self._directory / str(next(self._numbers))
         return outcome(data, what, output, record=record)
 

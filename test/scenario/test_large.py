@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.kernel.latched import LatchedChannel
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.scenario import declaration
 from ros2_cosim.core.scenario.adjust import adjusted
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scenario.system import build_graph
-from ros2_cosim.driving.controllers import registry
+from ros2_cosim.driving.controllers.registry import available_laws
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
@@ -60,10 +61,10 @@ def test_readers_share_what_a_port_holds(long: Scenario) -> None:
 
 
 def test_installed_packages_are_searched_once() -> None:
-    registry.available_laws.cache_clear()
+    offered.cache_clear()
     for _ in range(3):
-        registry.available_laws()
-    assert registry.available_laws.cache_info().misses == 1
+        available_laws()
+    assert offered.cache_info().misses == 1
 
 
 def test_a_platoon_of_a_hundred_can_be_given_another_seed() -> None:

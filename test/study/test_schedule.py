@@ -20,7 +20,6 @@ from ros2_cosim.lab.study.schedule import (
     Control,
     Job,
     Neighbours,
-    expected_s,
     in_order,
     next_job,
     run_jobs,
@@ -104,23 +103,12 @@ def test_budget_of_zero_is_one_after_the_other_the_longest_first(jobs: list[Job[
     assert all(j.alone for j in order[:alone])
 
 
-@given(job_lists(), st.integers(0, 40))
-def test_expected_time_lies_between_its_bounds(jobs: list[Job[str]], tenths: int) -> None:
-    budget = tenths / 10
-    found = expected_s(jobs, [], budget, 4)
-    total = sum(j.expected_s for j in jobs)
-    longest = max((j.expected_s for j in jobs), default=0.0)
-    assert max(longest, total / 4) - 1e-6 <= found <= total + 1e-6
-    if budget == 0.0:
-        assert found == pytest.approx(total)
-
-
-def test_expected_time_counts_those_under_way() -> None:
-    under_way = [(job("a"), 7.0), (job("b"), 3.0)]
-    assert expected_s([], under_way, 2.0, 8) == 7.0
-    # It starts when b has ended.
-    assert expected_s([job("c", 1.0, 5.0)], under_way, 2.0, 8) == 8.0
-    assert expected_s([job("c", 1.0, 5.0, alone=True)], under_way, 2.0, 8) == 12.0
+def test_work_is_time_by_the_share_of_the_budget() -> None:
+    works = [
+        job("a", w, 100.0, alone=a).work(2.0) for w, a in ((0.5, False), (4.0, False), (0.5, True))
+    ]
+    assert works == [25.0, 100.0, 100.0]
+    assert job("a", 0.5, 100.0).work(0.0) == 100.0
 
 
 def test_quiet_job_keeps_room_for_itself() -> None:
@@ -236,6 +224,7 @@ def test_failure_ends_the_others_and_keeps_what_is_done() -> None:
 
 def test_error_in_the_caller_ends_all_jobs() -> None:
     """As when the record cannot be written."""
+    before = threading.active_count()
     ended = threading.Event()
 
     def patient(control: Control) -> str:
@@ -252,7 +241,7 @@ def test_error_in_the_caller_ends_all_jobs() -> None:
     with pytest.raises(OSError, match="disk full"):
         run_jobs([job("a", 1.0, 9.0, patient), job("b")], 2.0, 8, on_done=on_done)
     assert ended.is_set()
-    assert not [t for t in threading.enumerate() if t.name in ("a", "b")]
+    assert threading.active_count() == before
 
 
 PROGRAM = """

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,10 +138,9 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> str:
 def stepped(step_ns: int, stop: threading.Event | None = None) -> StudyRun:
     """A run of the study."""
     scenario = load_scenario(share_file(SCENARIO), ["duration=2s"])
-    control = Control(stop or threading.Event(), lambda: None)
+    control = Control(stop or threading.Event())
     key = RunKey("TSS", "stepped", None, 0, step_ns)
-    nothing = partial(perform, progress=lambda ns: None, on_line=lambda name, line: None)
-    return nothing(key, scenario, Path("not-written"), control)
+    return perform(key, scenario, Path("not-written"), control)
 
 
 def test_the_study_finds_the_widest_step_that_its_scenario_has_room_for(reference: str) -> None:

@@ -18,6 +18,8 @@ import yaml
 from pydantic import BaseModel
 from typing_extensions import Self
 
+from ros2_cosim.core.faults.kinds import FieldFault, fault_kinds
+from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns, parse_duration
 from ros2_cosim.core.scenario.composition import read_whole, resolved
@@ -30,6 +32,7 @@ from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP as LAW_GRO
 Path_ = tuple[str | int, ...]
 #: Sections of a file that are gone in what it resolves to.
 TEMPLATES = templates()
+_FAULTS = (FaultSettings, FieldFault)
 
 
 class Key(NamedTuple):
@@ -62,6 +65,7 @@ def roots() -> list[type[BaseModel]]:
     models = [find_model(name, "models").kind.Parameters for name in available_models()]
     laws = [entry.load() for entry in sorted(entry_points(group=LAW_GROUP))]
     sections = [Scenario, SceneSettings, *TEMPLATES.values(), *models, *laws]
+    sections += [FieldFault, *fault_kinds().values()]
     return [s for s in sections if isinstance(s, type) and issubclass(s, BaseModel)]
 
 
@@ -75,7 +79,15 @@ def keys() -> list[Key]:
             found[section] = None
             for field in section.model_fields.values():
                 waiting += _inner(field.annotation)
-    return [Key(s, name_of(s, field)) for s in found for field in s.model_fields]
+    return [Key(s, name_of(s, field)) for s in found for field in _own_fields(s)]
+
+
+def _own_fields(section: type[BaseModel]) -> Iterator[str]:
+    """Those of a kind of faults that it does not share with others."""
+    shared = [each for each in _FAULTS if issubclass(section, each) and section is not each]
+    for field in section.model_fields:
+        if not any(field in each.model_fields for each in shared):
+            yield field
 
 
 class Example(NamedTuple):
@@ -146,6 +158,11 @@ class Place(NamedTuple):
 
 def _sections(kind: Any, data: Any, path: Path_) -> Iterator[tuple[type[BaseModel], Path_]]:
     origin = get_origin(kind)
+    if kind is FaultSettings:
+        kind = fault_kinds()[data["kind"]]
+        for each in _FAULTS:
+            if issubclass(kind, each):
+                yield each, path
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         names = {name_of(kind, field): field for field in kind.model_fields}
         if isinstance(data, Mapping) and data.keys() <= names.keys():

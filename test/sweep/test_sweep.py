@@ -11,15 +11,15 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.distribution import installed
 from support.xosc_files import at, document, written
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scenario.registry import offered
 from ros2_cosim.lab.sweep import sweep as sweeping
 from ros2_cosim.lab.sweep.design import points_of
-from ros2_cosim.lab.sweep.progress import SweepProgress
+from ros2_cosim.lab.sweep.progress import Progress
 from ros2_cosim.lab.sweep.rates import rates_of
 from ros2_cosim.lab.sweep.settings import load_sweep
 from ros2_cosim.lab.sweep.store import SweepRun
@@ -315,11 +315,11 @@ def test_the_interval_of_a_rate_is_that_of_scipys_test(answers):
 def test_the_time_left_is_told():
     now = [0.0]
     lines: list[str] = []
-    progress = SweepProgress(lines.append, lambda: now[0])
+    progress = Progress(lines.append, lambda: now[0])
     progress.expect(10, former=2)
     for failed in (False, True, False):
         now[0] += 6.0
-        progress.done(failed)
+        progress.done(failed=failed)
     assert lines[1] == "4 of 12 runs done, 2 of them before, 1 failed, about 48 s left"
 
 
@@ -350,17 +350,11 @@ class OneMore(Search):
 
 
 @pytest.fixture
-def one_more(tmp_path, monkeypatch):
+def one_more(tmp_path):
     """A search of another distribution."""
-    info = tmp_path / "site" / "one-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: one\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[ros2_cosim.searches]\none_more = one_more:OneMore\n")
-    (info.parent / "one_more.py").write_text(ONE)
-    monkeypatch.syspath_prepend(info.parent)
-    offered.cache_clear()  # a process looks once
-    yield
-    offered.cache_clear()
+    entries = "[ros2_cosim.searches]\none_more = one_more:OneMore\n"
+    with installed(tmp_path / "site", "one_more", entries, ONE):
+        yield
 
 
 def test_a_search_of_another_distribution_chooses_points_and_is_in_the_report(tmp_path, one_more):

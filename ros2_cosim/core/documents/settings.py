@@ -18,7 +18,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from fractions import Fraction
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +32,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from ros2_cosim.core.documents.former_keys import FORMER_KEYS
 from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.guesses import did_you_mean
@@ -50,7 +51,9 @@ class Section(BaseModel):
     """A mapping whose keys are all known, whose numbers are finite, and which does not change."""
 
     # Most sections are never read in a process: a validator is built when one is.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 _Section = TypeVar("_Section", bound=BaseModel)
@@ -244,7 +247,8 @@ def fault_texts(
     texts = []
     for path, found_there in faults.items():
         dotted = printable(".".join(str(part) for part in ((place,) if place else ()) + path))
-        sentence = _sentence(found_there, kind)
+        former = FORMER_KEYS.get(dotted) if found_there[0]["type"] == "extra_forbidden" else None
+        sentence = f"gone; allowed is {former}" if former else _sentence(found_there, kind)
         texts.append(f"{dotted}: {sentence}" if dotted else sentence)
     return texts
 

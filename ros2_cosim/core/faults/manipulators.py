@@ -7,18 +7,14 @@ activations of its participant alone, which are the same in every run shape.
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ros2_cosim.core.faults.fields import values_of, with_field
-from ros2_cosim.core.faults.settings import FaultCondition, FaultSettings
+from ros2_cosim.core.faults.fields import values_of
+from ros2_cosim.core.faults.settings import Act, FaultCondition, FaultSettings
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.random_streams import RandomStream
-
-_FLOAT = struct.Struct("<d")
-_BITS = struct.Struct("<Q")
 
 
 class Moment(NamedTuple):
@@ -49,7 +45,7 @@ class Fault:
     @property
     def delay_ns(self) -> int:
         """By how much it delays a message on which it acts [ns]."""
-        return self._settings.delay or 0
+        return self._settings.delay_ns
 
     def switch(self, active: bool) -> None:
         """Let it act from now on, or not."""
@@ -73,7 +69,7 @@ class Fault:
         if self._kept is None:
             # What was there before it began; the first message, if nothing was.
             self._kept = value if self._before is None else self._before
-        return True, self._changed(value)
+        return True, self._settings.changed(value, Act(moment.time, self._kept, self._stream))
 
     def _acts(self, value: Any, moment: Moment) -> bool:
         settings = self._settings
@@ -84,37 +80,6 @@ class Fault:
         if settings.when is not None and not _holds(settings.when, value, moment):
             return False
         return settings.probability >= 1.0 or self._stream.bernoulli(settings.probability)
-
-    def _changed(self, value: Any) -> Any:
-        settings = self._settings
-        kind, field = settings.kind, settings.field
-        if kind == "drop":
-            return None
-        if kind == "freeze":
-            return self._kept
-        if kind == "delay":
-            return value
-        assert field is not None
-        if kind == "stuck":
-            return _with_fields_of(value, self._kept, field)
-        if kind == "noise":
-            std = settings.std
-            assert std is not None
-            return with_field(value, field, lambda old: old + std * self._stream.normal())
-        if kind == "bias":
-            offset = settings.offset
-            assert offset is not None
-            return with_field(value, field, lambda old: old + offset)
-        if kind == "replace":
-            return with_field(value, field, lambda old: _alike(settings.value, old))
-        return with_field(value, field, self._turned)
-
-    def _turned(self, old: float) -> float:
-        """A number with one bit turned."""
-        bit = self._stream.integers(64) if self._settings.bit is None else self._settings.bit
-        (bits,) = _BITS.unpack(_FLOAT.pack(old))
-        turned: float = _FLOAT.unpack(_BITS.pack(bits ^ (1 << bit)))[0]
-        return turned
 
 
 def _holds(condition: FaultCondition, value: Any, moment: Moment) -> bool:
@@ -128,19 +93,6 @@ def _holds(condition: FaultCondition, value: Any, moment: Moment) -> bool:
         return any(number > condition.above for number in numbers)
     assert condition.below is not None
     return any(number < condition.below for number in numbers)
-
-
-def _with_fields_of(value: Any, kept: Any, field: str) -> Any:
-    """A record with the values of a field as another record has them, as far as it has as many."""
-    former = deque(values_of(kept, field))
-    return with_field(value, field, lambda old: former.popleft() if former else old)
-
-
-def _alike(new: Any, old: Any) -> Any:
-    """A value of a scenario as the type that a record has."""
-    if isinstance(old, tuple):
-        return tuple(new)
-    return type(old)(new)
 
 
 class FaultyPort:

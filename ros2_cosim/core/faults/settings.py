@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The section ``faults`` of a scenario."""
+"""The section ``faults`` of a scenario, and what a kind of faults is.
+
+A kind is an entry point of the group ``ros2_cosim.faults``: a class derived from
+:class:`FaultSettings`, whose fields are the keys that belong to it, and whose method ``changed``
+says what becomes of a message. Example: :mod:`ros2_cosim.core.faults.kinds`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 from typing_extensions import Self
 
-from ros2_cosim.core.documents.settings import Duration, Number, PositiveDuration, Section, Whole
+from ros2_cosim.core.documents.offered import find_kind, offered
+from ros2_cosim.core.documents.settings import Duration, Number, PositiveDuration, Section
+from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.guesses import did_you_mean
+from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.time import format_ns
 
-Kind = Literal["drop", "delay", "freeze", "stuck", "noise", "bias", "bit_error", "replace"]
-#: Kind -> the keys that belong to it alone.
-KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "drop": (),
-    "delay": ("delay",),
-    "freeze": (),
-    "stuck": ("field",),
-    "noise": ("field", "std"),
-    "bias": ("field", "offset"),
-    "bit_error": ("field", "bit"),
-    "replace": ("field", "value"),
-}
-#: Those that may be left out.
-_OPTIONAL = frozenset({"bit"})
+FAULT_GROUP: Final = "ros2_cosim.faults"
 
 
 class FaultCondition(Section):
@@ -45,8 +50,23 @@ class FaultCondition(Section):
         return self
 
 
-class FaultSettings(Section):
-    """One fault at one port."""
+class Act(NamedTuple):
+    """What a fault knows of a message on which it acts.
+
+    Simulated time [ns]; the newest message that passed before the fault began, or the first one on
+    which it acts; the fault's random numbers.
+    """
+
+    time: int
+    kept: Any
+    stream: RandomStream
+
+
+class FaultSettings(Section, ABC):
+    """One fault at one port: the keys that all kinds share.
+
+    Data are read as the kind that they name: what comes out is an instance of its class.
+    """
 
     port: str = Field(
         pattern=r"^[a-z][a-z0-9_]*\..+$", description="`participant.port`, an input or an output"
@@ -54,7 +74,7 @@ class FaultSettings(Section):
     side: Literal["input", "output"] | None = Field(
         default=None, description="which of the two, where both have the name"
     )
-    kind: Kind = Field(description="what happens to messages")
+    kind: str = Field(description="what happens to messages")
     active: Annotated[bool, Field(strict=True)] = Field(
         default=True, description="whether it acts at all; a change during the run may switch it"
     )
@@ -64,16 +84,20 @@ class FaultSettings(Section):
     probability: Annotated[Number, Field(ge=0, le=1)] = Field(
         default=1.0, description="with which it acts on a message [1]"
     )
-    field: str | None = Field(default=None, description="field of the message; of lists: of all")
-    delay: PositiveDuration | None = Field(default=None, description="by how much")
-    std: Annotated[Number, Field(ge=0)] | None = Field(
-        default=None, description="standard deviation, in the unit of the field"
-    )
-    offset: Number | None = Field(default=None, description="what is added")
-    bit: Annotated[Whole, Field(ge=0, le=63)] | None = Field(
-        default=None, description="which bit turns, 63 is the sign; default: drawn"
-    )
-    value: Any = Field(default=None, description="what the field is")
+
+    #: Whether a message may be lost: an output has to be one that need not send.
+    loses: ClassVar[bool] = False
+    #: Whether a message may arrive later: only at an input that is not handled.
+    delays: ClassVar[bool] = False
+
+    @abstractmethod
+    def changed(self, value: Any, act: Act) -> Any:
+        """What becomes of a message on which the fault acts; None: it is lost."""
+
+    @property
+    def delay_ns(self) -> int:
+        """By how much a message on which it acts is late [ns]."""
+        return 0
 
     @property
     def participant(self) -> str:
@@ -85,27 +109,41 @@ class FaultSettings(Section):
         """The name of the port at its participant."""
         return self.port.partition(".")[2]
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _of_its_kind(
+        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        name = data.get("kind") if isinstance(data, Mapping) else None
+        if cls is not FaultSettings or not isinstance(name, str):
+            return handler(data)
+        kind = _kind(name)
+        known = {field.alias or key: None for key, field in kind.model_fields.items()}
+        # A scenario that an earlier version resolved says null where there is nothing.
+        given = {key: found for key, found in data.items() if key in known or found is not None}
+        for key in given:
+            if key not in known:
+                raise ValueError(
+                    f"{key} does not belong to kind {name}; {did_you_mean(str(key), known)}allowed "
+                    f"are {', '.join(known)}"
+                )
+        return kind.model_validate(given, context=info.context)
+
     @model_validator(mode="after")
-    def _fits(self) -> Self:
-        wanted = KEYS[self.kind]
-        given = {
-            "field": self.field,
-            "delay": self.delay,
-            "std": self.std,
-            "offset": self.offset,
-            "bit": self.bit,
-            "value": self.value,
-        }
-        for key, found in given.items():
-            # Not whether it was given: a resolved scenario says null where there is nothing.
-            is_there = found is not None
-            if is_there and key not in wanted:
-                raise ValueError(f"{key} does not belong to kind {self.kind}")
-            if not is_there and key in wanted and key not in _OPTIONAL:
-                raise ValueError(f"{key} is missing: kind {self.kind} needs it")
+    def _ends_later(self) -> Self:
         if self.until is not None and self.until <= self.from_time:
             raise ValueError(
                 f"until: found {format_ns(self.until)}; allowed is more than from, "
                 f"{format_ns(self.from_time)}"
             )
         return self
+
+
+def _kind(name: str) -> Any:
+    try:
+        return find_kind(offered(FAULT_GROUP), name, "kind", "fault", FaultSettings)
+    except ConfigurationError as error:
+        text = {"text": str(error).removeprefix("kind: ")}
+        found = PydanticCustomError("value_error", "{text}", text)
+        place = InitErrorDetails(type=found, loc=("kind",), input=name)
+        raise ValidationError.from_exception_data("faults", [place]) from None

@@ -15,10 +15,6 @@ class CosimError(Exception):
     """Root of every error that this project raises on purpose."""
 
 
-class OutdatedWarning(FutureWarning):
-    """Something works, and has a newer name; the message gives it."""
-
-
 class WithoutEffectWarning(UserWarning):
     """Something that a document says has no effect here."""
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import Final
 
 from ros2_cosim.core.documents.installed import PACKAGE
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -364,13 +365,13 @@ def _standard() -> Catalogue:
     return catalogue
 
 
-DEFAULT = _standard()
+DEFAULT: Final = _standard()
 
 codec = DEFAULT.codec
 define = DEFAULT.define
 definitions = DEFAULT.definitions
 offer = DEFAULT.offer
-part = DEFAULT.part
-record = DEFAULT.record
-register = DEFAULT.register
+part: Final = DEFAULT.part
+record: Final = DEFAULT.record
+register: Final = DEFAULT.register
 type_name = DEFAULT.type_name

@@ -64,6 +64,8 @@ def build_environment(prefixes: list[Path]) -> dict[str, str]:
     for name in ("PYTHONPATH", "ROS_DISTRO", "CMAKE_MODULE_PATH"):
         environment.pop(name, None)
     joined = os.pathsep.join(str(prefix) for prefix in prefixes)
+    # The order of includes follows that of a set.
+    environment["PYTHONHASHSEED"] = "0"
     environment["AMENT_PREFIX_PATH"] = joined
     environment["CMAKE_PREFIX_PATH"] = joined
     libraries = [prefix / "lib" for prefix in prefixes]
@@ -142,6 +144,9 @@ def build_interface_package(
         f"-DCMAKE_INSTALL_PREFIX={stage}",
         f"-DCMAKE_PROJECT_INCLUDE={Path(__file__).with_name('ros_wheels.cmake')}",
         "-DCMAKE_BUILD_TYPE=Release",
+        # The place of the build would leave its length in the libraries, which is all that is left
+        # of it in an installed one.
+        "-DCMAKE_SKIP_RPATH=ON",
         f"-DCMAKE_C_FLAGS_RELEASE={GENERATED_CODE_FLAGS}",
         f"-DCMAKE_CXX_FLAGS_RELEASE={GENERATED_CODE_FLAGS}",
         "-DBUILD_TESTING=OFF",

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.plain_data import json_value
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 #: Directory of these files below the output directory of a run.
@@ -224,7 +227,7 @@ class Chronicle:
 class SequenceChronicle(Chronicle):
     """What the thread of a sequential scheduler does.
 
-    Hand :meth:`timer` and :meth:`delivers` to the scheduler, then set :attr:`scheduler`.
+    See :func:`noted_scheduler`.
 
     :ivar scheduler: says which activation is going on
     """
@@ -278,6 +281,18 @@ class SequenceChronicle(Chronicle):
         scheduler = self.scheduler
         assert scheduler is not None
         return self.did(kind, scheduler.active or "", scheduler.now)
+
+
+def noted_scheduler(
+    chronicle: SequenceChronicle | None, graph: Graph, models: Mapping[str, Model], **settings: Any
+) -> SequentialScheduler:
+    """A scheduler that a chronicle, if there is one, notes the time of."""
+    if chronicle is None:
+        return SequentialScheduler(graph, models, timer=time.perf_counter_ns, **settings)
+    chronicle.scheduler = SequentialScheduler(
+        graph, models, timer=chronicle.timer, on_delivery=chronicle.delivers, **settings
+    )
+    return chronicle.scheduler
 
 
 class SpanFile(NamedTuple):

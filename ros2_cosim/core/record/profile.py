@@ -71,6 +71,13 @@ class _Thread:
         self.sent = [span for span in file.spans if span.kind == SENT]
 
 
+def _end_of(files: Sequence[SpanFile], begin: int) -> int:
+    """When the last named span ends, or the first file that is cut."""
+    ends = (s.end for file in files for s in file.spans if s.name and s.kind != SENT)
+    cut = (file.spans[-1].end for file in files if file.is_cut)
+    return min([max(ends, default=begin), *cut])
+
+
 class Profile:
     """The account of one run.
 
@@ -86,14 +93,11 @@ class Profile:
             raise ConfigurationError("the profile has no activation")
         self._summary = summary
         self.begin = min(span.begin for span in own)
-        ends = (s.end for file in files for s in file.spans if s.name and s.kind != SENT)
-        self.end = max(ends, default=self.begin)
+        self.end = _end_of(files, self.begin)
         self._steps = summary.steps
-        cut = [file.spans[-1].end for file in files if file.is_cut]
-        if cut:  # the account is of the beginning of the run
-            self.end = min(self.end, *cut)
-            kept = Counter((span.name, span.begin < self.end) for span in own)
-            self._steps = max(count for (_, is_kept), count in kept.items() if is_kept)
+        if any(file.is_cut for file in files):  # the account is of the beginning of the run
+            kept = Counter(span.name for span in own if span.begin < self.end)
+            self._steps = max(kept.values())
         if self.end <= self.begin:
             raise ConfigurationError("the activations of the profile take no time")
         self._threads = {

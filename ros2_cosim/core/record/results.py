@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import ros2_cosim
 from ros2_cosim.compiled import is_compiled
 from ros2_cosim.core.documents.files import cause_of, write_atomically
+from ros2_cosim.core.documents.offered import functions_of
 from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.kernel.errors import ConfigurationError, StorageError
 from ros2_cosim.core.kernel.graph import Graph
@@ -41,7 +42,6 @@ from ros2_cosim.core.record.summary import (
 )
 from ros2_cosim.core.scenario.pictures import picture_of
 from ros2_cosim.core.scenario.portable import digest_of, portable_text
-from ros2_cosim.core.scenario.registry import functions_of
 from ros2_cosim.core.scenario.schema import Scenario
 
 #: Participant -> its activation times [ns], as far as they were recorded.
@@ -220,33 +220,9 @@ def _write_results(
     facts: RunFacts,
 ) -> Summary:
     details = {name: json.loads(report.details_json) for name, report in reports.items()}
-    figures: dict[str, Any] = {}
-    data: dict[str, DcpData] = {}
-    verdicts: list[Verdict] = []
-    others: dict[str, dict[str, Any]] = {}
-    for name in sorted(details):
-        own = dict(details[name].get("figures", {}))
-        data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
-        for key, value in own.items():
-            if key in Summary.model_fields:
-                figures[key] = value
-            else:
-                others.setdefault(name, {})[key] = value
-        verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
-    for key, measure in functions_of(MEASURE_GROUP).items():
-        value = measure(output / BAG, scenario.scene)
-        if value is None:
-            continue
-        if key in Summary.model_fields:
-            figures[key] = value
-        else:
-            others.setdefault(_MEASURED, {})[key] = value
+    figures, others, data = _figures(output, scenario, details)
+    verdicts = [v for name in sorted(details) for v in details[name].get("verdicts", ())]
     parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
-    counts = OrderViolations(
-        timing=sum(r.timing for r in reports.values()),
-        order=sum(r.order for r in reports.values()),
-        loss=sum(r.loss for r in reports.values()),
-    )
     presence = _presence(scenario, facts)
     every = _with_absent(scenario, reports, facts)
     participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(every))
@@ -285,14 +261,10 @@ def _write_results(
         dcp_data=data or None,
         unheard_inputs=tuple(facts.unheard) or None,
         realtime=realtime_summary(parts, facts.realtime),
-        causality=counts,
+        causality=_violations(reports.values()),
         participants=participants,
-        breakdown=Breakdown(
-            compute_s=sum(p.compute_s for p in participants),
-            wait_s=sum(p.wait_s for p in participants),
-            transport_s=sum(p.transport_s for p in participants),
-        ),
-        verdicts=tuple(verdicts),
+        breakdown=_breakdown(participants),
+        verdicts=tuple(Verdict(**verdict) for verdict in verdicts),
         versions=dict(_versions()),
         compiled=is_compiled(),
         figures=others or None,
@@ -303,6 +275,43 @@ def _write_results(
     write_records(output, parts)
     write_summary(output, summary)
     return summary
+
+
+def _breakdown(participants: Sequence[ParticipantSummary]) -> Breakdown:
+    return Breakdown(
+        compute_s=sum(p.compute_s for p in participants),
+        wait_s=sum(p.wait_s for p in participants),
+        transport_s=sum(p.transport_s for p in participants),
+    )
+
+
+def _violations(reports: Collection[ParticipantReport]) -> OrderViolations:
+    return OrderViolations(
+        timing=sum(report.timing for report in reports),
+        order=sum(report.order for report in reports),
+        loss=sum(report.loss for report in reports),
+    )
+
+
+def _figures(
+    output: Path, scenario: Scenario, details: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, DcpData]]:
+    """The figures that are fields of the summary, those left to each, and the data of slaves."""
+    own = {name: dict(details[name].get("figures", {})) for name in sorted(details)}
+    data = {
+        slave: DcpData(**counts)
+        for found in own.values()
+        for slave, counts in found.pop("dcp_data", {}).items()
+    }
+    measured = {
+        key: measure(output / BAG, scenario.scene)
+        for key, measure in functions_of(MEASURE_GROUP).items()
+    }
+    own[_MEASURED] = {key: value for key, value in measured.items() if value is not None}
+    known = Summary.model_fields
+    fields = {key: found[key] for found in own.values() for key in found if key in known}
+    others = {n: {k: v for k, v in found.items() if k not in known} for n, found in own.items()}
+    return fields, {name: found for name, found in others.items() if found}, data
 
 
 def _entries(facts: RunFacts) -> list[RepeatabilityCause]:

@@ -21,7 +21,6 @@ from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.membership import check_required
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
-from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.kernel.unsynchronised import Inbox
 from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.reporting import report_of
@@ -34,6 +33,7 @@ from ros2_cosim.core.process.spans import (
     WAIT,
     SequenceChronicle,
     Spans,
+    noted_scheduler,
 )
 from ros2_cosim.core.realtime.local_host import local_host
 from ros2_cosim.core.realtime.pacing import Pacer
@@ -160,21 +160,7 @@ class InprocRun:
         if options.checkpoints:
             self._recorder = CheckpointRecorder(scenario, graph, output)
             self._recorder.observe(self._behaviours)
-        self._messages: list[tuple[str, int, int, bytes]] = []
-        self._watch = {
-            (name, index): watch[name, port.name]
-            for name, spec in graph.participants.items()
-            for index, port in enumerate(spec.outputs)
-            if (name, port.name) in watch
-        }
-        self._topics = {
-            name: [port.topic for port in scenario.outputs_of(name).values()]
-            for name in scenario.participants
-        }
-        self._codecs = {
-            name: [wire_codec(port) for port in spec.outputs]
-            for name, spec in graph.participants.items()
-        }
+        self._set_up_messages(graph, watch)
         #: Of a run that is profiled.
         self._spans: Spans | None = None
         self._chronicle = chronicle = None
@@ -184,16 +170,13 @@ class InprocRun:
         observer = None
         if record or watch or options.checkpoints or options.foxglove:
             observer = self._observe if chronicle is None else self._observe_noted
-        self._scheduler = SequentialScheduler(
+        self._scheduler = noted_scheduler(
+            chronicle,
             graph,
             self._behaviours,
             stop_latency_ns=scenario.stop_latency,
-            timer=time.perf_counter_ns if chronicle is None else chronicle.timer,
             observer=observer,
-            on_delivery=None if chronicle is None else chronicle.delivers,
         )
-        if chronicle is not None:
-            chronicle.scheduler = self._scheduler
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         runtimes = self._scheduler.runtimes
         self._lifecycles = LifecycleGroup(
@@ -207,7 +190,7 @@ class InprocRun:
         if record or options.foxglove:
             bag = open_sink(output, scenario, graph, record)
             self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
-        self.control = RunControl(
+        self.control: RunControl = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
             paused=True,
@@ -223,6 +206,26 @@ class InprocRun:
             serve=time.sleep,
             on_pacing=None if chronicle is None else chronicle.paces,
         )
+
+    def _set_up_messages(
+        self, graph: Graph, watch: Mapping[tuple[str, str], Callable[[Sample], None]]
+    ) -> None:
+        """Where the messages of each output port go; ports are known by their numbers."""
+        self._messages: list[tuple[str, int, int, bytes]] = []
+        self._watch = {
+            (name, index): watch[name, port.name]
+            for name, spec in graph.participants.items()
+            for index, port in enumerate(spec.outputs)
+            if (name, port.name) in watch
+        }
+        self._topics = {
+            name: [port.topic for port in self._scenario.outputs_of(name).values()]
+            for name in self._scenario.participants
+        }
+        self._codecs = {
+            name: [wire_codec(port) for port in spec.outputs]
+            for name, spec in graph.participants.items()
+        }
 
     def _give_up(self) -> None:
         """Close what has been made for a run that cannot begin."""

@@ -126,7 +126,7 @@ class _Files:
                 f"scenario {within[0]}: include: found more than {MAX_FILES} files; allowed are "
                 f"{MAX_FILES}"
             )
-        data = scenario_of_file(path) or read_mapping(path, "scenario")
+        data = scenario_of_file(path, path.parent) or read_mapping(path, "scenario")
         own = path.resolve()
         whole: dict[str, Any] = {}
         for place, included in _includes(data.pop("include", []), path):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint
 from typing import Final
 
+from ros2_cosim.core.documents.offered import load_entry, offered
 from ros2_cosim.core.kernel.errors import MissingWingError
 from ros2_cosim.core.kernel.loading import is_own_module, line_of, may_load
-from ros2_cosim.core.scenario.registry import load_entry, offered
 from ros2_cosim.core.scenario.schema import Scenario
 
 DOUBT_GROUP: Final = "ros2_cosim.doubts"

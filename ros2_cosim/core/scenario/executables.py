@@ -2,7 +2,7 @@
 """The executable that a participant's ``node`` names: of this package, or the user's own.
 
 ======================  ==============================================================
-``cacc_controller``     a node of this package
+``participant``         the node of this package that runs any model
 ``my_node.py``          a Python script, relative to the scenario (``controllers``: to the
                         working directory)
 ``my_package/my_node``  an executable of a ROS package, as ``ros2 run`` finds it
@@ -17,8 +17,8 @@ from typing import NamedTuple
 from ros2_cosim.core.documents.installed import PACKAGE, find_executable
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
-#: Nodes of this package that run a participant.
-PARTICIPANT_NODES = ("cacc_controller", "participant")
+#: The node of this package that runs any model.
+PARTICIPANT_NODE = "participant"
 
 
 class Executable(NamedTuple):
@@ -34,7 +34,7 @@ class Executable(NamedTuple):
 
 
 def is_own(node: str) -> bool:
-    """Whether ``node`` names something other than a node of this package."""
+    """Whether ``node`` names a program of the user."""
     return "/" in node or node.endswith(".py")
 
 
@@ -46,10 +46,10 @@ def find_node(node: str, directory: Path, where: str) -> Executable:
     :raises ConfigurationError: it is not there
     """
     if not is_own(node):
-        if node not in PARTICIPANT_NODES:
+        if node != PARTICIPANT_NODE:
             raise ConfigurationError(
-                f"{where}: found '{node}'; allowed are {', '.join(PARTICIPANT_NODES)}, "
-                "path/to/script.py and package/executable"
+                f"{where}: found '{node}'; allowed are path/to/script.py and package/executable; "
+                "without the key the model runs"
             )
         return Executable(PACKAGE, node)
     script = (directory / node).absolute()

@@ -7,8 +7,9 @@ from typing import Any
 
 from ros2_cosim.core.faults.faulty import Faults
 from ros2_cosim.core.faults.fields import type_of_field
+from ros2_cosim.core.faults.kinds import FieldFault
 from ros2_cosim.core.faults.manipulators import Fault, FaultyPort
-from ros2_cosim.core.faults.settings import KEYS, FaultSettings
+from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Past
 from ros2_cosim.core.kernel.random_streams import RandomStream
@@ -91,70 +92,39 @@ def check_fault(scenario: Scenario, fault: str) -> None:
             f"allowed are {', '.join(scenario.participants)}"
         )
     side = side_of(participant, fault, settings)
-    kinds = kinds_at(scenario, name, port, side)
-    if not kinds:
-        raise ConfigurationError(
-            f"faults.{fault}.port: found '{settings.port}', a service or call; allowed are other "
-            "ports"
-        )
-    if settings.kind == "delay" and "delay" not in kinds:
-        raise ConfigurationError(
-            f"faults.{fault}.kind: found delay at {settings.port}; allowed is an input that is not "
-            "handled, and for an output its latency"
-        )
-    if settings.kind == "drop" and "drop" not in kinds:
-        raise ConfigurationError(
-            f"faults.{fault}.kind: found drop at {settings.port}, whose schedule is "
-            f"{participant.outputs[port].schedule}; allowed is an output with schedule sparse, or "
-            "an input that reads it"
-        )
-    if settings.field is not None:
-        _check_field(scenario, fault, settings, side)
+    obstacle = obstacle_at(scenario, type(settings), settings.port, side)
+    if obstacle:
+        raise ConfigurationError(f"faults.{fault}.{obstacle}")
+    if isinstance(settings, FieldFault):
+        where = f"faults.{fault}.field"
+        record = _record_of(scenario, name, port, side, where)
+        settings.check_field(type_of_field(record, settings.field, where), f"faults.{fault}")
     if settings.when is not None:
         _check_condition(scenario, fault, settings, side)
 
 
-def kinds_at(scenario: Scenario, name: str, port: str, side: str) -> tuple[str, ...]:
-    """The kinds of faults that a port can have, whatever its messages.
+def obstacle_at(scenario: Scenario, kind: type[FaultSettings], place: str, side: str) -> str:
+    """Why a port cannot have faults of a kind, whatever its messages; empty: it can.
 
+    :param place: ``participant.port``
     :param side: ``input`` or ``output``
     """
+    name, _, port = place.partition(".")
     participant = scenario.participants[name]
     given: Any = participant.inputs[port] if side == "input" else participant.outputs[port]
     if given.service is not None or given.call is not None:
-        return ()
-    refused = set()
-    if side == "output" or given.handled:
-        refused.add("delay")
-    if side == "output" and given.schedule != "sparse":
-        refused.add("drop")
-    return tuple(kind for kind in KEYS if kind not in refused)
-
-
-def _check_field(scenario: Scenario, fault: str, settings: FaultSettings, side: str) -> None:
-    where = f"faults.{fault}.field"
-    assert settings.field is not None
-    name, port = settings.participant, settings.port_name
-    found = type_of_field(_record_of(scenario, name, port, side, where), settings.field, where)
-    if settings.kind in ("noise", "bias", "bit_error") and found is not float:
-        raise ConfigurationError(
-            f"{where}: found '{settings.field}'; allowed for {settings.kind} is a number that need "
-            "not be whole"
+        return f"port: found '{place}', a service or call; allowed are other ports"
+    if kind.delays and (side == "output" or given.handled):
+        return (
+            f"kind: found one that delays, at {place}; allowed is an input that is not handled, "
+            "and for an output its latency"
         )
-    if settings.kind == "replace":
-        _check_value(f"faults.{fault}.value", settings.value, found)
-
-
-def _check_value(where: str, value: Any, kind: Any) -> None:
-    if kind is float:
-        fits, allowed = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
-    elif kind in (int, bool, str):
-        fits = type(value) is kind
-        allowed = {int: "a whole number", bool: "true or false", str: "a text"}[kind]
-    else:
-        fits, allowed = value == [], "[], the empty list"
-    if not fits:
-        raise ConfigurationError(f"{where}: found {value!r}; allowed is {allowed}")
+    if kind.loses and side == "output" and given.schedule != "sparse":
+        return (
+            f"kind: found one that loses messages, at {place}, whose schedule is {given.schedule}; "
+            "allowed is an output with schedule sparse, or an input that reads it"
+        )
+    return ""
 
 
 def _check_condition(scenario: Scenario, fault: str, settings: FaultSettings, side: str) -> None:

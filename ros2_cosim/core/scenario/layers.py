@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
+from ros2_cosim.core.documents.offered import find_kind, offered
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.kernel.layers import Layer, LayeredModel
@@ -31,7 +32,6 @@ from ros2_cosim.core.scenario.changes import is_reset
 from ros2_cosim.core.scenario.changing import changes_layer
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.faults import faults_layer
-from ros2_cosim.core.scenario.registry import find_kind, offered
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scenario.seams import seams_layer
 

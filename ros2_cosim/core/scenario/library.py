@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from ros2_cosim.core.documents.files import cause_of, read_bounded, write_atomically
+from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.documents.plain_data import read_mapping
-from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.composition import compose
 from ros2_cosim.core.scenario.templates import scenario_of_file
@@ -77,6 +76,8 @@ def library() -> list[LibraryEntry]:
 def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]:
     """Write a scenario of the library into a directory, with the maps that it needs.
 
+    A file of another format stays where it is: the scenario names it.
+
     :param name: of the new scenario, and of its file
     :param template: name in the library, or a file of a format that can be imported; None:
         ``name`` if there is one of that name, else ``DEFAULT``
@@ -92,8 +93,11 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
         )
     if template is None:
         template = name if name in NAMES else DEFAULT
-    if scenario_of_file(Path(template)) is not None:
-        return _written(_imported(name, Path(template), directory))
+    imported = scenario_of_file(Path(template), directory)
+    if imported is not None:
+        compose(Path(template))  # what is wrong with it is said now
+        text = yaml.safe_dump({**imported, "name": name}, sort_keys=False, allow_unicode=True)
+        return _written({directory / f"{name}.yaml": text})
     source = library_file(template)
     text = source.read_text(encoding="utf-8")
     maps = list(dict.fromkeys(_NEIGHBOUR.findall(text)))
@@ -103,20 +107,6 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
         content = (source.parent.parent / neighbour).read_text(encoding="utf-8")
         contents[directory / neighbour] = content
     return _written(contents)
-
-
-def _imported(name: str, source: Path, directory: Path) -> dict[Path, str]:
-    """File -> content of what a file of another format describes, and of its map."""
-    data = compose(source)
-    road = Path(data.pop("base_directory")) / data["scene"]["map"]
-    try:
-        content = read_bounded(road, MAX_BYTES).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cosim new: {road}: {cause_of(error)}") from None
-    data["scene"]["map"] = road.name
-    head = f"# From {source.name}.\n"
-    text = yaml.safe_dump({**data, "name": name}, sort_keys=False, allow_unicode=True, width=100)
-    return {directory / f"{name}.yaml": head + text, directory / road.name: content}
 
 
 def _written(contents: Mapping[Path, str]) -> list[Path]:

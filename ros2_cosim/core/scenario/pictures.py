@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ros2_cosim.core.scenario.registry import functions_of
+from ros2_cosim.core.documents.offered import functions_of
 from ros2_cosim.core.scenario.schema import Scenario
 
 PICTURE_GROUP = "ros2_cosim.pictures"

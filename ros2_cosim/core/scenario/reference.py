@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
+from ros2_cosim.core.faults.kinds import fault_kinds
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.model import Model, Port
 from ros2_cosim.core.kernel.time import format_ns
@@ -248,6 +249,7 @@ def scenario_schema() -> dict[str, Any]:
     }
     source = defs["InputSettings"]["properties"]["from"]
     defs["InputSettings"]["properties"]["from"] = {"anyOf": [{"type": "string"}, source]}
+    _choose(defs, "FaultSettings", "kind", "faults", fault_kinds())
     rules = []
     models = []
     for name in available_models():
@@ -282,6 +284,32 @@ def scenario_schema() -> dict[str, Any]:
         "description": "${name} of a parameter of the scenario",
     }
     return schema
+
+
+def _choose(
+    defs: dict[str, Any], section: str, key: str, name: str, kinds: Mapping[str, type[BaseModel]]
+) -> None:
+    """Let a key of a section name a class, which has further keys."""
+    shared = defs[section]
+    del shared["additionalProperties"]
+    shared["unevaluatedProperties"] = False
+    shared["properties"][key]["enum"] = list(kinds)
+    shared["allOf"] = []
+    for chosen, kind in kinds.items():
+        condition = {"properties": {key: {"const": chosen}}, "required": [key]}
+        use = _defined(defs, f"{name}.{chosen}", kind)
+        own = defs[f"{name}.{chosen}"]
+        del own["additionalProperties"]
+        own["properties"] = _without(own["properties"], shared["properties"])
+        own["required"] = [each for each in own["required"] if each in own["properties"]]
+        for inner in [each for each in defs if each.startswith(f"{name}.{chosen}.")]:
+            if inner not in str(own["properties"]):
+                del defs[inner]
+        shared["allOf"].append({"if": condition, "then": use})
+
+
+def _without(properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: entry for key, entry in properties.items() if key not in others}
 
 
 def _defined(defs: dict[str, Any], name: str, section: type[BaseModel]) -> dict[str, Any]:

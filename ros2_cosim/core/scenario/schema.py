@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, model_validator
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
@@ -31,7 +30,7 @@ from ros2_cosim.core.documents.settings import (
     without_former,
 )
 from ros2_cosim.core.faults.settings import FaultSettings
-from ros2_cosim.core.kernel.errors import ConfigurationError, OutdatedWarning
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns, parse_duration
 from ros2_cosim.core.kernel.unsynchronised import received_port
 from ros2_cosim.core.messages.namespaces import OWN_NODES, OWN_PROCESSES
@@ -373,7 +372,7 @@ class Scenario(Section):
     #: Other machines that participants are on.
     hosts: dict[Name, HostSettings] = Field(default_factory=dict)
     #: What is done to messages on purpose, in the order in which it is done.
-    faults: dict[Name, FaultSettings] = Field(default_factory=dict)
+    faults: dict[Name, SerializeAsAny[FaultSettings]] = Field(default_factory=dict)
     #: Which topics its bag has, in how many files, and whether they are compressed.
     bag: BagSettings = BagSettings()
     #: What becomes different during the run, in order of time.
@@ -527,10 +526,7 @@ def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False
     data = plain_copy(data, f"scenario {origin}")
     participants = data.get("participants")
     if isinstance(participants, dict):
-        data["participants"] = {
-            name: _expand(_without_outdated(settings, f"scenario {origin}: participants.{name}"))
-            for name, settings in participants.items()
-        }
+        data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
     scenario = read_section(Scenario, data, origin=f"scenario {origin}", by_hand=by_hand)
     try:
         offer_messages(scenario.messages, Path(scenario.base_directory))
@@ -604,23 +600,6 @@ def save_scenario(scenario: Scenario, path: Path) -> None:
     """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
     text = scenario.model_dump_json(by_alias=True, indent=1)
     write_atomically(path, text + "\n")
-
-
-#: Nodes that were nothing but a participant of one model.
-_OUTDATED_NODES = ("dcp_master", "gate", "object_sensor", "referee", "v2v_channel")
-
-
-def _without_outdated(settings: Any, where: str) -> Any:
-    """Settings of a participant as they are written today."""
-    if isinstance(settings, dict) and settings.get("node") in _OUTDATED_NODES:
-        warnings.warn(
-            f"{where}.node: '{settings['node']}' is outdated; leave 'node' out, the model says "
-            "what runs",
-            OutdatedWarning,
-            stacklevel=4,
-        )
-        return {key: value for key, value in settings.items() if key != "node"}
-    return settings
 
 
 def _expand(settings: Any) -> Any:

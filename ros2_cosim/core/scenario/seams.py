@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
+from ros2_cosim.core.documents.offered import find_kind, offered
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import is_own_module
@@ -19,16 +19,14 @@ from ros2_cosim.core.messages.seams import (
     SeamPlace,
     Seams,
 )
-from ros2_cosim.core.scenario.registry import find_kind
 from ros2_cosim.core.scenario.schema import Scenario, SeamChoice
 
 SEAM_GROUP = "ros2_cosim.seams"
 
 
-@lru_cache(maxsize=1)
 def available_seams() -> dict[str, EntryPoint]:
     """Name -> entry point of every seam that an installed distribution offers."""
-    return {entry.name: entry for entry in sorted(entry_points(group=SEAM_GROUP))}
+    return offered(SEAM_GROUP)
 
 
 def find_seam(name: str, where: str) -> type[Seam]:

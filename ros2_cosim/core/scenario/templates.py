@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import Self
 
+from ros2_cosim.core.documents.offered import find_kind, offered
 from ros2_cosim.core.documents.plain_data import merged
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.loading import may_load
-from ros2_cosim.core.scenario.registry import find_kind, offered
 
 TEMPLATE_GROUP: Final = "ros2_cosim.templates"
 
@@ -62,8 +62,11 @@ class Template(Section):
         raise NotImplementedError
 
     @classmethod
-    def of_file(cls, path: Path) -> dict[str, Any] | None:
-        """The scenario that stands for a file of another format; None: it is no file of that."""
+    def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
+        """The scenario that stands for a file of another format; None: it is no file of that.
+
+        :param directory: what relative paths of the scenario begin at
+        """
         return None
 
 
@@ -116,7 +119,7 @@ def without_templates(data: dict[str, Any], origin: str) -> dict[str, Any]:
     return data
 
 
-def scenario_of_file(path: Path) -> dict[str, Any] | None:
+def scenario_of_file(path: Path, directory: Path) -> dict[str, Any] | None:
     """The scenario that stands for a file of another format; None: the file is one itself.
 
     :raises ConfigurationError: a template cannot be imported
@@ -125,7 +128,7 @@ def scenario_of_file(path: Path) -> dict[str, Any] | None:
         return None
     for key, entry in offered(TEMPLATE_GROUP).items():
         if may_load(entry.module):
-            data = find_template(key, f"scenario {path}").of_file(path)
+            data = find_template(key, f"scenario {path}").of_file(path, directory)
             if data is not None:
                 return data
     return None

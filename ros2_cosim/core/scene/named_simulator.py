@@ -14,11 +14,11 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.loading import load_named
@@ -154,10 +154,9 @@ class SimulatorKind(NamedTuple):
         return self.kind(context, self.options)
 
 
-@lru_cache(maxsize=1)
 def available_simulators() -> dict[str, EntryPoint]:
     """Name -> entry point of every simulator that an installed distribution offers."""
-    return {entry.name: entry for entry in sorted(entry_points(group=SIMULATOR_GROUP))}
+    return offered(SIMULATOR_GROUP)
 
 
 def find_simulator(settings: Mapping[str, Any]) -> SimulatorKind | None:

@@ -5,10 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from lxml import etree
 
+from ros2_cosim.dcp.description.attributes import (
+    BASE_UNITS,
+    BLUETOOTH,
+    DIMENSION,
+    ELEMENT_OF,
+    OUTPUT,
+    PIPE,
+    ROOT,
+    USB2,
+    VARIABLE,
+    Names,
+    given,
+)
 from ros2_cosim.dcp.description.check import check_description, check_schema
 from ros2_cosim.dcp.description.slave_description import (
     TCP_MAX_PDU_SIZE,
@@ -38,9 +51,8 @@ from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import FLOATS
 
-ELEMENT_OF: dict[DataType, str] = {t: t.name.capitalize() for t in DataType}
 TYPE_OF: dict[str, DataType] = {name: t for t, name in ELEMENT_OF.items()}
-BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
+_Made = TypeVar("_Made")
 
 
 def parse_description(data: bytes, source: str = "slave description") -> SlaveDescription:
@@ -54,51 +66,30 @@ def parse_description(data: bytes, source: str = "slave description") -> SlaveDe
     return description
 
 
-def _bool(text: str) -> bool:
-    return text.strip() in ("true", "1")
+def _made(node: Any, kind: type[_Made], names: Names | None = None, **more: Any) -> _Made:
+    """A dataclass out of the attributes of an element; what is not said has its default."""
+    return kind(**given(node, kind, names) | more)
 
 
-def _get(node: Any, name: str, kind: Callable[[str], Any], default: Any = None) -> Any:
-    text = node.get(name)
-    return default if text is None else kind(text)
-
-
-def _host(node: Any) -> str | None:
-    return node.get("host") or None
-
-
-def _steps(node: Any) -> dict[str, Any]:
-    return {
-        "default_steps": _get(node, "defaultSteps", int, 1),
-        "fixed_steps": _get(node, "fixedSteps", _bool, True),
-        "min_steps": _get(node, "minSteps", int),
-        "max_steps": _get(node, "maxSteps", int),
-    }
+def _all(root: Any, path: str, kind: type[_Made], names: Names | None = None) -> tuple[_Made, ...]:
+    return tuple(_made(node, kind, names) for node in root.findall(path))
 
 
 def _tools(node: Any) -> tuple[tuple[str, str | None], ...]:
-    if node is None:
-        return ()
     tools = []
-    for tool in node.findall("Tool"):
+    for tool in [] if node is None else node.findall("Tool"):
         inner = etree.tostring(tool[0], encoding="unicode").strip() if len(tool) else None
         tools.append((tool.get("name"), inner))
     return tuple(tools)
 
 
+def _number(kind: DataType) -> Callable[[str], Any]:
+    return float if kind in FLOATS else int
+
+
 def _attributes(node: Any, kind: DataType) -> TypeAttributes:
-    number: Callable[[str], Any] = float if kind in FLOATS else int
-    return TypeAttributes(
-        min=_get(node, "min", number),
-        max=_get(node, "max", number),
-        gradient=_get(node, "gradient", number),
-        nominal=_get(node, "nominal", float),
-        quantity=node.get("quantity"),
-        unit=node.get("unit"),
-        display_unit=node.get("displayUnit"),
-        max_size=_get(node, "maxSize", int),
-        mime_type=node.get("mimeType"),
-    )
+    number = dict.fromkeys(("min", "max", "gradient"), _number(kind))
+    return TypeAttributes(**given(node, TypeAttributes, **number))
 
 
 def _start(text: str | None, kind: DataType, array: bool) -> Any:
@@ -108,8 +99,7 @@ def _start(text: str | None, kind: DataType, array: bool) -> Any:
         return text
     if kind is DataType.binary:
         return bytes.fromhex(text.strip())
-    number: Callable[[str], Any] = float if kind in FLOATS else int
-    items = tuple(number(item) for item in text.split())
+    items = tuple(map(_number(kind), text.split()))
     if array:
         return items
     return items[0] if len(items) == 1 else items or None
@@ -125,36 +115,32 @@ def _dependencies(node: Any, name: str) -> tuple[Dependency, ...] | None:
     )
 
 
+def _typed(node: Any) -> tuple[Any, DataType]:
+    """The element of the type of a variable, or of a simple type."""
+    typed = next(c for c in node if c.tag in TYPE_OF)
+    return typed, TYPE_OF[typed.tag]
+
+
 def _variable(node: Any) -> Variable:
     child = next(c for c in node if c.tag != "Annotations" and isinstance(c.tag, str))
-    typed = next(c for c in child if c.tag in TYPE_OF)
-    kind = TYPE_OF[typed.tag]
-    dimensions = tuple(
-        Dimension(_get(d, "constant", int), _get(d, "linkedVR", int))
-        for d in child.findall("Dimensions/Dimension")
-    )
+    typed, kind = _typed(child)
+    dimensions = _all(child, "Dimensions/Dimension", Dimension, DIMENSION)
     causality = Causality(child.tag)
     extra: dict[str, Any] = {}
     if causality is Causality.OUTPUT:
-        extra = _steps(child) | {
-            "initialization": _get(child, "initialization", _bool, False),
+        extra = given(child, Variable, OUTPUT) | {
             "dependencies_init": _dependencies(child, "Initialization"),
             "dependencies_run": _dependencies(child, "Run"),
         }
-    return Variable(
-        name=node.get("name"),
-        value_reference=int(node.get("valueReference")),
+    return _made(
+        node,
+        Variable,
+        VARIABLE,
         causality=causality,
         data_type=kind,
         start=_start(typed.get("start"), kind, bool(dimensions)),
-        variability=node.get("variability", "continuous"),
         attributes=_attributes(typed, kind),
         dimensions=dimensions,
-        declared_type=node.get("declaredType"),
-        description=node.get("description"),
-        pre_edge=_get(node, "preEdge", float),
-        post_edge=_get(node, "postEdge", float),
-        max_consec_missed_pdus=_get(node, "maxConsecMissedPdus", int),
         annotations=_tools(node.find("Annotations")),
         **extra,
     )
@@ -169,17 +155,18 @@ def _ports(node: Any) -> DataPorts | None:
             ranges.append((int(child.get("port")), int(child.get("port"))))
         elif child.tag == "AvailablePortRange":
             ranges.append((int(child.get("from")), int(child.get("to"))))
-    return DataPorts(_host(node), tuple(ranges))
+    return DataPorts(node.get("host") or None, tuple(ranges))
 
 
 def _ipv4(node: Any, default_size: int) -> IPv4Transport | None:
     if node is None:
         return None
     control = node.find("Control")
+    place = {} if control is None else given(control, IPv4Transport)
     return IPv4Transport(
-        max_pdu_size=_get(node, "maxPduSize", int, default_size),
-        host=None if control is None else _host(control),
-        port=None if control is None else _get(control, "port", int),
+        int(node.get("maxPduSize", default_size)),
+        place.get("host") or None,
+        place.get("port"),
         has_control=control is not None,
         data=_ports(node.find("DAT_input_output")),
         parameter=_ports(node.find("DAT_parameter")),
@@ -187,113 +174,60 @@ def _ipv4(node: Any, default_size: int) -> IPv4Transport | None:
 
 
 def _unit(node: Any) -> Unit:
+    display = _all(node, "DisplayUnit", DisplayUnit)
     base = node.find("BaseUnit")
-    display = tuple(
-        DisplayUnit(d.get("name"), _get(d, "factor", float, 1.0), _get(d, "offset", float, 0.0))
-        for d in node.findall("DisplayUnit")
-    )
     if base is None:
         return Unit(node.get("name"), has_base=False, display_units=display)
     exponents = {u: int(base.get(u)) for u in BASE_UNITS if int(base.get(u, "0"))}
-    return Unit(
-        node.get("name"),
-        exponents,
-        _get(base, "factor", float, 1.0),
-        _get(base, "offset", float, 0.0),
-        display_units=display,
-    )
-
-
-def _resolution(node: Any) -> Resolution | ResolutionRange:
-    if node.tag == "Resolution":
-        return Resolution(
-            _get(node, "numerator", int, 1),
-            _get(node, "denominator", int, 1000),
-            _get(node, "fixed", _bool, True),
-            _get(node, "recommended", _bool),
-        )
-    return ResolutionRange(
-        int(node.get("numeratorFrom")),
-        int(node.get("numeratorTo")),
-        int(node.get("denominator")),
-    )
+    named = {"name": node.get("name"), "exponents": exponents}
+    return _made(base, Unit, **named, display_units=display)
 
 
 def _simple_type(node: Any) -> SimpleType:
-    typed = next(c for c in node if c.tag in TYPE_OF)
-    kind = TYPE_OF[typed.tag]
-    return SimpleType(node.get("name"), kind, _attributes(typed, kind), node.get("description"))
+    typed, kind = _typed(node)
+    return _made(node, SimpleType, data_type=kind, attributes=_attributes(typed, kind))
+
+
+def _heartbeat(node: Any) -> Fraction | None:
+    if node is None:
+        return None
+    denominator = int(node.get("denominator", 1))
+    if denominator == 0:
+        raise DescriptionError("Heartbeat: the denominator of the interval is 0")
+    return Fraction(int(node.get("numerator", 1)), denominator)
 
 
 def _description(root: Any) -> SlaveDescription:
     nrt = root.find("OpMode/NonRealTime")
-    flags = root.find("CapabilityFlags")
-    beat = root.find("Heartbeat/MaximumPeriodicInterval")
-    usb = root.find("TransportProtocols/USB2")
-    blue = root.find("TransportProtocols/Bluetooth")
-    heartbeat = None
-    if beat is not None:
-        denominator = _get(beat, "denominator", int, 1)
-        if denominator == 0:
-            raise DescriptionError("Heartbeat: the denominator of the interval is 0")
-        heartbeat = Fraction(_get(beat, "numerator", int, 1), denominator)
-    return SlaveDescription(
-        name=root.get("dcpSlaveName"),
-        uuid=root.get("uuid"),
+    transports = root.find("TransportProtocols")
+    usb, blue = transports.find("USB2"), transports.find("Bluetooth")
+    return _made(
+        root,
+        SlaveDescription,
+        ROOT,
         variables=tuple(_variable(v) for v in root.findall("Variables/Variable")),
-        resolutions=tuple(_resolution(r) for r in root.find("TimeRes") if isinstance(r.tag, str)),
-        non_real_time=None if nrt is None else NonRealTime(**_steps(nrt)),
+        resolutions=tuple(
+            _made(r, Resolution if r.tag == "Resolution" else ResolutionRange)
+            for r in root.find("TimeRes")
+            if isinstance(r.tag, str)
+        ),
+        non_real_time=None if nrt is None else _made(nrt, NonRealTime),
         soft_real_time=root.find("OpMode/SoftRealTime") is not None,
         hard_real_time=root.find("OpMode/HardRealTime") is not None,
-        udp=_ipv4(root.find("TransportProtocols/UDP_IPv4"), UDP_MAX_PDU_SIZE),
-        tcp=_ipv4(root.find("TransportProtocols/TCP_IPv4"), TCP_MAX_PDU_SIZE),
-        can=root.find("TransportProtocols/CAN") is not None,
+        udp=_ipv4(transports.find("UDP_IPv4"), UDP_MAX_PDU_SIZE),
+        tcp=_ipv4(transports.find("TCP_IPv4"), TCP_MAX_PDU_SIZE),
+        can=transports.find("CAN") is not None,
         usb2=None
         if usb is None
-        else Usb2(
-            tuple(
-                DataPipe(int(p.get("endpointAddress")), int(p.get("intervall")), p.get("direction"))
-                for p in usb.findall("DataPipe")
-            ),
-            _get(usb, "maxPower", int),
-            _get(usb, "maxPduSize", int, 1024),
-        ),
+        else _made(usb, Usb2, USB2, pipes=_all(usb, "DataPipe", DataPipe, PIPE)),
         bluetooth=None
         if blue is None
-        else Bluetooth(
-            blue.find("Address").get("bd_addr"),
-            int(blue.find("Address").get("port")),
-            blue.find("Address").get("alias"),
-            _get(blue, "maxPduSize", int, 1011),
-        ),
-        capabilities=Capabilities(
-            _get(flags, "canAcceptConfigPdus", _bool, False),
-            _get(flags, "canHandleReset", _bool, False),
-            _get(flags, "canHandleVariableSteps", _bool, False),
-            _get(flags, "canMonitorHeartbeat", _bool, False),
-            _get(flags, "canProvideLogOnRequest", _bool, False),
-            _get(flags, "canProvideLogOnNotification", _bool, False),
-        ),
-        heartbeat=heartbeat,
+        else _made(blue.find("Address"), Bluetooth, BLUETOOTH, **given(blue, Bluetooth)),
+        capabilities=_made(root.find("CapabilityFlags"), Capabilities),
+        heartbeat=_heartbeat(root.find("Heartbeat/MaximumPeriodicInterval")),
         units=tuple(_unit(u) for u in root.findall("UnitDefinitions/Unit")),
         types=tuple(_simple_type(t) for t in root.findall("TypeDefinitions/SimpleType")),
-        log_categories=tuple(
-            LogCategory(int(c.get("id")), c.get("name"))
-            for c in root.findall("Log/Categories/Category")
-        ),
-        log_templates=tuple(
-            LogTemplate(int(t.get("id")), int(t.get("category")), int(t.get("level")), t.get("msg"))
-            for t in root.findall("Log/Templates/Template")
-        ),
+        log_categories=_all(root, "Log/Categories/Category", LogCategory),
+        log_templates=_all(root, "Log/Templates/Template", LogTemplate),
         vendor_annotations=_tools(root.find("VendorAnnotations")),
-        major_version=int(root.get("dcpMajorVersion")),
-        minor_version=int(root.get("dcpMinorVersion")),
-        description=root.get("description"),
-        author=root.get("author"),
-        version=root.get("version"),
-        copyright=root.get("copyright"),
-        license=root.get("license"),
-        generation_tool=root.get("generationTool"),
-        generation_date_and_time=root.get("generationDateAndTime"),
-        variable_naming_convention=root.get("variableNamingConvention", "flat"),
     )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.core.documents.archives import opened_archive
 from ros2_cosim.core.documents.one_line import one_line
+from ros2_cosim.dcp.description.attributes import BASE_UNITS
 from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
@@ -57,7 +58,6 @@ _CAUSALITIES = {
     "structuralParameter": Causality.STRUCTURAL,
     "calculatedParameter": Causality.OUTPUT,
 }
-_BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 
 
 class FmuVariable(NamedTuple):
@@ -308,7 +308,7 @@ def _units(model: Any) -> tuple[Unit, ...]:
     units = []
     for unit in model.unitDefinitions:
         base = unit.baseUnit
-        exponents = {n: int(getattr(base, n)) for n in _BASE_UNITS if base and getattr(base, n)}
+        exponents = {n: int(getattr(base, n)) for n in BASE_UNITS if base and getattr(base, n)}
         units.append(
             Unit(
                 unit.name,

@@ -71,8 +71,8 @@ class Declaration:
     """
 
     causality: Causality
-    variability = "continuous"
-    store = ""
+    variability: str = "continuous"
+    store: str = ""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class Declaration:
         shape: Sequence[int | str] = (),
         **attributes: Any,
     ) -> None:
-        self.data_type = DataType[data_type]
+        self.data_type: DataType = DataType[data_type]
         self.start = start
-        self.shape = tuple(shape)
+        self.shape: tuple[int | str, ...] = tuple(shape)
         self.attributes = attributes
-        self.name = ""
+        self.name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = self.attributes.pop("name", name)
@@ -145,7 +145,7 @@ class SlaveModel:
     :ivar unheard: inputs that the master connected and nothing ever came for, known in ``stop``
     """
 
-    resolution = Fraction(0)
+    resolution: Fraction = Fraction(0)
     unheard: tuple[str, ...] = ()
     inputs: list[Value]
     outputs: list[Value]
@@ -153,7 +153,7 @@ class SlaveModel:
     index: dict[str, int]
     log: Callable[..., None] = staticmethod(lambda template_id, *arguments: None)
     """``log(template_id, *arguments)`` writes a log entry of the description."""
-    stop_requested = False
+    stop_requested: bool = False
     """Set it to leave the Run superstate without a request."""
 
     def configure(self, parameters: Mapping[str, Value]) -> None:

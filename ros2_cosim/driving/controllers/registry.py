@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
-from importlib.metadata import entry_points
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.guesses import check_members
@@ -124,11 +124,9 @@ def _nothing(state: Any = None) -> None:
     """The state of a law that has none."""
 
 
-@lru_cache(maxsize=1)
 def available_laws() -> dict[str, str]:
     """Return name -> ``module:Class`` of every law that an installed distribution offers."""
-    found = ((entry.name, entry.value) for entry in entry_points(group=ENTRY_POINT_GROUP))
-    return dict(sorted(found))
+    return {name: entry.value for name, entry in offered(ENTRY_POINT_GROUP).items()}
 
 
 def make_law(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,17 +15,18 @@ MAX_FILES: Final = 100
 
 
 class Catalogues:
-    """The catalogues below the directories that a scenario names; read when first asked for."""
+    """Catalogues, by name; they are read when one is first asked for.
 
-    def __init__(self, root: Element, directory: Path) -> None:
-        self._directories: list[Path] = []
-        locations = root.find("CatalogLocations")
-        for location in locations.children() if locations is not None else ():
-            path = directory / location.one("Directory").text("path")
-            if path not in self._directories:
-                self._directories.append(path)
+    :param documents: reads them: root elements
+    :param unread: why others cannot be read; added to by ``documents``
+    """
+
+    def __init__(
+        self, documents: Callable[[], Iterable[Element]], unread: Sequence[str] = ()
+    ) -> None:
+        self._documents = documents
+        self._unread = unread
         self._catalogues: dict[str, Element] | None = None
-        self._unread: list[str] = []
         #: Entries that references have asked for.
         self.used: list[Element] = []
 
@@ -55,27 +56,40 @@ class Catalogues:
         )
 
     def _all(self) -> dict[str, Element]:
-        if self._catalogues is not None:
-            return self._catalogues
-        files = []
-        for directory in self._directories:
-            files += [directory] if directory.is_file() else sorted(directory.glob("*.xosc"))
+        if self._catalogues is None:
+            found: dict[str, Element] = {}
+            for document in self._documents():
+                catalogue = document.find("Catalog")
+                if catalogue is not None:
+                    found.setdefault(catalogue.text("name"), catalogue)
+            self._catalogues = found
+        return self._catalogues
+
+
+def find_catalogues(root: Element, directory: Path) -> Catalogues:
+    """The catalogues below the directories that a scenario names, relative to its own one."""
+    directories: dict[Path, None] = {}
+    locations = root.find("CatalogLocations")
+    for location in locations.children() if locations is not None else ():
+        directories[directory / location.one("Directory").text("path")] = None
+    unread: list[str] = []
+
+    def documents() -> Iterator[Element]:
+        files: list[Path] = []
+        for place in directories:
+            files += [place] if place.is_file() else sorted(place.glob("*.xosc"))
             if len(files) > MAX_FILES:
                 raise ConfigurationError(
-                    f"{directory}: found more than {MAX_FILES} catalogues; allowed are {MAX_FILES}"
+                    f"{place}: found more than {MAX_FILES} catalogues; allowed are {MAX_FILES}"
                 )
-        found: dict[str, Element] = {}
         for file in files:
             try:
-                catalogue = read_document(file).find("Catalog")
+                yield read_document(file)
             except ConfigurationError as error:
                 # Of many files in a directory one is asked for.
-                self._unread.append(str(error))
-                continue
-            if catalogue is not None:
-                found.setdefault(catalogue.text("name"), catalogue)
-        self._catalogues = found
-        return found
+                unread.append(str(error))
+
+    return Catalogues(documents, unread)
 
 
 def _takes(entry: Element, given: Mapping[str, str], reference: Element) -> Element:

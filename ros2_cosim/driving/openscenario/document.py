@@ -13,6 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
+from lxml import etree
+
 from ros2_cosim.core.documents.files import cause_of, read_bounded
 from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.documents.xml_reader import read_xml
@@ -77,6 +79,10 @@ class Element:
     def error(self, text: str) -> ConfigurationError:
         """An error at this place."""
         return ConfigurationError(f"{self.place}: {printable(text)[:_MAX_TEXT]}")
+
+    def document(self) -> str:
+        """The XML of its whole document, without comments."""
+        return str(etree.tostring(self._node.getroottree(), encoding="unicode"))
 
     def children(self) -> list[Element]:
         """All elements directly below; they do not count as read before something of them is."""
@@ -247,8 +253,16 @@ def read_document(path: Path) -> Element:
         raise ConfigurationError(f"{printable(str(path))}: {cause_of(error)}") from None
     except ValueError:  # a null character
         raise ConfigurationError(f"{printable(str(path))}: no such file") from None
-    source = printable(str(path))
-    root = Element(read_xml(data, source), source, {}, {})
+    return parsed_document(data, printable(str(path)))
+
+
+def parsed_document(data: bytes, source: str, encoding: str | None = None) -> Element:
+    """As :func:`read_document`, of data that are here.
+
+    :param source: how messages call them
+    :param encoding: theirs, whatever they declare
+    """
+    root = Element(read_xml(data, source, encoding=encoding), source, {}, {})
     if root.tag not in ("OpenSCENARIO", "OpenScenario"):
         raise root.error("found at the top; allowed is OpenSCENARIO")
     header = root.one("FileHeader")

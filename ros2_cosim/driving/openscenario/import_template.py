@@ -8,6 +8,7 @@ running a scenario with this section alone.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import Any
 
 from pydantic import Field
 
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.settings import PositiveDuration
 from ros2_cosim.core.kernel.errors import ConfigurationError, WithoutEffectWarning
 from ros2_cosim.core.kernel.loading import is_own_module, refuse_code
-from ros2_cosim.core.scenario.registry import offered
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.templates import Template
 from ros2_cosim.driving.openscenario.importing import IMPORTER_GROUP, Importer, ImportRequest
@@ -75,14 +76,14 @@ class ImportTemplate(Template):
         return found.data
 
     @classmethod
-    def of_file(cls, path: Path) -> dict[str, Any] | None:
+    def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
         """The scenario of a file that an installed importer reads."""
         if path.suffix[1:] not in offered(IMPORTER_GROUP):
             return None
         name = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_")
         if not re.match(r"[a-z]", name):
             name = f"scenario_{name}"
-        return {"name": name, "openscenario": {"file": path.name}}
+        return {"name": name, "openscenario": {"file": os.path.relpath(path, directory)}}
 
 
 def _importer(file: str, where: str) -> Importer:

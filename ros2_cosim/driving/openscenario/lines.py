@@ -77,6 +77,7 @@ class Lines:
                 "offset": timing.number("offset"),
             }
             _require_times(timing, found)
+        read_section(Trajectory, found, origin=element.place, place="trajectory")
         return found
 
     def _line(self, element: Element) -> _Plain:

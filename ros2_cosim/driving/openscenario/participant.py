@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
@@ -14,15 +13,9 @@ from ros2_cosim.core.messages.message_types import COLLISION, CONTROL, ODOMETRY
 from ros2_cosim.core.messages.records import ControlCommand, Odometry
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, SceneSettings, scene_settings
 from ros2_cosim.driving.openscenario.motion import Actor
+from ros2_cosim.driving.openscenario.reader import StoryboardParameters, read_storyboard
 from ros2_cosim.driving.openscenario.stage import Cast, Stage
-from ros2_cosim.driving.openscenario.story import (
-    Action,
-    Condition,
-    Storyboard,
-    Trajectory,
-    ValueChange,
-    ValueOf,
-)
+from ros2_cosim.driving.openscenario.story import Storyboard
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.walkers import Walker
 from ros2_cosim.world.geometry.scene import scene_road
@@ -45,7 +38,7 @@ class StoryboardPlayer(Model):
     :raises ConfigurationError: an unknown vehicle, or the road cannot be read
     """
 
-    Parameters = Storyboard
+    Parameters = StoryboardParameters
     traits = Traits(cost_ns=400_000)
 
     input_ports = (
@@ -60,57 +53,48 @@ class StoryboardPlayer(Model):
 
     @classmethod
     def port_names(
-        cls, context: ModelContext, parameters: Storyboard
+        cls, context: ModelContext, parameters: StoryboardParameters
     ) -> Mapping[str, Sequence[str]]:
         """The vehicles of the storyboard, and those that it drives."""
-        vehicles = list(parameters.boxes)
-        driven = [name for name in vehicles if name not in parameters.external]
-        placed = [*parameters.teleported, *parameters.walking]
+        story = _storyboard(context, parameters)
+        vehicles = list(story.boxes)
+        driven = [name for name in vehicles if name not in story.external]
+        placed = [*story.teleported, *story.walking]
         return {"vehicle": vehicles, "driven": driven, "placed": placed}
 
     @classmethod
-    def check_settings(cls, context: ModelContext, parameters: Storyboard) -> None:
+    def check_settings(cls, context: ModelContext, parameters: StoryboardParameters) -> None:
         """See whether the scene has the vehicles and a road."""
         scene = scene_settings(context)
-        for name in (*parameters.boxes, *parameters.performance, *_named(parameters)):
-            if name in parameters.standing or name in parameters.walking:
-                continue
+        for name in _storyboard(context, parameters).boxes:
             scene.require_vehicle(name, context.where)
-            if name not in parameters.boxes:
-                raise ConfigurationError(f"{context.where}.boxes.{name}: missing")
             _lane(scene, name, context)
-        for place, value in _values(parameters, context.where):
-            if value not in parameters.values:
-                raise ConfigurationError(
-                    f"{place}.of: found '{value}'; {context.where}.values has "
-                    f"{', '.join(parameters.values) or 'none'}"
-                )
-        scene_road(context)
 
-    def __init__(self, context: ModelContext, parameters: Storyboard) -> None:
+    def __init__(self, context: ModelContext, parameters: StoryboardParameters) -> None:
+        story = _storyboard(context, parameters)
         scene = scene_settings(context)
         network = scene_road(context)
         self._name = context.name
-        boxes = dict(parameters.boxes)
-        boxes.update((name, found.box) for name, found in parameters.walking.items())
-        self._traffic = Traffic(network, boxes, parameters.standing)
-        self._walkers = {name: Walker(name, found) for name, found in parameters.walking.items()}
-        self._ports = {name: f"odometry/{name}" for name in parameters.boxes}
+        boxes = dict(story.boxes)
+        boxes.update((name, found.box) for name, found in story.walking.items())
+        self._traffic = Traffic(network, boxes, story.standing)
+        self._walkers = {name: Walker(name, found) for name, found in story.walking.items()}
+        self._ports = {name: f"odometry/{name}" for name in story.boxes}
         period = context.period_ns or 20_000_000
         actors = {}
-        for name in parameters.boxes:
-            if name not in parameters.external:
+        for name in story.boxes:
+            if name not in story.external:
                 vehicle = scene.vehicles[name]
                 dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
                 lane = _lane(scene, name, context)
                 aside = driving_direction(lane) * vehicle.offset
                 actors[name] = Actor(
                     name, network, dynamics, lane, aside, speed=speed, period=period,
-                    length=parameters.boxes[name].length, limits=parameters.performance.get(name),
+                    length=story.boxes[name].length, limits=story.performance.get(name),
                 )  # fmt: skip
         self._actors = actors
-        self._stage = Stage(parameters, Cast(actors, self._walkers, self._traffic))
-        self._judged = bool(parameters.stop)
+        self._stage = Stage(story, Cast(actors, self._walkers, self._traffic))
+        self._judged = bool(story.stop)
         self._collisions = 0
         #: As collisions name them.
         self._bodies = dict(enumerate(scene.vehicles, start=1))
@@ -179,6 +163,10 @@ class StoryboardPlayer(Model):
         return Report(figures=figures, verdicts=verdicts)
 
 
+def _storyboard(context: ModelContext, parameters: StoryboardParameters) -> Storyboard:
+    return read_storyboard(parameters, scene_road(context))
+
+
 def _lane(scene: SceneSettings, name: str, context: ModelContext) -> int:
     """The lane that a vehicle starts in."""
     vehicle = scene.vehicles[name]
@@ -191,83 +179,3 @@ def _lane(scene: SceneSettings, name: str, context: ModelContext) -> int:
             + ", ".join(sorted(VEHICLES))
         )
     return vehicle.lane
-
-
-def _named(storyboard: Storyboard) -> list[str]:
-    """All vehicles that a storyboard names."""
-    names = list(storyboard.external)
-    triggers = [storyboard.stop]
-    actions = list(storyboard.init)
-    for story in storyboard.stories:
-        for act in story.acts:
-            triggers += [act.start or (), act.stop or ()]
-            for group in act.groups:
-                names += group.actors
-                for event in (e for m in group.maneuvers for e in m.events):
-                    triggers.append(event.start or ())
-                    actions += event.actions
-    for condition in (c for trigger in triggers for group in trigger for c in group):
-        names += _of_condition(condition)
-    for action in actions:
-        names += _of_action(action)
-    return list(dict.fromkeys(names))
-
-
-def _values(part: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Where parameters and variables are changed or asked for, and their names."""
-    if isinstance(part, ValueChange | ValueOf):
-        yield place, part.of
-    elif isinstance(part, Section):
-        for key, value in part:
-            yield from _values(value, f"{place}.{key}")
-    elif isinstance(part, tuple):
-        for number, value in enumerate(part):
-            yield from _values(value, f"{place}.{number}")
-
-
-def _of_condition(condition: Condition) -> list[str]:
-    names = list(condition.vehicles)
-    relations = (condition.headway, condition.time_to_collision, condition.distance)
-    names += [asked.to for asked in relations if asked is not None and asked.to is not None]
-    places = [asked.place for asked in relations if asked is not None and asked.place is not None]
-    if condition.reach is not None:
-        places.append(condition.reach.place)
-    names += [place.to for place in places if place.to is not None]
-    if condition.clearance is not None:
-        names += condition.clearance.others
-    if condition.collision is not None:
-        names.append(condition.collision)
-    if condition.relative_speed is not None:
-        names.append(condition.relative_speed.to)
-    return names
-
-
-def _of_action(action: Action) -> list[str]:
-    names = list(action.actors)
-    if action.speed is not None and action.speed.relative is not None:
-        names.append(action.speed.relative.to)
-    if action.keep_distance is not None:
-        names.append(action.keep_distance.to)
-    if action.keep_aside is not None:
-        names.append(action.keep_aside.to)
-    if action.synchronize is not None:
-        names.append(action.synchronize.master)
-        places = (action.synchronize.place, action.synchronize.master_place)
-        names += [place.to for place in places if place.to is not None]
-    if action.trajectory is not None:
-        names += _of_trajectory(action.trajectory)
-    if action.teleport is not None and action.teleport.to is not None:
-        names.append(action.teleport.to)
-    for aside in (action.lane_change, action.lane_offset):
-        if aside is not None and aside.relative_to is not None:
-            names.append(aside.relative_to)
-    return names
-
-
-def _of_trajectory(trajectory: Trajectory) -> list[str]:
-    points = [*(trajectory.polyline or ())]
-    if trajectory.nurbs is not None:
-        points += trajectory.nurbs.points
-    places = [point.at for point in points]
-    places += [segment.at for segment in trajectory.spline or () if segment.at is not None]
-    return [place.to for place in places if place.to is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A storyboard as plain data: parameters of the participant that plays it.
+"""A storyboard as it is played: what :mod:`.reader` makes of a file.
 
 The names follow OpenSCENARIO. Lengths in m, speeds in m/s, times in s.
 """
@@ -489,26 +489,25 @@ class Walking(Standing):
 class Storyboard(Section):
     """What the vehicles do: all of it, in the order of the file."""
 
-    boxes: dict[str, Box] = Field(min_length=1, description="vehicle of the scene: its size")
-    performance: dict[str, Performance] = Field(
-        default_factory=dict, description="vehicle: its limits, which its driver keeps to"
-    )
-    standing: dict[str, Standing] = Field(
-        default_factory=dict, description="what conditions know beside the vehicles"
-    )
-    walking: dict[str, Walking] = Field(
-        default_factory=dict, description="pedestrians and objects that act"
-    )
-    teleported: tuple[str, ...] = Field(default=(), description="vehicles that are put elsewhere")
-    values: dict[str, Number | str] = Field(
-        default_factory=dict, description="parameters and variables that actions change"
-    )
-    external: tuple[str, ...] = Field(
-        default=(), description="vehicles that other participants drive"
-    )
-    init: tuple[Action, ...] = Field(default=(), description="actions at the start")
-    stories: tuple[Story, ...] = Field(default=(), description="what is played")
-    stop: Trigger = Field(default=(), description="when the run ends")
+    #: Vehicle of the scene -> its size.
+    boxes: dict[str, Box] = Field(min_length=1)
+    #: Vehicle -> its limits, which its driver keeps to.
+    performance: dict[str, Performance]
+    #: What conditions know beside the vehicles.
+    standing: dict[str, Standing]
+    #: Pedestrians and objects that act.
+    walking: dict[str, Walking]
+    #: Vehicles that are put elsewhere.
+    teleported: tuple[str, ...]
+    #: Parameters and variables that actions change.
+    values: dict[str, Number | str]
+    #: Vehicles that other participants drive.
+    external: tuple[str, ...]
+    #: Actions at the start.
+    init: tuple[Action, ...]
+    stories: tuple[Story, ...]
+    #: When the run ends.
+    stop: Trigger
 
 
 def compare(rule: str, found: Any, value: Any) -> bool:

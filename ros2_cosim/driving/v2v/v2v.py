@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -111,9 +111,9 @@ class V2VChannel(Model):
     """
 
     Parameters = ChannelParameters
-    traits = Traits(cost_ns=50_000, saves=True)
+    traits: ClassVar[Traits] = Traits(cost_ns=50_000, saves=True)
 
-    input_ports = (
+    input_ports: ClassVar[tuple[Port, ...]] = (
         Port("odometry/{sender}", ODOMETRY),
         Port("acceleration/{sender}", ACCELERATION),
         Port("control/{sender}", CONTROL, required=False, description="delayed"),
@@ -121,7 +121,7 @@ class V2VChannel(Model):
         Port("acceleration/{other}", ACCELERATION, required=False, description="not used"),
         Port("control/{other}", CONTROL, required=False, description="not used"),
     )
-    output_ports = (
+    output_ports: ClassVar[tuple[Port, ...]] = (
         Port("{link}", V2V, schedule="sparse", description="sender_to_receiver"),
         Port(
             "cam/{encoder}",
@@ -214,7 +214,8 @@ class V2VChannel(Model):
         if parameters.radio is not None:
             self._air = _Air(context, parameters.radio, parameters.links)
         #: Beacons that never arrive, so far, and those that do.
-        self.lost = self.received = 0
+        self.lost: int = 0
+        self.received: int = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Send one beacon on each link whose sender is due."""

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import format_ns, to_seconds
@@ -103,14 +101,12 @@ def _charts(result: RunComparison) -> list[Chart]:
             entry.place,
             f"{entry.topic}: {entry.messages} messages differ, at most by {show_largest(entry)} "
             f"at {format_ns(entry.largest_ns or 0)}.",
-            Markup(
-                line_chart(
-                    [
-                        Line("A", lines[0].times, lines[0].values, 0),
-                        Line("B", lines[1].times, lines[1].values, 1, dashed=True),
-                    ],
-                    y_label=entry.place[-_LABEL:],
-                )
+            line_chart(
+                [
+                    Line("A", lines[0].times, lines[0].values, 0),
+                    Line("B", lines[1].times, lines[1].values, 1, dashed=True),
+                ],
+                y_label=entry.place[-_LABEL:],
             ),
         )
         for entry, lines in plots

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from ros2_cosim.core.messages.records import CONTROLLER_MODES
 from ros2_cosim.core.record.series import Series
 from ros2_cosim.lab.report.driving_measures import ratio
@@ -39,7 +37,7 @@ def drawn(plot: Plot, axes: Axes | None = None) -> Chart:
     :param axes: as those of other charts, so that they can be compared
     """
     svg = line_chart(plot.lines, y_label=plot.y_label, x_label=plot.x_label, axes=axes)
-    return Chart(plot.title, plot.note, Markup(svg))
+    return Chart(plot.title, plot.note, svg)
 
 
 def driving_plots(data: RunData) -> list[Plot]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -15,6 +15,8 @@ from ros2_cosim.core.record.realtime_summary import (
 )
 from ros2_cosim.lab.report.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
 
+#: Time, lateness, error and number of a late result.
+Case = tuple[float, float | None, float | None, str]
 #: Rows of the table of errors, for each slow part.
 _ROWS = 10
 
@@ -44,25 +46,26 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[Chart]:
         svg = _histogram(table, x_label)
         if svg is not None:
             charts.append(Chart(title, note, svg))
-    late = [
-        Line(name, [c[0] for c in found], [1e3 * c[1] for c in found], number, dots=True)
-        for number, (name, coupling) in enumerate(realtime.couplings.items())
-        if (found := [(c[0], c[1]) for c in coupling.cases if c[1] is not None])
-    ]
-    if late:
+    if late := _over_time(realtime, lambda case: case[1], 1e3):
         note = "Each result that was not there in time: how much later it came."
-        svg = Markup(line_chart(late, y_label="lateness [ms simulated]"))
+        svg = line_chart(late, y_label="lateness [ms simulated]")
         charts.append(Chart("Late results", note, svg))
-    wrong = [
-        Line(name, [c[0] for c in found], [c[1] for c in found], number, dots=True)
-        for number, (name, coupling) in enumerate(realtime.couplings.items())
-        if (found := [(c[0], c[2]) for c in coupling.cases if c[2] is not None])
-    ]
-    if wrong:
+    if wrong := _over_time(realtime, lambda case: case[2], 1.0):
         note = "Of the worst number of each estimate, in its own unit; the table names it."
-        svg = Markup(line_chart(wrong, y_label="largest error"))
+        svg = line_chart(wrong, y_label="largest error")
         charts.append(Chart("Errors of estimates", note, svg))
     return charts
+
+
+def _over_time(
+    realtime: RealtimeSummary, number: Callable[[Case], float | None], scale: float
+) -> list[Line]:
+    """A number of the cases of each slow part, over the time of the case."""
+    return [
+        Line(name, [time for time, _ in found], [scale * v for _, v in found], colour, dots=True)
+        for colour, (name, coupling) in enumerate(realtime.couplings.items())
+        if (found := [(c[0], value) for c in coupling.cases if (value := number(c)) is not None])
+    ]
 
 
 def error_rows(coupling: CouplingSummary) -> list[ErrorRow]:
@@ -81,7 +84,7 @@ def _histogram(table: Mapping[str, HistogramSummary], x_label: str) -> Markup | 
     counts = {name: dict(found.classes) for name, found in table.items()}
     ordered = sorted(bounds, key=lambda bound: float("inf") if bound is None else bound)
     bars = [Bar(_label(b), [float(counts[name].get(b, 0)) for name in table]) for b in ordered]
-    return Markup(stacked_bars(bars, parts=list(table), x_label=x_label))
+    return stacked_bars(bars, parts=list(table), x_label=x_label)
 
 
 def _label(bound: float | None) -> str:

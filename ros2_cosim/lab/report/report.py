@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from markupsafe import Markup
-
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.kernel.errors import StorageError
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
@@ -91,46 +89,45 @@ def timing_charts(
 
     :param stamps: gives all messages between two times, by topic
     """
-    # Of a long run only the first activations are recorded: its messages tell more.
-    kept = {name: len(times) for name, times in data.activations.items()}
-    if kept and all(kept.get(p.name, 0) >= p.activations for p in participants):
-        what = "activations"
-        rows = [Row(n, data.activations[n], i) for i, n in enumerate(sorted(data.activations))]
-    else:
-        what = "messages"
-        rows = [Row(n, data.topics[n][1].times, i) for i, n in enumerate(sorted(data.topics))]
-    charts: list[Chart] = []
-    if rows and data.end > 0.0:
-        whole = event_rows(rows, start=0.0, end=data.end)
-        charts.append(Chart(f"Time line of {what}", "The whole run.", Markup(whole)))
-        events = [] if what == "activations" else [each for _, each in data.topics.values()]
-        counts = [each.count for each in events] or [len(row.times) for row in rows]
-        start, end = zoom_window(max(counts), data.end)
-        if not all(each.is_whole for each in events):
-            all_of = stamps(start, end)
-            rows = [row._replace(times=all_of.get(row.label, ())) for row in rows]
-        zoom = event_rows(rows, start=start, end=end, unit="ms", scale=1e3)
-        note = f"{1e3 * (end - start):.0f} ms from the middle of the run."
-        charts.append(Chart(f"Time line of {what}, enlarged", note, Markup(zoom)))
+    charts = _time_lines(data, participants, stamps)
     active = [p for p in participants if p.activations > 0]
     if any(sum(_parts(p)) > 0.0 for p in active):
         per_step = [Bar(p.name, [1e6 * t / p.activations for t in _parts(p)]) for p in active]
-        charts.append(
-            Chart(
-                "Step time",
-                "Mean wall time of one activation.",
-                Markup(stacked_bars(per_step, parts=PARTS, x_label="time per activation [µs]")),
-            )
-        )
+        svg = stacked_bars(per_step, parts=PARTS, x_label="time per activation [µs]")
+        charts.append(Chart("Step time", "Mean wall time of one activation.", svg))
         total = [Bar(p.name, _parts(p)) for p in active]
-        charts.append(
-            Chart(
-                "Wall time",
-                "Where each participant spent the run.",
-                Markup(stacked_bars(total, parts=PARTS, x_label="time in the whole run [s]")),
-            )
-        )
+        svg = stacked_bars(total, parts=PARTS, x_label="time in the whole run [s]")
+        charts.append(Chart("Wall time", "Where each participant spent the run.", svg))
     return charts
+
+
+def _time_lines(
+    data: RunData,
+    participants: Sequence[ParticipantSummary],
+    stamps: Callable[[float, float], Mapping[str, Sequence[float]]],
+) -> list[Chart]:
+    # Of a long run only the first activations are recorded: its messages tell more.
+    kept = {name: len(times) for name, times in data.activations.items()}
+    if kept and all(kept.get(p.name, 0) >= p.activations for p in participants):
+        what, events = "activations", []
+        rows = [Row(n, data.activations[n], i) for i, n in enumerate(sorted(data.activations))]
+    else:
+        what, events = "messages", [each for _, each in data.topics.values()]
+        rows = [Row(n, data.topics[n][1].times, i) for i, n in enumerate(sorted(data.topics))]
+    if not rows or data.end <= 0.0:
+        return []
+    whole = event_rows(rows, start=0.0, end=data.end)
+    counts = [each.count for each in events] or [len(row.times) for row in rows]
+    start, end = zoom_window(max(counts), data.end)
+    if not all(each.is_whole for each in events):
+        all_of = stamps(start, end)
+        rows = [row._replace(times=all_of.get(row.label, ())) for row in rows]
+    zoom = event_rows(rows, start=start, end=end, unit="ms", scale=1e3)
+    note = f"{1e3 * (end - start):.0f} ms from the middle of the run."
+    return [
+        Chart(f"Time line of {what}", "The whole run.", whole),
+        Chart(f"Time line of {what}, enlarged", note, zoom),
+    ]
 
 
 def zoom_window(busiest: int, end: float) -> tuple[float, float]:

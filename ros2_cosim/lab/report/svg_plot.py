@@ -87,7 +87,7 @@ def spread(lines: Sequence[Line]) -> Axes | None:
 
 def line_chart(
     lines: Sequence[Line], *, y_label: str, x_label: str = SIMULATED_TIME, axes: Axes | None = None
-) -> str:
+) -> Markup:
     """Curves over a common axis with a legend below; values that are not finite are gaps.
 
     The attributes of the inner picture, which holds the curves, tell the script of the page
@@ -140,12 +140,12 @@ def line_chart(
         path = _dots(points) if line.dots else _path(points, line.step)
         out.append(_stroke(line, "dots" if line.dots else "line", path, line.label))
     out.append(f'</svg><g transform="translate(0 {HEIGHT})">{legend}</g></svg>')
-    return "".join(out)
+    return Markup("".join(out))
 
 
 def event_rows(
     rows: Sequence[Row], *, start: float, end: float, unit: str = "s", scale: float = 1.0
-) -> str:
+) -> Markup:
     """One tick per event and row between two times; ``scale`` turns seconds into ``unit``."""
     if not rows or end <= start:
         return _empty("no activations")
@@ -172,10 +172,10 @@ def event_rows(
         out.append(f'<path class="event" stroke="var(--c{row.colour % COLOURS})" d="{path}"/>')
     label = f"simulated time [{unit}]"
     out.append(_text((left + WIDTH - RIGHT) / 2, bottom + BOTTOM - 6, label, "middle"))
-    return "".join(out) + "</svg>"
+    return Markup("".join([*out, "</svg>"]))
 
 
-def stacked_bars(bars: Sequence[Bar], *, parts: Sequence[str], x_label: str) -> str:
+def stacked_bars(bars: Sequence[Bar], *, parts: Sequence[str], x_label: str) -> Markup:
     """Horizontal bars of several parts each, with a legend below."""
     total = max((sum(bar.parts) for bar in bars), default=0.0)
     if total <= 0.0:
@@ -208,7 +208,7 @@ def stacked_bars(bars: Sequence[Bar], *, parts: Sequence[str], x_label: str) -> 
                 )
     out.append(_text((left + WIDTH - RIGHT) / 2, bottom + BOTTOM - 6, x_label, "middle"))
     out.append(f'<g transform="translate(0 {bottom + BOTTOM})">{legend}</g></svg>')
-    return "".join(out)
+    return Markup("".join(out))
 
 
 def nice_ticks(low: float, high: float, count: int) -> list[float]:
@@ -291,8 +291,8 @@ def _open(height: int, title: str) -> str:
     )
 
 
-def _empty(text: str) -> str:
-    return _open(60, text) + _text(WIDTH / 2, 34, text, "middle") + "</svg>"
+def _empty(text: str) -> Markup:
+    return Markup(_open(60, text) + _text(WIDTH / 2, 34, text, "middle") + "</svg>")
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

@@ -32,7 +32,6 @@ from ros2_cosim.lab.study.plan import (
     planned_runs,
     runs_beyond,
 )
-from ros2_cosim.lab.study.progress import StudyProgress, progress_for
 from ros2_cosim.lab.study.record import (
     STUDY_FILE,
     TRACKS_FILE,
@@ -45,6 +44,7 @@ from ros2_cosim.lab.study.report import render_study
 from ros2_cosim.lab.study.runs import perform
 from ros2_cosim.lab.study.schedule import Control, Job, Neighbours, run_jobs
 from ros2_cosim.lab.study.table import TABLE_FILE, text_table
+from ros2_cosim.lab.sweep.progress import Progress
 from ros2_cosim.ros.bringup.domain_lock import own_domain
 
 SCENARIO = "config/car_following.yaml"
@@ -98,8 +98,7 @@ def _run_study(
                 f"({study.reference_sha256[:12]}) than what is installed: begin it anew"
             )
         study.reference_sha256 = reference
-        with progress_for(tell, options.together, MOST_TOGETHER) as progress:
-            _run_all(study, scenario, options, progress, on_line)
+        _run_all(study, scenario, options, Progress(tell), on_line)
         study.complete = True
     finally:
         # Also of an interrupted study: what is finished is shown.
@@ -157,32 +156,34 @@ def _run_all(
     study: Study,
     scenario: Scenario,
     options: StudyOptions,
-    progress: StudyProgress,
+    progress: Progress,
     on_line: Callable[[str, str], None],
 ) -> None:
     def job(key: RunKey) -> Job[StudyRun]:
         def run(control: Control) -> StudyRun:
-            return perform(
-                key,
-                scenario,
-                options.output / directory_of(key),
-                control,
-                progress=lambda ns: progress.reached(key.label, ns / options.duration_ns),
-                on_line=on_line,
-            )
+            directory = options.output / directory_of(key)
+            return perform(key, scenario, directory, control, on_line=on_line)
 
         return job_of(key, options.duration_ns, run)
 
     def done(job: Job[StudyRun], run: StudyRun, neighbours: Neighbours) -> None:
         study.add(replace(run, beside=neighbours.weight, starts=neighbours.starts))
         study.save(options.output)
-        progress.done(job, run)
+        found = f"timing {run.timing}, order {run.order}, loss {run.loss}, reached {run.rtf:.3g}"
+        progress.done(work=job.work(options.together), what=f"{job.name}: {found}")
 
     def run_some(wanted: Sequence[RunKey]) -> None:
         present = {run.key for run in study.runs}
         jobs = [job(key) for key in wanted if key not in present]
-        progress.expect(jobs, len(wanted) - len(jobs))
-        run_jobs(jobs, options.together, MOST_TOGETHER, on_start=progress.started, on_done=done)
+        work = sum(job.work(options.together) for job in jobs)
+        progress.expect(len(jobs), len(wanted) - len(jobs), work)
+        run_jobs(
+            jobs,
+            options.together,
+            MOST_TOGETHER,
+            on_start=lambda job: progress.tell(f"{job.name} begins"),
+            on_done=done,
+        )
 
     run_some(planned_runs(options))
     for mode in MODES:

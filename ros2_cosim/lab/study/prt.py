@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.trace import run_digest
@@ -48,32 +49,19 @@ class EgoTrack:
             self.times.append(stamp_ns / 1e9)
             self.way.append(odometry.x - self._origin)
 
+    def data(self) -> dict[str, list[float]]:
+        """As plain data."""
+        return {"times": self.times, "way": self.way}
 
-class FreeRun(NamedTuple):
-    """Result of one run without synchronisation.
 
-    ``late`` and ``early`` are the two kinds of ``timing``, ``wrong`` of the ``activations`` were
-    given other messages than in the synchronised run, ``max_lag_s`` is the largest delay
-    of an activation on the wall clock, ``kept_up`` tells whether the wanted factor was
-    reached, ``readers`` has the counts of each participant.
-    """
+#: What is counted for each reader.
+COUNTS = ("timing", "order", "loss", "messages", "late", "early", "wrong", "activations")
 
-    factor: float
-    timing: int
-    order: int
-    loss: int
-    messages: int
-    late: int
-    early: int
-    wrong: int
-    activations: int
-    rtf: float
-    wall_time_s: float
-    max_lag_s: float
-    kept_up: bool
-    trace_sha256: str
-    readers: dict[str, dict[str, int]]
-    track: dict[str, list[float]]
+
+def counted(readers: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """The counts of all readers together, and of each: fields of a run."""
+    total = {kind: sum(reader[kind] for reader in readers.values()) for kind in COUNTS}
+    return {**total, "readers": readers}
 
 
 def write_free_run(
@@ -108,40 +96,22 @@ def write_free_run(
             "timing": report.timing,
             "order": report.order,
             "loss": report.loss + unseen,
-            "messages": mine["messages"],
-            "late": mine["late"],
-            "early": mine["early"],
-            "wrong": mine["wrong"],
+            **{kind: mine[kind] for kind in ("messages", "late", "early", "wrong")},
             "activations": report.activations,
         }
     wall_s = max(1, max(d["finished_ns"] for d in details.values()) - start_ns) / 1e9
     rtf = end_ns / 1e9 / wall_s
-    total = {
-        key: sum(reader[key] for reader in readers.values())
-        for key in (
-            "timing",
-            "order",
-            "loss",
-            "messages",
-            "late",
-            "early",
-            "wrong",
-            "activations",
-        )
+    run = {
+        **counted(readers),
+        "rtf": rtf,
+        "wall_time_s": wall_s,
+        "max_lag_s": max(d["max_lag_ns"] for d in details.values()) / 1e9,
+        "kept_up": complete and rtf >= KEEPS_UP * factor,
+        "trace_sha256": run_digest({name: r.trace_sha256 for name, r in reports.items()}),
+        "track": track.data(),
     }
-    run = FreeRun(
-        factor=factor,
-        **total,
-        rtf=rtf,
-        wall_time_s=wall_s,
-        max_lag_s=max(d["max_lag_ns"] for d in details.values()) / 1e9,
-        kept_up=complete and rtf >= KEEPS_UP * factor,
-        trace_sha256=run_digest({name: r.trace_sha256 for name, r in reports.items()}),
-        readers=readers,
-        track={"times": track.times, "way": track.way},
-    )
     path = output / RESULT_FILE
-    write_atomically(path, json.dumps(run._asdict(), allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(run, allow_nan=False) + "\n")
     return path
 
 
@@ -152,22 +122,12 @@ def make_free_plan(scenario: Scenario, output: Path, factor: float, watched: str
         "factor": factor,
         "watched": watched,
     }
-    plan = [
-        Process(
-            name,
-            "free_running",
-            parameters={**common, "participant": name},
-            programs=PROGRAMS,
-        )
-        for name in scenario.participants
-    ]
-    clock = Process(
-        "clock",
-        "free_running_clock",
-        parameters={**common, "output": str(output)},
-        programs=PROGRAMS,
-    )
-    return [*plan, clock]
+
+    def process(name: str, program: str, **parameters: str) -> Process:
+        return Process(name, program, parameters=common | parameters, programs=PROGRAMS)
+
+    plan = [process(name, "free_running", participant=name) for name in scenario.participants]
+    return [*plan, process("clock", "free_running_clock", output=str(output))]
 
 
 class FreeShape(RosShape):
@@ -192,21 +152,16 @@ def run_free(
     factor: float,
     *,
     watched: str,
-    progress: Callable[[int], None] = lambda time_ns: None,
-    on_line: Callable[[str, str], None] = lambda name, line: None,
-    on_poll: Callable[[], None] = lambda: None,
-    domains: Sequence[int] | None = None,
-) -> FreeRun:
+    callbacks: RunCallbacks,
+    domains: Sequence[int],
+) -> dict[str, Any]:
     """Run a scenario in paced real time without synchronisation.
 
     :param output: directory for the files that the processes share
     :param factor: wanted real-time factor
     :param watched: topic of the odometry whose track is kept
-    :param progress: called with the planned time [ns] about once per second
-    :param on_line: called with (process name, line) of everything the processes print
-    :param on_poll: called again and again; what it raises ends the run
-    :param domains: ROS domains of which the first that is free is taken; None: that of this
-        process
+    :param domains: ROS domains of which the first that is free is taken
+    :returns: what :func:`write_free_run` has written
     :raises RunError: a process failed or ended before its time
     """
     request = RunRequest(
@@ -216,7 +171,7 @@ def run_free(
         assert isinstance(prepared, PreparedProcesses)
         result = prepared.output / RESULT_FILE
         result.unlink(missing_ok=True)
-        run_processes(prepared, RunCallbacks(progress, on_line, on_poll=on_poll))
+        run_processes(prepared, callbacks)
         if not result.is_file():
             raise RunError("the clock ended without a result")
-        return FreeRun(**json.loads(result.read_text(encoding="utf-8")))
+        return dict(read_record(result))

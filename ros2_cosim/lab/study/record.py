@@ -113,11 +113,6 @@ class StudyRun:
         return self.timing + self.order + self.loss
 
     @property
-    def wrong_per_violation(self) -> float:
-        """Wrong activations for each violation, 0 without any."""
-        return self.wrong / self.violations if self.violations else 0.0
-
-    @property
     def key(self) -> RunKey:
         """What run it is."""
         return RunKey(self.mode, self.purpose, self.factor, self.repetition, self.step_ns)

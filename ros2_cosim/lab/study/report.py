@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-
-from markupsafe import Markup
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.time import format_ns
@@ -13,8 +13,16 @@ from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.lab.report.page import Tile, page_template
 from ros2_cosim.lab.report.svg_plot import COLOURS, Bar, Chart, Line, line_chart, stacked_bars
 from ros2_cosim.lab.study.record import Study, StudyRun
-from ros2_cosim.lab.study.table import compared, deviation, largest_deviation, write_table
+from ros2_cosim.lab.study.table import (
+    compared,
+    deviation,
+    largest_deviation,
+    run_table,
+    write_table,
+)
 
+_SHARE = "share of messages [%]"
+_DEVIATION = "deviation from HDE [m]"
 KINDS = ("timing: late", "timing: early", "order", "loss")
 #: Colour of the synchronised run.
 _HDE_COLOUR = 7
@@ -27,6 +35,7 @@ def render_study(output: Path, study: Study) -> Path:
     """
     page = page_template("study.html", "ros2_cosim.lab.study").render(
         study=study,
+        runs=run_table(study),
         tiles=study_tiles(study),
         violations=violation_charts(study),
         ways=way_charts(study),
@@ -42,28 +51,19 @@ def render_study(output: Path, study: Study) -> Path:
 
 def study_tiles(study: Study) -> list[Tile]:
     """The numbers at the top of the page."""
-    tiles = []
-    hde = study.hde
-    if hde:
-        count = sum(run.violations for run in hde)
-        tiles.append(Tile(f"violations in {len(hde)} HDE runs", str(count), count == 0))
-        same = all(run.trace_sha256 == study.reference_sha256 for run in hde)
-        tiles.append(Tile("all HDE runs have the reference trace", "yes" if same else "no", same))
-        tiles.append(Tile("real-time factor, HDE", f"{max(run.rtf for run in hde):.3g}"))
+    tiles = _hde_tiles(study)
     free = [run for run in study.runs if run.mode == "PRT"]
     if free:
         worst = max(run.share(run.violations) for run in free)
-        tiles.append(Tile("most violations, PRT", _percent(worst), worst == 0.0))
+        tiles.append(Tile("most violations, PRT", f"{100.0 * worst:.3g} %", worst == 0.0))
     for mode, words in (("PRT", "PRT breaks at"), ("HDE", "HDE is too slow at")):
-        runs = study.sweep(mode)
+        runs, broke = study.sweep(mode), study.broke_at(mode)
         if runs:
-            broke = study.broke_at(mode)
             text = f"factor {broke:g}" if broke else f"above {runs[-1].factor:g}"
             tiles.append(Tile(words, text))
-    right = [run for run in study.stepped if run.trace_sha256 == study.reference_sha256]
     if study.stepped:
-        widest = max((run.step_ns or 0 for run in right), default=0)
-        text = format_ns(widest) if widest else "none"
+        right = [r.step_ns for r in study.stepped if r.trace_sha256 == study.reference_sha256]
+        text = format_ns(max(filter(None, right))) if right else "none"
         tiles.append(Tile("widest time step with the reference trace", text))
     deviations = [largest_deviation(run, study) or 0.0 for run in study.repetitions]
     if deviations and study.hde:
@@ -71,65 +71,54 @@ def study_tiles(study: Study) -> list[Tile]:
     return tiles
 
 
+def _hde_tiles(study: Study) -> list[Tile]:
+    if not (hde := study.hde):
+        return []
+    count = sum(run.violations for run in hde)
+    same = all(run.trace_sha256 == study.reference_sha256 for run in hde)
+    return [
+        Tile(f"violations in {len(hde)} HDE runs", str(count), count == 0),
+        Tile("all HDE runs have the reference trace", "yes" if same else "no", same),
+        Tile("real-time factor, HDE", f"{max(run.rtf for run in hde):.3g}"),
+    ]
+
+
 def violation_charts(study: Study) -> list[Chart]:
     """Shares of violations over the wanted real-time factor, and how far both modes go."""
     charts: list[Chart] = []
     free, hde = study.sweep("PRT"), study.sweep("HDE")
-    lines = []
-    for number, label, kind in (
-        (0, "timing", "timing"),
-        (2, "order", "order"),
-        (3, "loss", "loss"),
-    ):
-        runs = [run for run in free if run.purpose == "sweep"]
-        shares = [100.0 * run.share(getattr(run, kind)) for run in runs]
-        lines.append(Line(f"PRT {label}", _factors(runs), shares, number))
-    runs = [run for run in hde if run.purpose == "sweep"]
-    shares = [100.0 * run.share(run.violations) for run in runs]
-    lines.append(Line("HDE, all kinds", _factors(runs), shares, _HDE_COLOUR, dots=True))
+    asked = [run for run in free if run.purpose == "sweep"]
+    lines = [
+        Line(f"PRT {kind}", *_over_factor(asked, partial(_share, kind=kind)), colour)
+        for colour, kind in ((0, "timing"), (2, "order"), (3, "loss"))
+    ]
+    asked = [run for run in hde if run.purpose == "sweep"]
+    shares = _over_factor(asked, partial(_share, kind="violations"))
+    lines.append(Line("HDE, all kinds", *shares, _HDE_COLOUR, dots=True))
     if max(len(line.times) for line in lines) > 1:
-        charts.append(
-            Chart(
-                "Violations of causality over the real-time factor",
-                "Share of all messages received, by kind.",
-                Markup(
-                    line_chart(lines, y_label="share of messages [%]", x_label="real-time factor")
-                ),
-            )
-        )
+        title = "Violations of causality over the real-time factor"
+        svg = line_chart(lines, y_label=_SHARE, x_label="real-time factor")
+        charts.append(Chart(title, "Share of all messages received, by kind.", svg))
     if max(len(free), len(hde)) > 1:
         reached = [
-            Line(mode, _factors(runs), [run.rtf for run in runs], number, dots=mode == "HDE")
+            Line(mode, *_over_factor(runs, lambda run: run.rtf), number, dots=mode == "HDE")
             for number, mode, runs in ((0, "PRT", free), (_HDE_COLOUR, "HDE", hde))
         ]
         note = "Factor reached over the factor wanted."
         if study.broke_at("HDE") is not None and study.hde_is_clean:
             note += " HDE falls behind, without a violation."
-        charts.append(
-            Chart(
-                "How far it goes",
-                note,
-                Markup(
-                    line_chart(
-                        reached,
-                        y_label="real-time factor reached",
-                        x_label="real-time factor wanted",
-                    )
-                ),
-            )
-        )
+        labels = ("real-time factor reached", "real-time factor wanted")
+        svg = line_chart(reached, y_label=labels[0], x_label=labels[1])
+        charts.append(Chart("How far it goes", note, svg))
     bars = [_bar(f"PRT {run.factor:g}", run) for run in free]
     if study.hde:
         # All of them in one: the worst.
         worst = max(study.hde, key=lambda run: run.share(run.violations))
         bars.append(_bar(f"HDE, {len(study.hde)} runs", worst))
     if free:
+        note = "All factors, and the kinds of violations on top of each other."
         charts.append(
-            Chart(
-                "Until it breaks",
-                "All factors, and the kinds of violations on top of each other.",
-                Markup(stacked_bars(bars, parts=KINDS, x_label="share of messages [%]")),
-            )
+            Chart("Until it breaks", note, stacked_bars(bars, parts=KINDS, x_label=_SHARE))
         )
     return charts
 
@@ -138,30 +127,19 @@ def way_charts(study: Study) -> list[Chart]:
     """The three ways side by side: violations, what becomes of them, the tracks of all widths."""
     if not study.stepped:
         return []
-    runs = compared(study)
-    names = [f"{run.mode} {run.key.setting}" for run in runs]
+    named = [(f"{run.mode} {run.key.setting}", run) for run in compared(study)]
+    kinds = [_bar(name, run) for name, run in named]
+    wrong = [Bar(name, [100.0 * run.wrong_share]) for name, run in named]
     charts = [
         Chart(
             "Violations: HDE, time-stepped synchronisation (TSS), PRT",
             "Share of all messages received, by kind.",
-            Markup(
-                stacked_bars(
-                    [_bar(name, run) for name, run in zip(names, runs, strict=True)],
-                    parts=KINDS,
-                    x_label="share of messages [%]",
-                )
-            ),
+            stacked_bars(kinds, parts=KINDS, x_label=_SHARE),
         ),
         Chart(
             "What becomes of them",
             "Activations that read other messages than in the synchronised run.",
-            Markup(
-                stacked_bars(
-                    [Bar(n, [100.0 * r.wrong_share]) for n, r in zip(names, runs, strict=True)],
-                    parts=["wrong"],
-                    x_label="share of activations [%]",
-                )
-            ),
+            stacked_bars(wrong, parts=["wrong"], x_label="share of activations [%]"),
         ),
     ]
     if study.hde:
@@ -169,9 +147,9 @@ def way_charts(study: Study) -> list[Chart]:
             Line(run.key.setting, *deviation(run, study), n % COLOURS, n >= COLOURS)
             for n, run in enumerate(study.stepped)
         ]
-        chart = line_chart(lines, y_label="deviation from HDE [m]")
         note = "The same in each run: the result is repeatable, and wrong where it is not zero."
-        charts.append(Chart("Time steps: deviation of the covered track", note, Markup(chart)))
+        svg = line_chart(lines, y_label=_DEVIATION)
+        charts.append(Chart("Time steps: deviation of the covered track", note, svg))
     return charts
 
 
@@ -195,40 +173,38 @@ def track_charts(study: Study) -> list[Chart]:
     if not runs or not study.hde:
         return []
     base = study.hde[0].track
-    lines = [
+    absolute = [Line("HDE", base["times"], base["way"], _HDE_COLOUR, True)]
+    shifted = [Line("HDE", base["times"], [0.0] * len(base["times"]), _HDE_COLOUR, True)]
+    for n, run in enumerate(runs):
         # Seven colours are left; what follows is dashed.
-        Line(f"PRT {n + 1}", r.track["times"], r.track["way"], n % _HDE_COLOUR, n >= _HDE_COLOUR)
-        for n, r in enumerate(runs)
-    ]
-    baseline = Line("HDE", base["times"], base["way"], _HDE_COLOUR, True)
-    shifted = []
-    for number, run in enumerate(runs):
-        times, values = deviation(run, study)
-        dashed = number >= _HDE_COLOUR
-        shifted.append(Line(f"PRT {number + 1}", times, values, number % _HDE_COLOUR, dashed))
-    zero = Line("HDE", base["times"], [0.0] * len(base["times"]), _HDE_COLOUR, True)
+        look = n % _HDE_COLOUR, n >= _HDE_COLOUR
+        absolute.insert(n, Line(f"PRT {n + 1}", run.track["times"], run.track["way"], *look))
+        shifted.insert(n, Line(f"PRT {n + 1}", *deviation(run, study), *look))
     return [
         Chart(
             "Covered track of the ego vehicle: absolute",
             "At this scale all runs look alike.",
-            Markup(line_chart([*lines, baseline], y_label="covered track [m]")),
+            line_chart(absolute, y_label="covered track [m]"),
         ),
         Chart(
             "Covered track of the ego vehicle: deviation",
             "The same runs less the HDE run.",
-            Markup(line_chart([*shifted, zero], y_label="deviation from HDE [m]")),
+            line_chart(shifted, y_label=_DEVIATION),
         ),
     ]
 
 
-def _factors(runs: list[StudyRun]) -> list[float]:
-    return [run.factor for run in runs if run.factor is not None]
+def _over_factor(
+    runs: Sequence[StudyRun], value: Callable[[StudyRun], float]
+) -> tuple[list[float], list[float]]:
+    paced = [(run.factor, value(run)) for run in runs if run.factor is not None]
+    return [factor for factor, _ in paced], [found for _, found in paced]
+
+
+def _share(run: StudyRun, kind: str) -> float:
+    """A count of a run in per cent of its messages."""
+    return 100.0 * run.share(getattr(run, kind))
 
 
 def _bar(label: str, run: StudyRun) -> Bar:
-    parts = (run.late, run.early, run.order, run.loss)
-    return Bar(label, [100.0 * run.share(part) for part in parts])
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.3g} %"
+    return Bar(label, [_share(run, kind) for kind in ("late", "early", "order", "loss")])

@@ -9,11 +9,11 @@ begun. While a ``quiet`` job is under way, none starts up: what runs beside it w
 
 from __future__ import annotations
 
-import heapq
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from queue import SimpleQueue
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from ros2_cosim.core.kernel.errors import Cancelled
@@ -27,10 +27,9 @@ _SLACK = 1e-9
 class Control:
     """What a job under way uses to stop when asked, and to report; safe in any thread."""
 
-    def __init__(self, stop: threading.Event, begun: Callable[[], None]) -> None:
+    def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
-        self._begun = begun
-        self._reported = False
+        self.is_up = threading.Event()
 
     def check(self) -> None:
         """To be called again and again.
@@ -41,10 +40,8 @@ class Control:
             raise Cancelled
 
     def begun(self) -> None:
-        """The job is up: the next one may start. Only the first call counts."""
-        if not self._reported:
-            self._reported = True
-            self._begun()
+        """The job is up: the next one may start."""
+        self.is_up.set()
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,10 @@ class Job(Generic[T]):
     alone: bool = False
     quiet: bool = False
 
+    def work(self, budget: float) -> float:
+        """Wall time [s] that it takes of a machine that does as much at once as the budget says."""
+        return self.expected_s * (1.0 if self.alone else min(1.0, self.weight / (budget or 1e-9)))
+
 
 class Neighbours(NamedTuple):
     """What a job had beside it.
@@ -74,16 +75,11 @@ class Neighbours(NamedTuple):
     starts: int
 
 
-@dataclass(eq=False)
+@dataclass
 class _Active(Generic[T]):
     job: Job[T]
-    thread: threading.Thread | None = None
-    starting_up: bool = True
     beside: float = 0.0
     starts: int = 0
-    #: Results and errors; a job that was cancelled has neither.
-    results: list[T] = field(default_factory=list)
-    error: BaseException | None = None
 
 
 def in_order(jobs: Sequence[Job[T]]) -> list[Job[T]]:
@@ -101,49 +97,19 @@ def next_job(
 
     :param most: so many may be under way at once, whatever they weigh
     """
-    if any(job.alone or job.quiet for job in under_way):
+    if not waiting or any(job.alone or job.quiet for job in under_way):
         return None
-    if waiting and waiting[0].alone:
+    if waiting[0].alone:
         return None if under_way else waiting[0]
-    if len(under_way) >= most:
-        return None
     room = budget - sum(job.weight for job in under_way) + _SLACK
+    places = most - len(under_way)
     quiet = next((job for job in waiting if job.quiet), None)
-    # One place is kept, too.
-    if quiet is None or len(under_way) + 1 < most:
-        left = room - (quiet.weight if quiet else 0.0)
-        for job in waiting:
-            if not job.quiet and not job.alone and job.weight <= left:
-                return job
-    if quiet is not None and (quiet.weight <= room or not under_way):
-        return quiet
-    return waiting[0] if waiting and not under_way else None
-
-
-def expected_s(
-    jobs: Sequence[Job[T]],
-    under_way: Sequence[tuple[Job[T], float]],
-    budget: float,
-    most: int,
-) -> float:
-    """Wall time [s] until all jobs are done, if each takes as long as is expected.
-
-    :param jobs: not yet started
-    :param under_way: with the time [s] that each still needs
-    """
-    waiting = in_order(jobs)
-    ends = [(rest, number, job) for number, (job, rest) in enumerate(under_way)]
-    heapq.heapify(ends)
-    now, number = 0.0, len(ends)
-    while waiting or ends:
-        job = next_job(waiting, [entry[2] for entry in ends], budget, most)
-        if job is None:
-            now = heapq.heappop(ends)[0]
-        else:
-            waiting.remove(job)
-            heapq.heappush(ends, (now + job.expected_s, number, job))
-            number += 1
-    return now
+    kept = (quiet.weight, 1) if quiet else (0.0, 0)
+    for job in waiting:
+        if not job.quiet and job.weight <= room - kept[0] and places > kept[1]:
+            return job
+    first = quiet or waiting[0]
+    return first if not under_way or (quiet and quiet.weight <= room and places > 0) else None
 
 
 def run_jobs(
@@ -154,7 +120,7 @@ def run_jobs(
     on_start: Callable[[Job[T]], None] = lambda job: None,
     on_done: Callable[[Job[T], T, Neighbours], None],
 ) -> None:
-    """Run all jobs; the functions given are called in this thread, in the order of events.
+    """Run all jobs; the functions given are called in this thread.
 
     When a job fails, or this thread is interrupted (KeyboardInterrupt), no other is started,
     those under way are asked to end and are waited for, and what was done is handed on; then the
@@ -164,62 +130,49 @@ def run_jobs(
     :param most: largest number under way
     """
     waiting = in_order(jobs)
-    active: list[_Active[T]] = []
-    events: SimpleQueue[tuple[_Active[T], bool]] = SimpleQueue()
+    active: dict[Future[T], _Active[T]] = {}
     stop = threading.Event()
-    failure: BaseException | None = None
+    failures: list[BaseException] = []
 
-    def work(one: _Active[T]) -> None:
-        try:
-            one.results.append(one.job.run(Control(stop, lambda: events.put((one, False)))))
-        except Cancelled:
-            pass
-        except BaseException as error:
-            one.error = error
-        finally:
-            events.put((one, True))
+    def ended(control: Control, future: Future[T]) -> None:
+        if future.exception() is not None:
+            stop.set()
+        control.begun()
 
     def start(job: Job[T]) -> None:
         waiting.remove(job)
-        one = _Active(job)
-        for other in active:
-            other.starts += 1
-        active.append(one)
-        for each in active:
-            others = sum(other.job.weight for other in active if other is not each)
-            each.beside = max(each.beside, others)
         on_start(job)
-        one.thread = threading.Thread(target=work, args=(one,), name=job.name)
-        one.thread.start()
+        control = Control(stop)
+        for other in active.values():
+            other.starts += 1
+        future = pool.submit(job.run, control)
+        active[future] = _Active(job)
+        future.add_done_callback(partial(ended, control))
+        total = sum(one.job.weight for one in active.values())
+        for one in active.values():
+            one.beside = max(one.beside, total - one.job.weight)
+        control.is_up.wait()
 
-    def take(one: _Active[T], ended: bool) -> None:
-        nonlocal failure
-        one.starting_up = False
-        if not ended:
-            return
-        active.remove(one)
-        if one.error is not None:
-            failure = failure or one.error
-            stop.set()
-        for result in one.results:
-            on_done(one.job, result, Neighbours(round(one.beside, 9), one.starts))
+    def take(done: Iterable[Future[T]]) -> None:
+        for future in done:
+            one, error = active.pop(future), future.exception()
+            if error is None:
+                on_done(one.job, future.result(), Neighbours(round(one.beside, 9), one.starts))
+            elif not isinstance(error, Cancelled):
+                failures.append(error)
 
-    try:
-        while waiting or active:
-            if failure is None and not any(one.starting_up for one in active):
-                job = next_job(waiting, [one.job for one in active], budget, most)
+    with ThreadPoolExecutor(most) as pool:
+        try:
+            while (waiting and not stop.is_set()) or active:
+                take([future for future in active if future.done()])
+                under_way = [one.job for one in active.values()]
+                job = None if stop.is_set() else next_job(waiting, under_way, budget, most)
                 if job is not None:
                     start(job)
-                    continue
-            if not active:
-                break
-            take(*events.get())
-    finally:
-        stop.set()
-        for one in active:
-            if one.thread is not None and one.thread.ident is not None:
-                one.thread.join()
-        while not events.empty():
-            take(*events.get())
-    if failure is not None:
-        raise failure
+                else:
+                    wait(active, return_when=FIRST_COMPLETED)
+        finally:
+            stop.set()
+            take(wait(active).done)
+    if failures:
+        raise failures[0]

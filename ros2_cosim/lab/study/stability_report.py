@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from markupsafe import Markup
-
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.lab.report.page import Tile, page_template
@@ -73,7 +71,7 @@ def _gain_chart(result: Mapping[str, Any]) -> Chart:
         lines.append(Line("theory", frequencies, theory, COLOURS - 1, dashed=True))
     svg = line_chart(lines, y_label="gain of the speed [1]", x_label="frequency [Hz]")
     note = "Amplitude of the speed over that of the vehicle ahead; above 1 a disturbance grows."
-    return Chart("Gain over frequency", note, Markup(svg))
+    return Chart("Gain over frequency", note, svg)
 
 
 def _ratio_chart(result: Mapping[str, Any]) -> Chart:
@@ -85,7 +83,7 @@ def _ratio_chart(result: Mapping[str, Any]) -> Chart:
         )
     ]
     svg = line_chart(lines, y_label="ratio [1]", x_label="follower")
-    return Chart("Ratios down the platoon", "Each follower against the vehicle ahead.", Markup(svg))
+    return Chart("Ratios down the platoon", "Each follower against the vehicle ahead.", svg)
 
 
 def _line(

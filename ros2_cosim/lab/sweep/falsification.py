@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from markupsafe import Markup
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
@@ -123,7 +122,7 @@ class Falsification(Search):
             x_label="point",
         )
         title, note = "The search for the worst case", "The worst of the seeds of each point."
-        return [Chart(title, note, Markup(svg))]
+        return [Chart(title, note, svg)]
 
 
 def _suggest(trial: Any, name: str, parameter: Parameter) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells while a sweep goes on how much is done, and how long the rest will take."""
+"""Tells while runs are made how much is done, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Callable
 EVERY_S = 5.0
 
 
-class SweepProgress:
-    """Counts runs.
+class Progress:
+    """Counts runs, and the work that they are, in any unit.
 
     :param tell: takes the lines
     :param clock: wall time [s]
@@ -23,42 +23,46 @@ class SweepProgress:
         self._tell = tell
         self._clock = clock
         self._begun = self._told = clock()
-        self._total = 0
-        self._done = 0
-        self._failed = 0
-        self._former = 0
+        self._total = self._done = self._failed = self._former = 0
+        self._work_left = self._work_done = 0.0
 
-    def expect(self, count: int, former: int) -> None:
+    def expect(self, count: int, former: int, work: float | None = None) -> None:
         """So many runs more are to be done; others were complete already."""
         self._total += count + former
         self._done += former
         self._former += former
+        self._work_left += count if work is None else work
 
-    def done(self, failed: bool) -> None:
-        """A run is done."""
+    def done(self, *, failed: bool = False, work: float = 1.0, what: str = "") -> None:
+        """A run is done.
+
+        :param what: told of it; empty: it gets no line of its own
+        """
         self._done += 1
         self._failed += failed
-        now = self._clock()
-        if self._done == self._total or now - self._told >= EVERY_S:
-            self._told = now
-            self._tell(self.line())
+        self._work_done += work
+        self._work_left -= work
+        if what or self._done == self._total or self._clock() - self._told >= EVERY_S:
+            self.tell(what)
 
-    def line(self) -> str:
-        """What there is to say."""
+    def tell(self, what: str = "") -> None:
+        """Tell something, and how much is done."""
+        self._told = self._clock()
+        self._tell(f"{what} ({self._line()})" if what else self._line())
+
+    def _line(self) -> str:
         parts = [f"{self._done} of {self._total} runs done"]
         if self._former:
             parts.append(f"{self._former} of them before")
         if self._failed:
             parts.append(f"{self._failed} failed")
-        own = self._done - self._former
-        if own and self._done < self._total:
-            left = (self._clock() - self._begun) / own * (self._total - self._done)
-            parts.append(f"about {duration(left)} left")
+        if self._work_done and self._done < self._total:
+            left = (self._clock() - self._begun) / self._work_done * self._work_left
+            parts.append(f"about {_duration(left)} left")
         return ", ".join(parts)
 
 
-def duration(seconds: float) -> str:
-    """A wall time in words."""
+def _duration(seconds: float) -> str:
     if seconds < 90.0:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60.0)

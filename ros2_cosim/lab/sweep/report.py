@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.lab.report.page import Tile, page_template
@@ -102,7 +100,7 @@ def _figure_charts(settings: SweepSettings, runs: Sequence[SweepRun]) -> list[Ch
                     lines.append(Line(label, xs, ys, colour, dots=True))
             if lines:
                 svg = line_chart(lines, y_label=figure, x_label=_short(name))
-                charts.append(Chart(f"{figure} over {_short(name)}", name, Markup(svg)))
+                charts.append(Chart(f"{figure} over {_short(name)}", name, svg))
     return charts
 
 

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple
 
+from ros2_cosim.core.documents.offered import find_kind, offered
 from ros2_cosim.core.documents.settings import Section, read_section
-from ros2_cosim.core.scenario.registry import find_kind, offered
 from ros2_cosim.lab.report.svg_plot import Chart
 from ros2_cosim.lab.sweep.store import SweepRun
 from ros2_cosim.lab.sweep.varied import Varied

@@ -103,26 +103,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if options.repeat > 1:
         rate["repeat"] = options.repeat
     realtime = _realtime_parameters(options)
-    processes: list[Process] = []
-    simulator = scenario.simulator
     declared = declare_all(scenario, options.shape)
-    if simulator.kind == "headless" and any(d.needs.simulator for d in declared.values()):
-        processes.append(
-            Process(
-                SIMULATOR,
-                "carla_headless",
-                arguments=(
-                    "--host",
-                    simulator.host,
-                    "--port",
-                    str(simulator.port),
-                    "--map",
-                    str(road_file(scenario)),
-                ),
-                is_ros=False,
-                inherits=True,
-            )
-        )
+    processes = _simulator(scenario, declared)
     for declaration in declared.values():
         processes += _companions(scenario, declaration, common, options.shape)
     if options.shape == "ros":
@@ -159,6 +141,16 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         for process in processes
     ]
     return _by_host(placed, hosts_of(scenario, declared, options.shape), options)
+
+
+def _simulator(scenario: Scenario, declared: Mapping[str, ParticipantDeclaration]) -> list[Process]:
+    """The headless server, if a participant needs it."""
+    settings = scenario.simulator
+    if settings.kind != "headless" or not any(d.needs.simulator for d in declared.values()):
+        return []
+    places = ("--host", settings.host, "--port", str(settings.port))
+    arguments = (*places, "--map", str(road_file(scenario)))
+    return [Process(SIMULATOR, "carla_headless", arguments=arguments, is_ros=False, inherits=True)]
 
 
 def _by_host(

@@ -19,7 +19,7 @@ from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.process.processes import leave
-from ros2_cosim.core.process.spans import SequenceChronicle
+from ros2_cosim.core.process.spans import SequenceChronicle, noted_scheduler
 from ros2_cosim.core.realtime.pacing import Pacer
 from ros2_cosim.core.realtime.renewal import cannot_begin_anew
 from ros2_cosim.core.realtime.run_control import RunControl
@@ -100,17 +100,14 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
         _make_models(started, realtime, former, models, control)
         if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
-        scheduler = SequentialScheduler(
+        scheduler = noted_scheduler(
+            chronicle,
             graph,
             models,
             stop_latency_ns=scenario.stop_latency,
-            timer=time.perf_counter_ns if chronicle is None else chronicle.timer,
             observer=node.observe,
-            on_delivery=None if chronicle is None else chronicle.delivers,
         )
         started.watch(*scheduler.runtimes.values())
-        if chronicle is not None:
-            chronicle.scheduler = scheduler
         for name, runtime in scheduler.runtimes.items():
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
         lifecycles = RosLifecycle(

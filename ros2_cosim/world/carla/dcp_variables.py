@@ -15,7 +15,7 @@ commands for it are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import isnan
 from typing import Any, NamedTuple
@@ -201,43 +201,41 @@ class SceneVariables:
             return []
         return [tuple(column) for column in zip(*static.objects, strict=True)]
 
-    def _variables(self) -> list[Variable]:
-        names: list[tuple[str, str, Causality, int]] = []
+    def _ports(self) -> Iterator[tuple[str, tuple[str, ...], Causality, int]]:
+        """Port, fields of its record, causality, and how many there are of it (0: one value)."""
+        given, sent = Causality.INPUT, Causality.OUTPUT
         for vehicle in self._inputs:
-            names += [(f"control/{vehicle}", f, Causality.INPUT, 0) for f in ControlCommand._fields]
+            yield f"control/{vehicle}", ControlCommand._fields, given, 0
         for name in self._placed:
-            fields = (*Odometry._fields, COUNT)
-            names += [(f"{PLACE}{name}", field, Causality.INPUT, 0) for field in fields]
+            yield PLACE + name, (*Odometry._fields, COUNT), given, 0
         for vehicle in self._vehicles:
-            names += [(f"odometry/{vehicle}", f, Causality.OUTPUT, 0) for f in Odometry._fields]
-            names += [
-                (f"acceleration/{vehicle}", f, Causality.OUTPUT, 0) for f in Acceleration._fields
-            ]
-        names += [("collision", f, Causality.OUTPUT, 0) for f in CollisionEvent._fields]
-        names.append(("collision", "count", Causality.OUTPUT, 0))
+            yield f"odometry/{vehicle}", Odometry._fields, sent, 0
+            yield f"acceleration/{vehicle}", Acceleration._fields, sent, 0
+        yield "collision", (*CollisionEvent._fields, COUNT), sent, 0
         for spec in self._parameters.sensors:
-            fields = (*SENSOR_RECORDS[spec.form]._fields, "count")  # type: ignore[attr-defined]
-            names += [(MEASURED + spec.name, field, Causality.OUTPUT, 0) for field in fields]
+            fields = SENSOR_RECORDS[spec.form]._fields  # type: ignore[attr-defined]
+            yield MEASURED + spec.name, (*fields, COUNT), sent, 0
+        if self._parameters.reports_traffic:
+            yield TRAFFIC, Received._fields, sent, 0
+        if self._parameters.traffic_lights:
+            for name in self._vehicles:
+                yield LIGHT + name, TrafficLightAhead._fields, sent, 0
+            yield RED_LIGHTS, RedLightsPassed._fields, sent, 0
+        if self._objects:
+            yield "static_objects", StaticObject._fields, sent, self._objects
+
+    def _variables(self) -> list[Variable]:
         sizes = {
             MEASURED + spec.name: most_bytes(spec.blueprint, spec.attributes, spec.period_ns)
             for spec in self._parameters.sensors
         }
         if self._parameters.reports_traffic:
-            names += [(TRAFFIC, field, Causality.OUTPUT, 0) for field in Received._fields]
             sizes[TRAFFIC] = MOST_BYTES
-        if self._parameters.traffic_lights:
-            for name in self._vehicles:
-                lit = LIGHT + name
-                names += [(lit, f, Causality.OUTPUT, 0) for f in TrafficLightAhead._fields]
-            names += [(RED_LIGHTS, f, Causality.OUTPUT, 0) for f in RedLightsPassed._fields]
-        if self._objects:
-            names += [
-                ("static_objects", f, Causality.OUTPUT, self._objects) for f in StaticObject._fields
-            ]
-        variables = [
-            _variable(number, port, field, causality, count, sizes.get(port))
-            for number, (port, field, causality, count) in enumerate(names)
-        ]
+        variables: list[Variable] = []
+        for port, fields, causality, count in self._ports():
+            size = sizes.get(port)
+            for name in fields:
+                variables.append(_variable(len(variables), port, name, causality, count, size))
         for name, kind, start, attributes in self._parameter_variables():
             variables.append(
                 Variable(
@@ -290,7 +288,7 @@ def _variable(
     binary = size is not None and field == "data"
     if binary:
         data_type = DataType.binary
-    elif field == "count":
+    elif field == COUNT:
         data_type = DataType.uint64
     elif field in _INTEGERS:
         data_type = DataType.uint32

@@ -26,6 +26,21 @@ class UnknownMethodError(CosimError):
     """The server has no method of this name."""
 
 
+def by_simulation(called: Callable[..., Any]) -> Callable[..., Any]:
+    """What handles a call is given the simulation."""
+    return called
+
+
+def by_world(called: Callable[..., Any]) -> Callable[..., Any]:
+    """What handles a call is given the world."""
+    return lambda simulation, *given: called(simulation.world, *given)
+
+
+def by_vehicle(called: Callable[..., Any]) -> Callable[..., Any]:
+    """What handles a call is given the vehicle that it names first."""
+    return lambda simulation, actor, *given: called(simulation.world.require_vehicle(actor), *given)
+
+
 def answer_value(result: Any) -> list[Any]:
     """A successful ``Response<T>``."""
     return [[1, result]]
@@ -81,6 +96,13 @@ class MethodTable:
             return handler
 
         return register
+
+    def methods(
+        self, answer: AnswerForm, handling: Callable[..., Any], *rows: tuple[Any, ...]
+    ) -> None:
+        """Register several: name, what ``handling`` makes the handler of, and the readers."""
+        for name, called, *readers in rows:
+            self.method(name, answer, *readers)(handling(called))
 
     def find(self, name: str) -> RemoteMethod:
         """The method called ``name``.

@@ -133,6 +133,7 @@ def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
 
     :raises CallError: naming what the model cannot take
     """
+    # One branch for each thing that a client may set: parts of it would share all of the numbers.
     old = vehicle.body.own_parameters
     now = _of_wire(physics_control(vehicle))
     wheels, curve = control.wheels, control.torque_curve

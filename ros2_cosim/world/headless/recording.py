@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -179,45 +179,23 @@ class Recorder:
         self._list(_PARENT, [_PAIR.pack(a.id, a.parent) for a in new if a.parent])
         self._known.update(actor.id for actor in new)
         self._known.difference_update(gone)
-        hits = []
-        for hit in world.collisions:
-            if hit.actor > hit.other and _reported(world, hit.other, hit.actor):
-                continue  # the other of the two has reported it
-            self._hits += 1
-            heroes = (_is_hero(world, hit.actor), _is_hero(world, hit.other))
-            hits.append(_HIT.pack(self._hits, hit.actor, hit.other, *heroes))
-        self._list(_COLLISION, hits)
+        self._list(_COLLISION, list(self._new_hits(world)))
         moving = [a for a in actors if isinstance(a, (VehicleActor, WalkerActor))]
-        placed = [a for a in actors if _kind(a) in (VEHICLE, WALKER, OTHER)]
-        self._list(_POSITION, [_PLACE.pack(a.id, *_pose(world.pose(a))) for a in placed])
-        lights = [a for a in actors if isinstance(a, LightActor)]
-        self._list(
-            _LIGHT,
-            [
-                _LAMP.pack(a.id, a.light.group.frozen, a.light.group.elapsed_s, a.light.state)
-                for a in lights
-            ],
-        )
-        self._list(
-            _VEHICLE,
-            [
-                _DRIVE.pack(
-                    a.id, a.control.steer, a.control.throttle, a.control.brake,
-                    a.control.hand_brake, -1 if a.control.reverse else a.control.gear,
-                )
-                for a in moving
-                if isinstance(a, VehicleActor)
-            ],
-        )  # fmt: skip
-        self._list(
-            _WALKER,
-            [_PACE.pack(a.id, a.control.speed) for a in moving if isinstance(a, WalkerActor)],
-        )
+        for kind, entries in _states(actors, world):
+            self._list(kind, entries)
         if self._additional:
             since = time.monotonic() - self._began
             for kind, content in recording_extras.packets(new, moving, since):
                 self._packet(kind, content)
         self._packet(_FRAME_END, b"")
+
+    def _new_hits(self, world: World) -> Iterator[bytes]:
+        for hit in world.collisions:
+            if hit.actor > hit.other and _reported(world, hit.other, hit.actor):
+                continue  # the other of the two has reported it
+            self._hits += 1
+            heroes = (_is_hero(world, hit.actor), _is_hero(world, hit.other))
+            yield _HIT.pack(self._hits, hit.actor, hit.other, *heroes)
 
     def _list(self, kind: int, entries: list[bytes]) -> None:
         if entries:
@@ -379,6 +357,26 @@ def _kind(actor: Actor) -> int:
     if isinstance(actor, SignActor):
         return SIGN
     return SENSOR if actor.blueprint.kind == "sensor" else OTHER
+
+
+def _states(actors: Sequence[Actor], world: World) -> Iterator[tuple[int, list[bytes]]]:
+    """Where actors are and what they do: kind of the packet, entries."""
+    placed = (a for a in actors if _kind(a) in (VEHICLE, WALKER, OTHER))
+    yield _POSITION, [_PLACE.pack(a.id, *_pose(world.pose(a))) for a in placed]
+    yield _LIGHT, [_lamp(a) for a in actors if isinstance(a, LightActor)]
+    yield _VEHICLE, [_drive(a) for a in actors if isinstance(a, VehicleActor)]
+    walkers = (a for a in actors if isinstance(a, WalkerActor))
+    yield _WALKER, [_PACE.pack(a.id, a.control.speed) for a in walkers]
+
+
+def _lamp(actor: LightActor) -> bytes:
+    group = actor.light.group
+    return _LAMP.pack(actor.id, group.frozen, group.elapsed_s, actor.light.state)
+
+
+def _drive(vehicle: VehicleActor) -> bytes:
+    throttle, steer, brake, hand_brake, reverse, _, gear = vehicle.control
+    return _DRIVE.pack(vehicle.id, steer, throttle, brake, hand_brake, -1 if reverse else gear)
 
 
 def _is_hero(world: World, number: int) -> bool:

@@ -270,9 +270,8 @@ class Simulation:
         start: float,
         duration: float,
         follow: int,
+        sensors: bool,
         offset: Transform,
-        *,
-        sensors: bool = False,
     ) -> str:
         """Replay a recording from now on.
 
@@ -294,7 +293,7 @@ class Simulation:
         self.replayer.time_factor = options.time_factor
         return f"Replaying File: {recording.path}\n"
 
-    def stop_replayer(self, *, keep: bool) -> None:
+    def stop_replayer(self, keep: bool) -> None:
         """End the replay, if there is one; its actors are removed unless they are kept."""
         if self.replayer is not None:
             self.replayer.stop(keep=keep)

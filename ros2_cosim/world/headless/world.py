@@ -366,7 +366,7 @@ class World:
         else:
             actor.state = actor.state._replace(angular_velocity=velocity)
 
-    def hold_velocity(self, actor_id: int, velocity: Vector | None) -> None:
+    def hold_velocity(self, actor_id: int, velocity: Vector | None = None) -> None:
         """Keep a vehicle at a velocity of its own frame [m/s], or let it go (None)."""
         _require_below(_MAX_SPEED, "velocity", velocity or Vector())
         self.require_vehicle(actor_id).body.hold_velocity(velocity)

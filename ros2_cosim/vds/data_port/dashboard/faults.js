@@ -2,14 +2,7 @@
 // Adds faults to a run while it goes on: at any port, of any kind that the port can have.
 
 const element = (id) => document.getElementById(id);
-// Key of a fault -> how a form asks for it.
-const KEYS = {
-  delay: { text: "delay [ms]", read: (input) => `${input.valueAsNumber} ms` },
-  std: { text: "standard deviation", read: (input) => input.valueAsNumber },
-  offset: { text: "offset", read: (input) => input.valueAsNumber },
-  bit: { text: "bit, 0 to 63 (drawn)", read: (input) => input.valueAsNumber, optional: true },
-};
-const NUMERIC = ["noise", "bias", "bit_error"];
+const NUMBERS = ["number", "integer", "duration"];
 
 export class Faults {
   #known = { ports: [] };
@@ -47,17 +40,18 @@ export class Faults {
   #chooseKind() {
     const kind = element("fault-kind").value;
     const keys = this.#known.keys[kind];
+    const numeric = this.#known.numeric.includes(kind);
     const fields = Object.entries(this.#known.fields[this.#port().type] ?? {})
-      .filter(([, type]) => !NUMERIC.includes(kind) || type === "number");
+      .filter(([, type]) => !numeric || type === "number");
     options("fault-field", fields.map(([name]) => [name]));
-    element("fault-field").parentElement.hidden = !keys.includes("field");
-    const asked = keys.filter((key) => key in KEYS);
-    element("fault-keys").replaceChildren(...asked.map((key) => number(key, KEYS[key])));
+    element("fault-field").parentElement.hidden = !("field" in keys);
+    const asked = Object.entries(keys).filter(([key, { type }]) => key !== "field" && type !== "any");
+    element("fault-keys").replaceChildren(...asked.map(([key, told]) => entry(key, told)));
     this.#chooseField();
   }
 
   #chooseField() {
-    const wanted = element("fault-kind").value === "replace";
+    const wanted = this.#free() !== undefined;
     const list = this.#type() === "list";
     element("fault-value").parentElement.hidden = !wanted;
     element("fault-value").required = wanted;
@@ -67,14 +61,15 @@ export class Faults {
 
   #type() { return this.#known.fields[this.#port().type]?.[element("fault-field").value]; }
 
+  // The key whose value is of the type of the field; undefined: the kind has none.
+  #free() {
+    const keys = this.#known.keys[element("fault-kind").value];
+    return Object.keys(keys).find((key) => keys[key].type === "any");
+  }
+
   #value() {
     const text = element("fault-value").value;
-    if (this.#type() === "text") return text;
-    try {
-      return JSON.parse(text);
-    } catch {
-      return text;  // the answer says what is allowed
-    }
+    return this.#type() === "text" ? text : parsed(text);
   }
 
   async #add() {
@@ -82,10 +77,10 @@ export class Faults {
     const kind = element("fault-kind").value;
     const keys = this.#known.keys[kind];
     const fault = { port, side, kind };
-    if (keys.includes("field")) fault.field = element("fault-field").value;
-    if (keys.includes("value")) fault.value = this.#value();
+    if ("field" in keys) fault.field = element("fault-field").value;
+    if (this.#free()) fault[this.#free()] = this.#value();
     for (const input of element("fault-keys").querySelectorAll("input")) {
-      if (input.value !== "") fault[input.dataset.key] = KEYS[input.dataset.key].read(input);
+      if (input.value !== "") fault[input.dataset.key] = read(input);
     }
     try {
       await this.ask("api/changes", { set: `faults.${element("fault-name").value}`, to: fault });
@@ -102,15 +97,31 @@ function options(id, found) {
   element(id).replaceChildren(...found.map(([text, value]) => new Option(text, value ?? text)));
 }
 
-function number(key, { text, optional }) {
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;  // the answer says what is allowed
+  }
+}
+
+function read(input) {
+  const { type } = input.dataset;
+  if (type === "duration") return `${input.valueAsNumber} ms`;
+  return type === "string" ? input.value : parsed(input.value);
+}
+
+function entry(key, { type, text, required }) {
   const label = document.createElement("label");
   const told = document.createElement("span");
-  told.textContent = text;
+  told.textContent = type === "duration" ? `${key} [ms]` : key;
+  label.title = text;
   const input = document.createElement("input");
-  input.type = "number";
-  input.step = key === "bit" ? "1" : "any";
-  input.required = !optional;
+  input.type = NUMBERS.includes(type) ? "number" : "text";
+  input.step = type === "integer" ? "1" : "any";
+  input.required = required;
   input.dataset.key = key;
+  input.dataset.type = type;
   label.append(told, input);
   return label;
 }

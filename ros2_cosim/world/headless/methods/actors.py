@@ -18,16 +18,15 @@ from ros2_cosim.world.headless.decoding import (
     u32,
     vector,
 )
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation, by_world
 from ros2_cosim.world.headless.wire_types import (
     ORIGIN,
     ActorDescription,
     ActorRecord,
-    BoundingBox,
     Transform,
     Vector,
 )
-from ros2_cosim.world.headless.world import CallError
+from ros2_cosim.world.headless.world import CallError, World
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.simulation import Simulation
@@ -42,20 +41,10 @@ def _definitions(_: Simulation) -> list[Any]:
     return [blueprint.to_wire() for blueprint in LIBRARY.values()]
 
 
-@_method("get_spectator", VALUE)
-def _spectator(simulation: Simulation) -> ActorRecord:
-    return simulation.record(simulation.world.spectator)
-
-
 @_method("get_actors_by_id", VALUE, listing(u32))
 def _actors_by_id(simulation: Simulation, ids: list[int]) -> list[ActorRecord]:
     actors = simulation.world.actors
     return [simulation.record(actors[i]) for i in ids if i in actors]
-
-
-@_method("spawn_actor", VALUE, actor_description, transform)
-def _spawn(simulation: Simulation, description: ActorDescription, pose: Transform) -> ActorRecord:
-    return simulation.record(simulation.spawn(description, pose))
 
 
 @_method("spawn_actor_with_parent", VALUE, actor_description, transform, u32, u8, text)
@@ -82,41 +71,6 @@ def _set_location(simulation: Simulation, actor: int, location: Vector) -> None:
     world.set_transform(actor, Transform(location, world.pose_to_set(actor).rotation))
 
 
-@_method("set_actor_transform", NONE, u32, transform)
-def _set_transform(simulation: Simulation, actor: int, pose: Transform) -> None:
-    simulation.world.set_transform(actor, pose)
-
-
-@_method("set_actor_target_velocity", NONE, u32, vector)
-def _set_velocity(simulation: Simulation, actor: int, velocity: Vector) -> None:
-    simulation.world.set_target_velocity(actor, velocity)
-
-
-@_method("set_actor_target_angular_velocity", NONE, u32, vector)
-def _set_angular_velocity(simulation: Simulation, actor: int, velocity: Vector) -> None:
-    simulation.world.set_target_angular_velocity(actor, velocity)
-
-
-@_method("enable_actor_constant_velocity", NONE, u32, vector)
-def _hold_velocity(simulation: Simulation, actor: int, velocity: Vector) -> None:
-    simulation.world.hold_velocity(actor, velocity)
-
-
-@_method("disable_actor_constant_velocity", NONE, u32)
-def _release_velocity(simulation: Simulation, actor: int) -> None:
-    simulation.world.hold_velocity(actor, None)
-
-
-@_method("add_actor_impulse", NONE, u32, vector)
-def _impulse(simulation: Simulation, actor: int, impulse: Vector) -> None:
-    simulation.world.add_impulse(actor, impulse)
-
-
-@_method("add_actor_force", NONE, u32, vector)
-def _force(simulation: Simulation, actor: int, force: Vector) -> None:
-    simulation.world.add_force(actor, force)
-
-
 @_method("add_actor_impulse_at_location", NONE, u32, vector, vector)
 def _impulse_at(simulation: Simulation, actor: int, impulse: Vector, at: Vector) -> None:
     turn = _lever(simulation, actor, impulse, at)
@@ -140,44 +94,9 @@ def _lever(simulation: Simulation, actor: int, pull: Vector, at: Vector) -> Vect
     return Vector(y * pull.z - z * pull.y, z * pull.x - x * pull.z, x * pull.y - y * pull.x)
 
 
-@_method("add_actor_angular_impulse", NONE, u32, vector)
-def _angular_impulse(simulation: Simulation, actor: int, impulse: Vector) -> None:
-    simulation.world.add_angular_impulse(actor, impulse)
-
-
-@_method("add_actor_torque", NONE, u32, vector)
-def _torque(simulation: Simulation, actor: int, torque: Vector) -> None:
-    simulation.world.add_torque(actor, torque)
-
-
-@_method("set_actor_simulate_physics", VOID, u32, boolean)
-def _simulate_physics(simulation: Simulation, actor: int, enabled: bool) -> None:
-    simulation.world.simulate_physics(actor, enabled)
-
-
 @_method("set_actor_collisions", VOID, u32, boolean)
 def _collisions(simulation: Simulation, actor: int, enabled: bool) -> None:
     simulation.world.require(actor).collides = enabled
-
-
-@_method("set_actor_enable_gravity", NONE, u32, boolean)
-def _gravity(simulation: Simulation, actor: int, enabled: bool) -> None:
-    simulation.world.enable_gravity(actor, enabled)
-
-
-@_method("set_actor_autopilot", NONE, u32, boolean)
-def _autopilot(simulation: Simulation, actor: int, _enabled: bool) -> None:
-    simulation.world.require(actor)  # the traffic manager lifecycles in the client
-
-
-@_method("get_actor_bounding_box", VALUE, u32)
-def _bounding_box(simulation: Simulation, actor: int) -> BoundingBox:
-    return simulation.world.bounding_box(actor)
-
-
-@_method("get_actor_component_names", VALUE, u32)
-def _components(simulation: Simulation, actor: int) -> list[str]:
-    return [component.name for component in components_of(simulation.world.require(actor))]
 
 
 @_method("get_actor_component_world_transform", VALUE, u32, text)
@@ -204,21 +123,40 @@ def _component(actor: Actor, name: str) -> Component:
     raise CallError(f"actor {actor.id} has no component '{name[:40]}'; it has: {has}")
 
 
-# As in CARLA every bone is a socket: actors can be attached to it by its name.
-@_method("get_actor_socket_names", VALUE, u32)
-@_method("get_actor_bone_names", VALUE, u32)
-def _bone_names(simulation: Simulation, actor: int) -> list[str]:
-    return [bone.name for bone in simulation.world.bones(actor)]
-
-
-@_method("get_actor_socket_world_transforms", VALUE, u32)
-@_method("get_actor_bone_world_transforms", VALUE, u32)
-@_method("get_vehicle_bone_world_transforms", VALUE, u32)
-def _bones_in_world(simulation: Simulation, actor: int) -> list[Transform]:
-    return [bone.world for bone in simulation.world.bones(actor)]
-
-
-@_method("get_actor_socket_relative_transforms", VALUE, u32)
-@_method("get_actor_bone_relative_transforms", VALUE, u32)
-def _bones_on_parents(simulation: Simulation, actor: int) -> list[Transform]:
-    return [bone.relative for bone in simulation.world.bones(actor)]
+TABLE.methods(
+    NONE,
+    by_world,
+    ("set_actor_transform", World.set_transform, u32, transform),
+    ("set_actor_target_velocity", World.set_target_velocity, u32, vector),
+    ("set_actor_target_angular_velocity", World.set_target_angular_velocity, u32, vector),
+    ("enable_actor_constant_velocity", World.hold_velocity, u32, vector),
+    ("disable_actor_constant_velocity", World.hold_velocity, u32),
+    ("add_actor_impulse", World.add_impulse, u32, vector),
+    ("add_actor_force", World.add_force, u32, vector),
+    ("add_actor_angular_impulse", World.add_angular_impulse, u32, vector),
+    ("add_actor_torque", World.add_torque, u32, vector),
+    ("set_actor_enable_gravity", World.enable_gravity, u32, boolean),
+    # The traffic manager lives in the client.
+    ("set_actor_autopilot", lambda world, actor, _: world.require(actor), u32, boolean),
+)
+TABLE.methods(VOID, by_world, ("set_actor_simulate_physics", World.simulate_physics, u32, boolean))
+TABLE.methods(
+    VALUE,
+    by_world,
+    ("get_actor_bounding_box", World.bounding_box, u32),
+    ("get_actor_component_names", lambda w, a: [c.name for c in components_of(w.require(a))], u32),
+    # As in CARLA every bone is a socket: actors can be attached to it by its name.
+    ("get_actor_socket_names", lambda w, a: [bone.name for bone in w.bones(a)], u32),
+    ("get_actor_bone_names", lambda w, a: [bone.name for bone in w.bones(a)], u32),
+    ("get_actor_socket_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
+    ("get_actor_bone_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
+    ("get_vehicle_bone_world_transforms", lambda w, a: [b.world for b in w.bones(a)], u32),
+    ("get_actor_socket_relative_transforms", lambda w, a: [b.relative for b in w.bones(a)], u32),
+    ("get_actor_bone_relative_transforms", lambda w, a: [b.relative for b in w.bones(a)], u32),
+)
+TABLE.methods(
+    VALUE,
+    by_simulation,
+    ("get_spectator", lambda simulation: simulation.record(simulation.world.spectator)),
+    ("spawn_actor", lambda s, *given: s.record(s.spawn(*given)), actor_description, transform),
+)

@@ -21,7 +21,7 @@ from ros2_cosim.world.headless.decoding import (
     u32,
     vector,
 )
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_world
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Vector
 
 if TYPE_CHECKING:
@@ -100,11 +100,9 @@ def _draw(simulation: Simulation, drawn: tuple[DebugShape, float]) -> None:
     world.shapes.draw(*drawn, world.elapsed_s)
 
 
-@_method("clear_debug_shape", NONE)
-def _clear_shapes(simulation: Simulation) -> None:
-    simulation.world.shapes.clear(texts=False)
-
-
-@_method("clear_debug_string", NONE)
-def _clear_texts(simulation: Simulation) -> None:
-    simulation.world.shapes.clear(texts=True)
+TABLE.methods(
+    NONE,
+    by_world,
+    ("clear_debug_shape", lambda world: world.shapes.clear(texts=False)),
+    ("clear_debug_string", lambda world: world.shapes.clear(texts=True)),
+)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.world.headless.actors import compose
@@ -19,7 +20,7 @@ from ros2_cosim.world.headless.decoding import (
     u64,
     vector,
 )
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation, by_world
 from ros2_cosim.world.headless.labels import ANY
 from ros2_cosim.world.headless.materials import EMISSIVE, grid_of
 from ros2_cosim.world.headless.signals import SignActor
@@ -91,11 +92,6 @@ def _objects(simulation: Simulation, label: int) -> list[EnvironmentObject]:
     ]
 
 
-@_method("enable_environment_objects", NONE, listing(u64), boolean)
-def _enable(simulation: Simulation, ids: list[int], enabled: bool) -> None:
-    _things(simulation).show(ids, enabled)
-
-
 @_method("get_all_level_BBs", VALUE, u8)
 def _boxes(simulation: Simulation, label: int) -> list[BoundingBox]:
     world = simulation.world
@@ -118,30 +114,8 @@ def _boxes_of_actors(world: World, label: int) -> list[BoundingBox]:
     return found
 
 
-@_method("load_map_layer", VOID, u16)
-def _load_layer(simulation: Simulation, layers: int) -> None:
-    _things(simulation).show_layers(layers, shown=True)
-
-
-@_method("unload_map_layer", VOID, u16)
-def _unload_layer(simulation: Simulation, layers: int) -> None:
-    _things(simulation).show_layers(layers, shown=False)
-
-
-@_method("apply_color_texture_to_objects", VOID, listing(text), u8, _texture)
-def _paint(simulation: Simulation, names: list[str], parameter: int, texture: Texture) -> None:
-    _apply(simulation, names, parameter, texture, 255.0)
-
-
-@_method("apply_float_color_texture_to_objects", VOID, listing(text), u8, _texture)
-def _paint_floats(
-    simulation: Simulation, names: list[str], parameter: int, texture: Texture
-) -> None:
-    _apply(simulation, names, parameter, texture, 1.0)
-
-
 def _apply(
-    simulation: Simulation, names: list[str], parameter: int, texture: Texture, scale: float
+    scale: float, simulation: Simulation, names: list[str], parameter: int, texture: Texture
 ) -> None:
     """Put a texture on objects: things and surfaces of the map, and actors."""
     pixels = texture.pixels
@@ -169,11 +143,6 @@ def _translucency(_: Simulation, _traverse: bool) -> None:
     """Nothing here is translucent: annotations are the same either way."""
 
 
-@_method("query_lights_state", VALUE, text)
-def _lights(simulation: Simulation, _client: str) -> list[LightState]:
-    return simulation.world.lamps.states()
-
-
 @_method("update_lights_state", NONE, text, listing(_light_state), boolean)
 def _set_lights(
     simulation: Simulation, _client: str, states: list[LightState], discard: bool
@@ -185,3 +154,21 @@ def _set_lights(
 @_method("update_day_night_cycle", NONE, text, boolean)
 def _day_night(simulation: Simulation, _client: str, active: bool) -> None:
     simulation.world.lamps.day_night_cycle = active
+
+
+TABLE.methods(
+    VALUE, by_world, ("query_lights_state", lambda world, _client: world.lamps.states(), text)
+)
+TABLE.methods(
+    NONE,
+    by_simulation,
+    ("enable_environment_objects", lambda s, *of: _things(s).show(*of), listing(u64), boolean),
+)
+TABLE.methods(
+    VOID,
+    by_simulation,
+    ("load_map_layer", lambda s, layers: _things(s).show_layers(layers, shown=True), u16),
+    ("unload_map_layer", lambda s, layers: _things(s).show_layers(layers, shown=False), u16),
+    ("apply_color_texture_to_objects", partial(_apply, 255.0), listing(text), u8, _texture),
+    ("apply_float_color_texture_to_objects", partial(_apply, 1.0), listing(text), u8, _texture),
+)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.world.headless.decoding import anything, boolean, listing, real, u8, u32
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_simulation, by_world
 from ros2_cosim.world.headless.sensing.gbuffers import Buffer
 from ros2_cosim.world.headless.simulation import gbuffer_stream
-from ros2_cosim.world.headless.wire_types import BoundingBox
 from ros2_cosim.world.headless.world import CallError
 from ros2_cosim.world.road.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
 
@@ -49,33 +49,13 @@ def _set_state(simulation: Simulation, actor: int, state: int) -> None:
     light.state = state
 
 
-@_method("set_traffic_light_green_time", NONE, u32, real)
-def _set_green(simulation: Simulation, actor: int, seconds: float) -> None:
-    _set_time(simulation, actor, GREEN, seconds)
-
-
-@_method("set_traffic_light_yellow_time", NONE, u32, real)
-def _set_yellow(simulation: Simulation, actor: int, seconds: float) -> None:
-    _set_time(simulation, actor, YELLOW, seconds)
-
-
-@_method("set_traffic_light_red_time", NONE, u32, real)
-def _set_red(simulation: Simulation, actor: int, seconds: float) -> None:
-    _set_time(simulation, actor, RED, seconds)
-
-
-def _set_time(simulation: Simulation, actor: int, state: int, seconds: float) -> None:
+def _set_time(state: int, simulation: Simulation, actor: int, seconds: float) -> None:
     light = simulation.world.require_light(actor).light
     if not 0.0 <= seconds <= _MAX_LIGHT_TIME:
         raise CallError(
             f"traffic light {actor}: {seconds:g} s must be from 0 to {_MAX_LIGHT_TIME:g}"
         )
     light.set_time(state, seconds)
-
-
-@_method("reset_traffic_light_group", NONE, u32)
-def _reset_group(simulation: Simulation, actor: int) -> None:
-    simulation.world.require_light(actor).light.group.reset()
 
 
 @_method("get_group_traffic_lights", VALUE, u32)
@@ -85,31 +65,6 @@ def _group(simulation: Simulation, actor: int) -> list[int]:
     return [world.signals.actor_of(light).id for light in lights]
 
 
-@_method("get_light_boxes", VALUE, u32)
-def _light_boxes(simulation: Simulation, actor: int) -> list[BoundingBox]:
-    return [simulation.world.require_light(actor).head()]
-
-
-@_method("get_traffic_sign_trigger_volume", VALUE, u32)
-def _trigger(simulation: Simulation, actor: int) -> BoundingBox:
-    return simulation.world.require_sign(actor).trigger
-
-
-@_method("enable_sensor_for_ros", NONE, u32)
-def _enable_for_ros(simulation: Simulation, stream: int) -> None:
-    simulation.ros.enable(simulation.sensor_of_stream(stream))
-
-
-@_method("disable_sensor_for_ros", NONE, u32)
-def _disable_for_ros(simulation: Simulation, stream: int) -> None:
-    simulation.ros.disable(simulation.sensor_of_stream(stream).id)
-
-
-@_method("is_sensor_enabled_for_ros", VALUE, u32)
-def _is_for_ros(simulation: Simulation, stream: int) -> bool:
-    return simulation.ros.is_enabled(simulation.sensor_of_stream(stream).id)
-
-
 @_method("enable_gbuffers", VOID, u32, boolean)
 def _enable_gbuffers(simulation: Simulation, actor: int, enabled: bool) -> None:
     camera = simulation.require_colour_camera(actor)
@@ -117,11 +72,6 @@ def _enable_gbuffers(simulation: Simulation, actor: int, enabled: bool) -> None:
         simulation.gbuffers.add(camera.id)
     else:
         simulation.gbuffers.discard(camera.id)
-
-
-@_method("are_gbuffers_enabled", VALUE, u32)
-def _gbuffers_enabled(simulation: Simulation, actor: int) -> bool:
-    return simulation.require_colour_camera(actor).id in simulation.gbuffers
 
 
 @_method("get_gbuffer_token", VALUE, u32, u32)
@@ -139,6 +89,26 @@ def _send(_: Simulation, actor: int, _message: Any) -> None:
     raise CallError(f"actor {actor} is not a V2X sensor")
 
 
-@_method("set_ignored_vehicles", VOID, u32, listing(u32))
-def _ignored(simulation: Simulation, actor: int, _ids: list[int]) -> None:
-    simulation.world.require(actor)
+TABLE.methods(
+    NONE,
+    by_simulation,
+    ("set_traffic_light_green_time", partial(_set_time, GREEN), u32, real),
+    ("set_traffic_light_yellow_time", partial(_set_time, YELLOW), u32, real),
+    ("set_traffic_light_red_time", partial(_set_time, RED), u32, real),
+    ("reset_traffic_light_group", lambda s, a: s.world.require_light(a).light.group.reset(), u32),
+    ("enable_sensor_for_ros", lambda s, stream: s.ros.enable(s.sensor_of_stream(stream)), u32),
+    ("disable_sensor_for_ros", lambda s, n: s.ros.disable(s.sensor_of_stream(n).id), u32),
+)
+TABLE.methods(
+    VALUE,
+    by_simulation,
+    ("get_light_boxes", lambda s, actor: [s.world.require_light(actor).head()], u32),
+    ("get_traffic_sign_trigger_volume", lambda s, a: s.world.require_sign(a).trigger, u32),
+    ("is_sensor_enabled_for_ros", lambda s, n: s.ros.is_enabled(s.sensor_of_stream(n).id), u32),
+    ("are_gbuffers_enabled", lambda s, a: s.require_colour_camera(a).id in s.gbuffers, u32),
+)
+TABLE.methods(
+    VOID,
+    by_world,
+    ("set_ignored_vehicles", lambda w, a, _: w.require(a), u32, listing(u32)),
+)

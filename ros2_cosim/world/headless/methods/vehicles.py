@@ -19,9 +19,8 @@ from ros2_cosim.world.headless.decoding import (
     u64,
     vehicle_control,
 )
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_vehicle, by_world
 from ros2_cosim.world.headless.physics_control import (
-    PhysicsControl,
     apply_physics,
     physics_control,
     read_physics_control,
@@ -29,11 +28,9 @@ from ros2_cosim.world.headless.physics_control import (
     telemetry,
 )
 from ros2_cosim.world.headless.wire_types import (
-    AckermannControl,
     AckermannSettings,
-    VehicleControl,
 )
-from ros2_cosim.world.headless.world import CallError
+from ros2_cosim.world.headless.world import CallError, World
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.simulation import Simulation
@@ -67,47 +64,12 @@ def angle(value: Any) -> float:
     return found
 
 
-@_method("apply_control_to_vehicle", NONE, u32, vehicle_control)
-def _control(simulation: Simulation, actor: int, control: VehicleControl) -> None:
-    simulation.world.apply_control(actor, control)
-
-
-@_method("apply_ackermann_control_to_vehicle", NONE, u32, ackermann_control)
-def _ackermann(simulation: Simulation, actor: int, control: AckermannControl) -> None:
-    simulation.world.apply_ackermann(actor, control)
-
-
-@_method("get_ackermann_controller_settings", VALUE, u32)
-def _get_ackermann(simulation: Simulation, actor: int) -> AckermannSettings:
-    return simulation.world.require_vehicle(actor).ackermann.settings
-
-
 @_method("apply_ackermann_controller_settings", NONE, u32, ackermann_settings)
 def _set_ackermann(simulation: Simulation, actor: int, settings: AckermannSettings) -> None:
     simulation.world.require_vehicle(actor).ackermann.settings = settings
 
 
-@_method("get_physics_control", VALUE, u32)
-def _get_physics(simulation: Simulation, actor: int) -> list[Any]:
-    return physics_control(simulation.world.require_vehicle(actor))
-
-
-@_method("apply_physics_control", NONE, u32, read_physics_control)
-def _set_physics(simulation: Simulation, actor: int, control: PhysicsControl) -> None:
-    apply_physics(simulation.world.require_vehicle(actor), control)
-
-
-@_method("get_telemetry_data", VALUE, u32)
-def _telemetry(simulation: Simulation, actor: int) -> list[Any]:
-    return telemetry(simulation.world.require_vehicle(actor))
-
-
 _light_state = structure(int, u32)
-
-
-@_method("get_vehicle_light_state", VALUE, u32)
-def _get_lights(simulation: Simulation, actor: int) -> list[int]:
-    return [simulation.world.require_vehicle(actor).lights]
 
 
 @_method("set_vehicle_light_state", NONE, u32, _light_state)
@@ -140,17 +102,6 @@ def _pitch_look(simulation: Simulation, actor: int, number: int, turn: float) ->
     simulation.world.require_vehicle(actor).turned_looks[number] = turn
 
 
-@_method("get_wheel_steer_angle", VALUE, u32, u8)
-def _wheel_steer(simulation: Simulation, actor: int, wheel: int) -> float:
-    vehicle = simulation.world.require_vehicle(actor)
-    return vehicle.steer_angle_degrees if wheel < 2 else 0.0
-
-
-@_method("get_wheel_pitch_angle", VALUE, u32, wheel)
-def _wheel_pitch(simulation: Simulation, actor: int, number: int) -> float:
-    return simulation.world.require_vehicle(actor).wheel_rotation(number).pitch
-
-
 @_method("show_vehicle_debug_telemetry", NONE, u32, boolean)
 def _debug_telemetry(simulation: Simulation, actor: int, shown: bool) -> None:
     simulation.world.require_vehicle(actor).shows_telemetry = shown
@@ -169,6 +120,25 @@ def _chrono(simulation: Simulation, actor: int, *_parameters: Any) -> None:
     raise CallError(f"vehicle {actor} keeps its physics: this server has no Chrono")
 
 
-@_method("restore_physx_physics", NONE, u32)
-def _physx(simulation: Simulation, actor: int) -> None:
-    restore_physics(simulation.world.require_vehicle(actor))
+TABLE.methods(
+    NONE,
+    by_world,
+    ("apply_control_to_vehicle", World.apply_control, u32, vehicle_control),
+    ("apply_ackermann_control_to_vehicle", World.apply_ackermann, u32, ackermann_control),
+)
+TABLE.methods(
+    NONE,
+    by_vehicle,
+    ("apply_physics_control", apply_physics, u32, read_physics_control),
+    ("restore_physx_physics", restore_physics, u32),
+)
+TABLE.methods(
+    VALUE,
+    by_vehicle,
+    ("get_ackermann_controller_settings", lambda vehicle: vehicle.ackermann.settings, u32),
+    ("get_physics_control", physics_control, u32),
+    ("get_telemetry_data", telemetry, u32),
+    ("get_vehicle_light_state", lambda vehicle: [vehicle.lights], u32),
+    ("get_wheel_pitch_angle", lambda vehicle, n: vehicle.wheel_rotation(n).pitch, u32, wheel),
+    ("get_wheel_steer_angle", lambda v, n: v.steer_angle_degrees if n < 2 else 0.0, u32, u8),
+)

@@ -16,9 +16,9 @@ from ros2_cosim.world.headless.decoding import (
     u32,
     walker_control,
 )
-from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable
-from ros2_cosim.world.headless.wire_types import Transform, WalkerControl
-from ros2_cosim.world.headless.world import CallError
+from ros2_cosim.world.headless.dispatch import AnswerForm, MethodTable, by_world
+from ros2_cosim.world.headless.wire_types import Transform
+from ros2_cosim.world.headless.world import CallError, World
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.simulation import Simulation
@@ -28,11 +28,6 @@ _method = TABLE.method
 VALUE, NONE = AnswerForm.VALUE, AnswerForm.NONE
 
 _bones: Reader[dict[str, Transform]] = structure(dict, listing(pair(text, transform)))
-
-
-@_method("apply_control_to_walker", NONE, u32, walker_control)
-def _control(simulation: Simulation, actor: int, control: WalkerControl) -> None:
-    simulation.world.apply_walker_control(actor, control)
 
 
 @_method("get_bones_transform", VALUE, u32)
@@ -64,3 +59,10 @@ def _dead(simulation: Simulation, actor: int) -> None:
     walker = simulation.world.require_walker(actor)
     if not walker.invincible:
         walker.alive = False
+
+
+TABLE.methods(
+    NONE,
+    by_world,
+    ("apply_control_to_walker", World.apply_walker_control, u32, walker_control),
+)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What installed distributions offer under a name: entry points, group by group."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
+from ros2_cosim.core.kernel.guesses import did_you_mean
+from ros2_cosim.core.kernel.loading import (
+    is_own_module,
+    line_of,
+    refuse_code,
+    refuse_missing_wing,
+)
+
+
+@lru_cache
+def offered(group: str) -> dict[str, EntryPoint]:
+    """Name -> entry point of all that installed distributions offer in a group."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group))}
+
+
+def functions_of(group: str) -> dict[str, Callable[..., Any]]:
+    """Name -> function of all that installed distributions offer in a group.
+
+    What needs a part of this package that is not there is left out.
+
+    :raises ConfigurationError: one cannot be imported
+    """
+    found = {}
+    for name, entry in offered(group).items():
+        with suppress(MissingWingError):
+            found[name] = load_entry(entry, group)
+    return found
+
+
+def load_entry(entry: EntryPoint, where: str) -> Any:
+    """What an entry point stands for.
+
+    :param where: how messages call the place that needs it
+    :raises MissingWingError: it needs a part of this package that is not there
+    :raises ConfigurationError: it cannot be imported
+    """
+    try:
+        return entry.load()
+    except Exception as error:
+        refuse_missing_wing(error, f"{where}: '{entry.name}'")
+        raise ConfigurationError(
+            f"{where}: '{entry.name}' cannot be loaded: {type(error).__name__}: {error}"
+            f"{line_of(error)}"
+        ) from error
+
+
+def find_kind(
+    known: Mapping[str, EntryPoint], name: str, where: str, noun: str, *kinds: type
+) -> Any:
+    """The class that an entry point offers.
+
+    :param known: name -> entry point
+    :param where: how messages call the place that names it
+    :param kinds: what it may be derived from
+    :raises ConfigurationError: there is none of this name, or it cannot be imported
+    """
+    entry = known.get(name)
+    if entry is None:
+        raise ConfigurationError(
+            f"{where}: found '{name}'; {did_you_mean(name, known)}allowed are "
+            f"{', '.join(known) or 'none'}"
+        )
+    if not is_own_module(entry.value.partition(":")[0]):
+        refuse_code(f"{where}: found '{name}', which")
+    try:
+        module, _, attribute = entry.value.partition(":")
+        found = vars(importlib.import_module(module))[attribute]
+    except Exception as error:
+        refuse_missing_wing(error, f"{where}: {noun} '{name}'")
+        raise ConfigurationError(
+            f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, kinds)):
+        allowed = " or ".join(kind.__name__ for kind in kinds)
+        raise ConfigurationError(
+            f"{where}: {noun} '{name}' cannot be loaded: {entry.value} is no {allowed}"
+        )
+    return found
