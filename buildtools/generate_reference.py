@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from rosbags.typesys import Stores, get_typestore
 
 from buildtools.count_house import walk
+from ros2_cosim.core.run.removed import REMOVED
 from ros2_cosim.core.scenario.reference import (
     ParameterRow,
     models_table,
@@ -34,6 +35,7 @@ from ros2_cosim.ros.bringup.launch_request import launch_arguments
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
+CHANGELOG = ROOT / "CHANGELOG.md"
 SCHEMA = ROOT / "config" / "scenario.schema.json"
 JAZZY = ROOT / "ros2_cosim" / "core" / "messages" / "jazzy_types.json"
 #: Where the pages say more of an option.
@@ -74,9 +76,12 @@ def generated() -> dict[Path, str]:
         "launch arguments": "\n".join(launch_table()),
     }
     for name, table in tables.items():
-        text = _between(text, f"<!-- generated: {name} -->", "<!-- end of generated -->", table)
+        text = _between(text, name, table)
+    changes = _between(
+        CHANGELOG.read_text(encoding="utf-8"), "removed words", "\n".join(removed_table())
+    )
     schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
-    return {REFERENCE: text, SCHEMA: schema, JAZZY: jazzy_types()}
+    return {REFERENCE: text, CHANGELOG: changes, SCHEMA: schema, JAZZY: jazzy_types()}
 
 
 def jazzy_types() -> str:
@@ -144,6 +149,17 @@ def launch_table() -> Iterator[str]:
     return _table("Argument", rows)
 
 
+def removed_table() -> Iterator[str]:
+    """Commands, options and launch arguments that are gone, as Markdown."""
+    yield "| Gone | Instead |"
+    yield "|---|---|"
+    for old, new in REMOVED.items():
+        is_argument = old.startswith("launch ")
+        name = f"launch argument `{old[7:]}`" if is_argument else f"`cosim {old}`"
+        yield f"| {name} | {new} |"
+    yield ""
+
+
 def _table(name: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     yield f"| {name} | Default | Meaning |"
     yield "|---|---|---|"
@@ -153,13 +169,14 @@ def _table(name: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     yield ""
 
 
-def _between(text: str, first: str, last: str, content: str) -> str:
+def _between(text: str, name: str, content: str) -> str:
+    first, last = f"<!-- generated: {name} -->", "<!-- end of generated -->"
     head, found, rest = text.partition(first + "\n")
     if not found:
-        raise SystemExit(f"{REFERENCE}: the line {first!r} is missing")
+        raise SystemExit(f"the line {first!r} is missing")
     _, end, tail = rest.partition(last)
     if not end:
-        raise SystemExit(f"{REFERENCE}: the line {last!r} is missing after {first!r}")
+        raise SystemExit(f"the line {last!r} is missing after {first!r}")
     return f"{head}{first}\n\n{content}\n{end}{tail}"
 
 

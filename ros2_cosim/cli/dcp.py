@@ -168,10 +168,8 @@ def serve(
         else:
             refuse_beside(context, "a model", "settings out")
         if describe is not None:
-            refuse_beside(context, "--describe", f"description keep out {_OF_SLAVE}")
-            _describe(
-                what, describe, SlaveAddress(host, port, tuple(map(_ports, data_ports or ())))
-            )
+            ports = tuple(map(_ports, data_ports or ()))
+            _describe(what, describe, SlaveAddress(host, port, ports))
             return
         if what.world is not None:
             from ros2_cosim.world.carla.offered_world import serve_scenario_world

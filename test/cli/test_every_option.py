@@ -84,9 +84,10 @@ def test_each_command_uses_its_options(command: str) -> None:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
-    used |= {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+    of_classes = {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
     if "wanted" in used:  # what each of them does shows below
-        used |= run_options().keys()
+        of_classes |= run_options().keys()
+    used |= of_classes - inspect.signature(inspect.unwrap(function)).parameters.keys()
     asked = {name for each, name in OPTIONS if each == command}
     if not command:
         asked.remove("version")  # acts before the command, by a function of its own

@@ -155,7 +155,7 @@ def test_by_hand_strangers_are_refused_and_the_part_gets_its_work(
     assert part.environment["ROS_DOMAIN_ID"] == "7"
     assert [process.name for process in part.processes] == ["observer"]
     said = capfd.readouterr().out
-    assert f"{RUN_SECRET}=s cosim join 127.0.0.1:{port} --as lab\n" in said
+    assert f"{RUN_SECRET}=s cosim join 127.0.0.1:{port} lab\n" in said
     assert "refused a connection: found no greeting of a part of a run" in said
 
 

@@ -233,7 +233,7 @@ def test_a_dcp_proxy_passes_nothing_of_others_on() -> None:
     model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
     with command("dcp", "serve", model, "--port", "0") as (_, said):
         target = said[0].rpartition(":")[2].strip()
-        words = ("dcp", "sniff", "--proxy", f"0=127.0.0.1:{target}")
+        words = ("dcp", "sniff", f"0=127.0.0.1:{target}")
         with command(*words) as (process, lines), program() as stranger:
             port = int(lines[0].split()[2].rpartition(":")[2])
             ports = ports_of([process.pid])
@@ -250,7 +250,7 @@ def test_a_dcp_sniffer_listens_nowhere() -> None:
     """It has a raw socket, which takes what passes and answers nobody."""
     if os.getuid() != 0:
         pytest.skip("a raw socket: only root may have one")
-    with command("dcp", "sniff", "--interface", "lo", first_line=False) as (process, _):
+    with command("dcp", "sniff", "lo", first_line=False) as (process, _):
         until(lambda: raw_sockets(process.pid))
         assert listening([process.pid]) == []
 

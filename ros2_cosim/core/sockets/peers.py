@@ -183,7 +183,7 @@ class Admission:
         others = users - {os.geteuid(), _ROOT}
         if others - self._refused:
             self._refused |= others
-            text = "refused a program of user %d at %s:%d; --open lets other users in"
+            text = "refused a program of user %d at %s:%d; COSIM_OPEN=1 lets other users in"
             _logger.warning(text, min(others), *address[:2])
         return bool(users) and not others
 
