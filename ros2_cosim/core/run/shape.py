@@ -68,7 +68,7 @@ class PreparedRun:
         output = self.output / repetition_directory(repetition)
         output.mkdir()
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
-        return replace(self, options=replace(self.options, output=output))
+        return replace(self, options=replace(self.options, out=output))
 
     def notes(self) -> list[str]:
         """What was asked for that this run does not do, or is hardly meant, in lines."""
