@@ -350,7 +350,6 @@ def _command(
     words += ["--host", "{host}", "--port", "{port}", "--keep", "--newest-only"]
     words += ["--directory", str(context.base_directory)]
     for option, value in (
-        ("--fmu", slave.fmu),
         ("--description", slave.description),
         ("--step", slave.step or parameters.step),
     ):
@@ -362,4 +361,4 @@ def _command(
         words += ["--mode", "hrt"]
     for check in parameters.check:
         words += ["--check", check.value]
-    return (*words, slave.model) if slave.model is not None else tuple(words)
+    return (*words, str(slave.model or slave.fmu))

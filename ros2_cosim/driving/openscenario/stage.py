@@ -15,11 +15,11 @@ from ros2_cosim.driving.openscenario.beside import Beside
 from ros2_cosim.driving.openscenario.conditions import Instant, TriggerRun
 from ros2_cosim.driving.openscenario.motion import Lateral, Longitudinal, Mover, StoryActor
 from ros2_cosim.driving.openscenario.story import (
-    Act,
     Event,
     Maneuver,
     ManeuverGroup,
     Story,
+    StoryAct,
     StoryAction,
     Storyboard,
     StoryValue,
@@ -275,7 +275,7 @@ class _StoryRun:
 
 
 class _ActRun:
-    def __init__(self, act: Act, stage: Stage) -> None:
+    def __init__(self, act: StoryAct, stage: Stage) -> None:
         self.element = stage.new("act", act.name)
         self._groups = [_GroupRun(group, stage) for group in act.groups]
         self._start = TriggerRun(act.start)

@@ -439,7 +439,7 @@ class ManeuverGroup(Section):
     maneuvers: tuple[Maneuver, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
-class Act(Section):
+class StoryAct(Section):
     """Groups that begin and end together."""
 
     name: str
@@ -452,7 +452,7 @@ class Story(Section):
     """Acts."""
 
     name: str = ""
-    acts: tuple[Act, ...] = Field(default=(), max_length=MAX_PARTS)
+    acts: tuple[StoryAct, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
 class Box(Section):

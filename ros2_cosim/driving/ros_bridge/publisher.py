@@ -158,22 +158,22 @@ class _Makers:
         self._context = context
         self._scene = scene_settings(context)
         self._vehicles = bridge_vehicles(self._scene)
-        kinds = {
+        kinds: dict[str, Callable[[str], _Maker]] = {
             "vehicle_status": self._status,
             "vehicle_info": self._info,
-            "odometry": self._odometry,
+            "odometry": lambda name: lambda seen: seen.vehicles[name].odometry,
             "speedometer": self._speed,
-            "objects": self._objects,
+            "objects": lambda name: partial(ObjectMessages(self._vehicles).make, without=name),
             "collision": self._collision,
             "lane_invasion": self._lane_invasion,
-            "markers": self._markers,
-            "static_markers": self._static_markers,
+            "markers": lambda _: MarkerMessages(self._vehicles).moving,
+            "static_markers": lambda _: MarkerMessages(self._vehicles).static,
             "actor_list": self._actor_list,
             "status": self._step_status,
             "world_info": self._world_info,
             "map": self._map,
-            "tf": self._frames,
-            "traffic_lights_status": self._lights_status,
+            "tf": lambda _: FrameMessages(self._scene).make,
+            "traffic_lights_status": lambda _: self._lights().status,
             "traffic_lights_info": self._lights_info,
         }
         self._known_lights: SignalLights | None = None
@@ -196,15 +196,9 @@ class _Makers:
         message = InfoMessages().make(self._vehicles[vehicle])
         return lambda seen: message
 
-    def _odometry(self, vehicle: str) -> _Maker:
-        return lambda seen: seen.vehicles[vehicle].odometry
-
     def _speed(self, vehicle: str) -> _Maker:
         record: Any = CATALOGUE.record("std_msgs/msg/Float32")
         return lambda seen: record(seen.vehicles[vehicle].odometry.vx)
-
-    def _objects(self, vehicle: str) -> _Maker:
-        return partial(ObjectMessages(self._vehicles).make, without=vehicle)
 
     def _collision(self, vehicle: str) -> _Maker:
         record: Any = CATALOGUE.record("carla_msgs/msg/CarlaCollisionEvent")
@@ -231,12 +225,6 @@ class _Makers:
             return record(crossed) if crossed else None
 
         return make
-
-    def _markers(self, _: str) -> _Maker:
-        return MarkerMessages(self._vehicles).moving
-
-    def _static_markers(self, _: str) -> _Maker:
-        return MarkerMessages(self._vehicles).static
 
     def _actor_list(self, _: str) -> _Maker:
         has_lights = any(port in self._context.output_types for port in LIGHT_OUTPUTS)
@@ -269,12 +257,6 @@ class _Makers:
             self._known_lights = SignalLights(scene_road(self._context), period or 0)
         return self._known_lights
 
-    def _lights_status(self, _: str) -> _Maker:
-        return self._lights().status
-
     def _lights_info(self, _: str) -> _Maker:
         lights = self._lights()
         return lambda seen: lights.info()
-
-    def _frames(self, _: str) -> _Maker:
-        return FrameMessages(self._scene).make

@@ -39,7 +39,7 @@ from ros2_cosim.core.realtime.renewal import cannot_begin_anew
 from ros2_cosim.core.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.core.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.core.run.tracebacks import noted
-from ros2_cosim.core.run.watchdog import Stuck, Watchdog
+from ros2_cosim.core.run.watchdog import StuckActivation, Watchdog
 from ros2_cosim.core.scenario.changes_by_hand import settings_of
 from ros2_cosim.core.scenario.changing import ChangesTaken
 from ros2_cosim.core.scenario.schema import (
@@ -221,7 +221,7 @@ def _asked_code(session: Session, starters: Sequence[Starter]) -> int:
     return 0
 
 
-def _leave_stuck(starter: Starter, stuck: Stuck) -> None:
+def _leave_stuck(starter: Starter, stuck: StuckActivation) -> None:
     """Tell why this process cannot go on, and end it: a thread of it does not come back."""
     starter.failed(stuck.line)
     os._exit(EXIT_FAILED)

@@ -39,7 +39,7 @@ from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.draws import Draws, Words
 from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
 from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight
-from ros2_cosim.world.headless.sensing.motion import Noise
+from ros2_cosim.world.headless.sensing.motion import SensorNoise
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
@@ -50,61 +50,18 @@ from ros2_cosim.world.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
 SCENE_STATE = SavedAttributes(
     parts=(
-        ScenePlant,
-        SceneRun,
-        Scene,
-        SceneVehicle,
-        PlacedObject,
-        BackgroundTraffic,
-        Reservations,
-        LightsAhead,
-        LightStop,
-        LaneKeeper,
-        LeaderDriver,
-        ManoeuvreRun,
-        Table,
-        Chain,
-        InProcessWorld,
-        World,
-        Actor,
-        VehicleActor,
-        SignActor,
-        LightActor,
-        Light,
-        LightGroup,
-        LightController,
-        AckermannController,
-        Pid,
-        VehicleBody,
-        FreeBody,
-        SensorHub,
-        Draws,
-        Noise,
-        *DEVICES.values(),
-        GBuffers,
-        RoadVehicle,
-        Vehicle,
+        ScenePlant, SceneRun, Scene, SceneVehicle, PlacedObject, BackgroundTraffic, Reservations,
+        LightsAhead, LightStop, LaneKeeper, LeaderDriver, ManoeuvreRun, Table, Chain,
+        InProcessWorld, World, Actor, VehicleActor, SignActor, LightActor, Light, LightGroup,
+        LightController, AckermannController, Pid, VehicleBody, FreeBody, SensorHub, Draws,
+        SensorNoise, *DEVICES.values(), GBuffers, RoadVehicle, Vehicle,
     ),
     constants=(
-        SceneParameters,
-        VehicleSpec,
-        VehicleParameters,
-        RoadNetwork,
-        Crossings,
-        Blueprint,
+        SceneParameters, VehicleSpec, VehicleParameters, RoadNetwork, Crossings, Blueprint,
         Signals,
         # Only clients of a server change them; a page that looks changes nothing.
-        Things,
-        StreetLights,
-        DebugShapes,
-        WorldOnlooker,
+        Things, StreetLights, DebugShapes, WorldOnlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
-        SensorRig,
-        SensorMessages,
-        Sight,
-        Words,
-        np.ndarray,
-        Counter,
-        Section,
+        SensorRig, SensorMessages, Sight, Words, np.ndarray, Counter, Section,
     ),
-)
+)  # fmt: skip

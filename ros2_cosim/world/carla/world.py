@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.listening import Listening
@@ -73,22 +73,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from ros2_cosim.dcp.bridge.coupled import CoupledSlaves
-
-
-class _Plant(Protocol):
-    """What stands behind the participant."""
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Advance to the activation time and report the state."""
-
-    def finish(self) -> None:
-        """End what runs beside it."""
-
-    def report(self) -> Report:
-        """What the summary says of it."""
-
-    def close(self) -> None:
-        """Release what it holds."""
 
 
 class CarlaWorld(FullModel):
@@ -271,7 +255,7 @@ class CarlaWorld(FullModel):
         told += ["static_objects", "collision"]
         #: What the scene tells and the scenario has no port for.
         self._unheard = [port for port in told if port not in context.output_types]
-        self._plant: _Plant
+        self._plant: ScenePlant | CoupledSlaves
         self._step_ns = scene.step_ns
         #: Where the headless server of the run is; None: it has none.
         self._server: tuple[str, int] | None = None
