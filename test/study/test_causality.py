@@ -222,7 +222,6 @@ def run_of_no_job(control: Control) -> StudyRun:
     [
         {"duration": "soon"},
         {"duration": "1ms"},
-        {"repetitions": -1},
         {"together": -1.0},
         {"together": float("nan")},
     ],

@@ -16,7 +16,7 @@ from ros2_cosim.core.record.realtime_summary import (
 from ros2_cosim.lab.report.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
 
 #: Time, lateness, error and number of a late result.
-Case = tuple[float, float | None, float | None, str]
+_Case = tuple[float, float | None, float | None, str]
 #: Rows of the table of errors, for each slow part.
 _ROWS = 10
 
@@ -58,7 +58,7 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[Chart]:
 
 
 def _over_time(
-    realtime: RealtimeSummary, number: Callable[[Case], float | None], scale: float
+    realtime: RealtimeSummary, number: Callable[[_Case], float | None], scale: float
 ) -> list[Line]:
     """A number of the cases of each slow part, over the time of the case."""
     return [

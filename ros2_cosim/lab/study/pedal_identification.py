@@ -24,7 +24,7 @@ from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
-from ros2_cosim.lab.study.watched import Watch, run_watched
+from ros2_cosim.lab.study.watched import Watched, run_watched
 from ros2_cosim.world.vehicle.pedal_table import PedalTable
 
 _PROBE: Final = "pedals"
@@ -143,7 +143,7 @@ def _driven(scenario: Scenario, vehicle: str) -> list[DrivenPoint]:
     def control(sample: Sample) -> None:
         pedals.append((sample.stamp, sample.value.throttle - sample.value.brake))
 
-    watch: Watch = {
+    watch: Watched = {
         (world, f"odometry/{vehicle}"): speed,
         (world, f"acceleration/{vehicle}"): acceleration,
         (_PROBE, "control"): control,

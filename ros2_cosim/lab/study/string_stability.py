@@ -36,7 +36,7 @@ from ros2_cosim.driving.controllers.law_loop import (
     law_in_use,
 )
 from ros2_cosim.driving.controllers.theory import linearised, smallest_time_gap, transfer
-from ros2_cosim.lab.study.watched import Watch, run_watched
+from ros2_cosim.lab.study.watched import Watched, run_watched
 
 Numbers = NDArray[np.float64]
 RESULT_FILE: Final = "string_stability.json"
@@ -400,7 +400,7 @@ def _run(scenario: Scenario) -> tuple[list[list[float]], list[list[float]]]:
     speeds: list[list[float]] = [[] for _ in names]
     accelerations: list[list[float]] = [[] for _ in names]
     world = next(n for n, p in scenario.participants.items() if f"odometry/{names[0]}" in p.outputs)
-    watch: Watch = {}
+    watch: Watched = {}
     for i, name in enumerate(names):
         watch[world, f"odometry/{name}"] = _keep(speeds[i], attrgetter("value.vx"))
         watch[world, f"acceleration/{name}"] = _keep(accelerations[i], attrgetter("value.ax"))

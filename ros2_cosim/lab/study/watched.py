@@ -13,11 +13,11 @@ from ros2_cosim.core.run.inproc import InprocRun
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario
 
-Watch = dict[tuple[str, str], Callable[[Sample], None]]
+Watched = dict[tuple[str, str], Callable[[Sample], None]]
 """(participant, port) -> what takes its messages."""
 
 
-def run_watched(scenario: Scenario, watch: Watch) -> None:
+def run_watched(scenario: Scenario, watch: Watched) -> None:
     """Run a scenario to its end.
 
     :raises CosimError: it cannot be run, or a participant failed

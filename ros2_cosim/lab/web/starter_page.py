@@ -33,7 +33,7 @@ from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.messages import PortDocument
 from ros2_cosim.vds.data_port.routes import (
     HttpAnswer,
-    Route,
+    PortRoute,
     answered,
     described,
     error_answer,
@@ -214,14 +214,14 @@ class StarterApi:
 
 
 STARTER_ROUTES: Final = (
-    Route("GET", "/api/schema", StarterApi._schema, "This document"),
-    Route("GET", "/api/scenarios", StarterApi._scenarios,
+    PortRoute("GET", "/api/schema", StarterApi._schema, "This document"),
+    PortRoute("GET", "/api/scenarios", StarterApi._scenarios,
           "Scenarios that can be started; values of the one that is named",
           query=("name", "string")),
-    Route("GET", "/api/start", StarterApi._state,
+    PortRoute("GET", "/api/start", StarterApi._state,
           "Whether a run is under way, and why the newest one failed"),
-    Route("POST", "/api/start", StarterApi._start, "Start a scenario", request=StartRequest),
-    Route("POST", "/api/stop", StarterApi._stop, "End the run under way", request=StopRequest),
+    PortRoute("POST", "/api/start", StarterApi._start, "Start a scenario", request=StartRequest),
+    PortRoute("POST", "/api/stop", StarterApi._stop, "End the run under way", request=StopRequest),
 )  # fmt: skip
 """What a port answers besides that starts runs."""
 

@@ -45,7 +45,7 @@ def method_refused(method: str, allow: str) -> HttpAnswer:
     return error_answer(405, f"method: found {method}; allowed is {allow}", allow)
 
 
-class Route(NamedTuple):
+class PortRoute(NamedTuple):
     """A method of a path.
 
     :ivar answer: called with what has the route, and with the checked ``request``, or the values of
@@ -89,7 +89,7 @@ def parts_of(target: str) -> SplitResult | None:
 
 
 def answered(
-    routes: Sequence[Route], api: object, method: str, parts: SplitResult, body: bytes
+    routes: Sequence[PortRoute], api: object, method: str, parts: SplitResult, body: bytes
 ) -> HttpAnswer | None:
     """Answer by the routes of an API; None: none has the path.
 
@@ -109,7 +109,7 @@ def answered(
         return error_answer(400, str(error))
 
 
-def described(routes: Sequence[Route]) -> Schema:
+def described(routes: Sequence[PortRoute]) -> Schema:
     """An OpenAPI 3.1 document, made from the routes and the models that check their requests."""
     paths: dict[str, Schema] = {}
     schemas = dict(_SCHEMAS)
