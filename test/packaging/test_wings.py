@@ -106,6 +106,17 @@ def test_docstrings_of_wings_say_what_a_wing_may_use_and_what_uses_it() -> None:
         assert found[2] == (", ".join(users) or "none"), wing
 
 
+def test_each_wing_has_tests_that_take_less_than_ten_seconds() -> None:
+    """As ``bench.wing_tests`` has measured them."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (`[a-z/]+`.*) \| `(test/.+)` \| (\d+) s \|$", page, re.MULTILINE)
+    assert {re.findall(r"\w+", what)[0] for what, _, _ in lines} == set(layers_of("ros2_cosim"))
+    assert [
+        name for _, tests, _ in lines for name in tests.split() if not (ROOT / name).exists()
+    ] == []
+    assert all(int(taken) < 10 for _, _, taken in lines)
+
+
 def layers_of(container: str) -> list[str]:
     """The layers of a package by its import contract, the highest first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
