@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from ros2_cosim.world.road.plan_view import Arc, Line, PlanElement, Spiral
+from ros2_cosim.world.road.plan_view import Arc, PlanElement, Spiral, StraightLine
 
 GEO_REFERENCE = (
     "+proj=tmerc +lat_0=49.0 +lon_0=8.0 +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"
@@ -104,7 +104,7 @@ def plan_view(pieces: Iterable[Sequence[float]], start: Pose = Pose()) -> Plan: 
             element = Arc(x, y, heading, length, begin)
             shape = f'<arc curvature="{begin!r}"/>'
         else:
-            element = Line(x, y, heading, length)
+            element = StraightLine(x, y, heading, length)
             shape = "<line/>"
         lines += [
             f'      <geometry s="{s!r}" x="{x!r}" y="{y!r}" hdg="{heading!r}" length="{length!r}">',

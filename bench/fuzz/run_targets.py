@@ -31,7 +31,7 @@ from ros2_cosim.ros.bringup.far_link import (
     greet,
 )
 from ros2_cosim.ros.bringup.starter_channel import EarlyLeave, Required
-from ros2_cosim.world.carla.server_wire import (
+from ros2_cosim.world.headless.server_wire import (
     ServerWire,
     Snapshot,
     Stream,

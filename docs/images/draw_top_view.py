@@ -27,7 +27,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import StaticObjects
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.world.pictures import markers
-from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData, body_point
+from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData, body_point
 from ros2_cosim.world.pictures.road_markers import road_markers
 from ros2_cosim.world.road import RoadNetwork
 
@@ -67,7 +67,7 @@ def _scene(scenario: dict[str, Any], bag: Path, time_ns: int) -> list[MarkerData
         newest[message.topic] = CATALOGUE.codec(message.type_name).decode(message.data)[2]
     vehicles = scenario["scene"]["vehicles"]
     names = scenario["scene"]["platoon"]
-    boxes = [Box(vehicles[name]["length"], vehicles[name]["width"], 1.5) for name in names]
+    boxes = [MarkerBox(vehicles[name]["length"], vehicles[name]["width"], 1.5) for name in names]
     poses = [newest[f"/{name}/odometry"] for name in names]
     sensor = scenario["participants"]["sensor1"]["parameters"]
     cone = Cone(sensor["field_of_view"], sensor["detection_range"])

@@ -195,8 +195,8 @@ def serve(
         serve_slave(
             slave,
             found,
-            host,
-            port if port is not None or named else 0,
+            host=host,
+            port=port if port is not None or named else 0,
             once=not keep,
             on_ready=ready,
             options=_slave_options(rules),

@@ -28,7 +28,7 @@ from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
     from ros2_cosim.vds.fleet import VehicleOutput
     from ros2_cosim.vds.fleet_settings import FleetSettings
-    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
 
 #: From the centre of a vehicle in a row to the next one [m].
 SPACING_M: Final = 30.0
@@ -97,7 +97,7 @@ def serve(
 ) -> None:
     """Serve vehicles until interrupted."""
     from ros2_cosim.vds.free_run import FreeRunSettings
-    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
     from ros2_cosim.vds.sockets import read_address
 
     go_on_without_output()

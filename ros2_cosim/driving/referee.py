@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Duration, Number, PositiveDuration, Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.kernel.time import format_ns
@@ -26,7 +26,7 @@ from ros2_cosim.core.messages.message_types import (
 )
 from ros2_cosim.core.messages.records import PlatoonStatus, RedLightsPassed, StaticObjects
 from ros2_cosim.core.scene.scene import scene_settings
-from ros2_cosim.world.geometry.encounters import Encounters, Extreme, Mover
+from ros2_cosim.world.geometry.encounters import Encounters, Extreme, MovingBox
 from ros2_cosim.world.geometry.lane_frame import (
     LaneBox,
     LaneBoxes,
@@ -82,7 +82,7 @@ class RefereeParameters(Section):
     )
 
 
-class PlatoonReferee(Model):
+class PlatoonReferee(FullModel):
     """Watches the platoon that ``scene.platoon`` names, to be activated periodically.
 
     Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``traffic``, ``collision``
@@ -103,7 +103,7 @@ class PlatoonReferee(Model):
     """A vehicle has driven once it was faster than this [m/s]."""
 
     Parameters = RefereeParameters
-    traits = Traits(cost_ns=200_000, saves=True)
+    traits = Traits(cost_ns=200_000)
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),
@@ -161,7 +161,7 @@ class PlatoonReferee(Model):
             if f"odometry/{name}" in context.input_types
         ]
         self._vehicles = vehicles
-        self._fixed: list[Mover] = []
+        self._fixed: list[MovingBox] = []
         self._first_collision = _NOBODY
         self._stood_at: int | None = None
         self._status = PlatoonStatus(inf, 0, False, (), ())
@@ -179,7 +179,7 @@ class PlatoonReferee(Model):
         latest = step.latest
         boxes: list[LaneBox | None] = []
         speeds: list[float] = []
-        movers: list[Mover] = []
+        movers: list[MovingBox] = []
         for index, (name, port) in enumerate(self._platoon):
             sample = latest[port]
             if sample is None:
@@ -219,7 +219,7 @@ class PlatoonReferee(Model):
         self._decide(step.time)
         return {"status": self._status}
 
-    def _beside(self, step: Step) -> list[Mover]:
+    def _beside(self, step: Step) -> list[MovingBox]:
         """All that move and are not of the platoon."""
         latest = step.latest
         found = [
@@ -352,7 +352,9 @@ class PlatoonReferee(Model):
 #: What is kept of the road makes nothing but speed.
 _NOBODY = Extreme()
 _STATE = SavedAttributes(
-    parts=(Encounters, Movers), values=(LaneBox, Mover, Extreme), constants=(LaneBoxes, RoadNetwork)
+    parts=(Encounters, Movers),
+    values=(LaneBox, MovingBox, Extreme),
+    constants=(LaneBoxes, RoadNetwork),
 )
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
@@ -33,7 +33,7 @@ from typing_extensions import Self
 from ros2_cosim.core.documents.settings import Host, Number, PositiveDuration, Section, Whole
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.core.kernel.listening import Listening, PortUse
-from ros2_cosim.core.kernel.model import Model, Port, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.message_types import ACCELERATION, CONTROL, ODOMETRY
@@ -100,24 +100,8 @@ class VdsPlantParameters(Section):
         return self.mode == "free" and self.own is None
 
 
-class _Link(Protocol):
-    """The simulator behind the participant."""
-
-    def begin(self) -> PlantState:
-        """The state at the start."""
-
-    def step(self, command: VehicleCommand, now: int, count: int) -> PlantState:
-        """The state at ``now`` [ns], ``count`` steps after the last one."""
-
-    def figures(self) -> dict[str, Any]:
-        """Figures of the link."""
-
-    def close(self) -> None:
-        """Release its resources."""
-
-
 class _Own:
-    """A session of this process."""
+    """A session of this process: the state at the start, then after so many steps."""
 
     def __init__(self, session: VehicleSession) -> None:
         self._session = session
@@ -139,7 +123,7 @@ class _Own:
 
 
 class _Remote:
-    """A simulator behind the protocol."""
+    """A simulator behind the protocol: as :class:`_Own`."""
 
     def __init__(self, settings: VdsPlantParameters, step_ns: int, where: str) -> None:
         address = read_address(str(settings.host), settings.port, f"{where}.host")
@@ -189,7 +173,7 @@ class _Remote:
         self._client.close()
 
 
-class VdsPlant(Model):
+class VdsPlant(FullModel):
     """One vehicle, of a simulator behind the protocol or of this process.
 
     The example of this module shows parameters and ports.
@@ -253,7 +237,7 @@ class VdsPlant(Model):
         vehicle = VEHICLES[parameters.own.kind] if parameters.own else SEDAN
         self._max_steer = parameters.max_steer or vehicle.max_steer_angle
         # Made here, so that wrong settings show before anything runs.
-        self._link: _Link | None = None
+        self._link: _Own | _Remote | None = None
         if parameters.own is not None:
             road = scene_road(context) if parameters.ground == "scene" else None
             self._link = _Own(parameters.own.session(self._step_ns, road))
@@ -294,7 +278,7 @@ class VdsPlant(Model):
         if self._link is not None:
             self._link.close()
 
-    def _open(self) -> _Link:
+    def _open(self) -> _Own | _Remote:
         if self._link is None:
             if self._shape == "inproc":
                 raise ConnectionFailedError(

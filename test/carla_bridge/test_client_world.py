@@ -31,8 +31,8 @@ from ros2_cosim.world.carla.client_world import ClientWorld
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.scene import FIRST_STRANGER_ID, FIRST_TRAFFIC_ID, ActorCommand, Scene
 from ros2_cosim.world.carla.scene_settings import scene_parameters
-from ros2_cosim.world.carla.server_wire import ServerWire
 from ros2_cosim.world.headless.outsiders import RUN_CLIENT
+from ros2_cosim.world.headless.server_wire import ServerWire
 from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,9 @@ from support.bridge_scenes import HIGHWAY
 
 from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.core.scene.simulator import Pose
-from ros2_cosim.world.carla.server_wire import (
+from ros2_cosim.world.headless.maps import MapLibrary
+from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.headless.server_wire import (
     ServerWire,
     Snapshot,
     Stream,
@@ -26,9 +28,7 @@ from ros2_cosim.world.carla.server_wire import (
     pose_command,
     velocity_command,
 )
-from ros2_cosim.world.headless.maps import MapLibrary
-from ros2_cosim.world.headless.server import Server
-from ros2_cosim.world.headless.snapshot import narrow, pack_sensor_header
+from ros2_cosim.world.headless.snapshot import pack_sensor_header
 
 #: What the client 0.9.16 sends for these commands, taken from its connection.
 BATCH_OF_THE_CLIENT = bytes.fromhex(
@@ -119,7 +119,7 @@ def test_snapshots_bring_the_numbers_of_the_world(server: Server, wire: ServerWi
             for actor in (car, box):
                 motion = snapshot.motion(actor)
                 # The world rests until the next call, so that it may be read from here.
-                pose, *rest = narrow(server.simulation.world.actors[actor].state)
+                pose, *rest = server.simulation.world.state(actor)
                 assert motion is not None
                 assert motion.pose == (*pose.location, *pose.rotation)
                 assert [*motion[1:]] == rest

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ros2_cosim.world.geometry.frames import world_to_body
 from ros2_cosim.world.headless.actors import VehicleActor
-from ros2_cosim.world.headless.flight import DROP, FreeBody, Ground, box_shape
+from ros2_cosim.world.headless.flight import DROP, FreeBody, GroundPlane, box_shape
 from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.world.headless.world import World
 from ros2_cosim.world.vehicle.parameters import GRAVITY
@@ -20,7 +20,7 @@ from ros2_cosim.world.vehicle.parameters import GRAVITY
 CONFIG = Path(__file__).parents[2] / "config"
 HIGHWAY = (CONFIG / "highway.xodr").read_text(encoding="utf-8")
 TOWN = (CONFIG / "town.xodr").read_text(encoding="utf-8")
-LEVEL = Ground(0.0, 0.0, 0.0, 0.0, 0.0)
+LEVEL = GroundPlane(0.0, 0.0, 0.0, 0.0, 0.0)
 SHAPE = box_shape(1800.0, (2.4, 0.95, 0.75), 0.5, 2800.0)
 
 

@@ -12,7 +12,7 @@ from ros2_cosim.world.headless.snapshot import (
     RECORD_BYTES,
     ActorState,
     VehicleStatus,
-    narrow,
+    narrow_numbers,
     numbers_of,
     pack_record,
     pack_sensor_header,
@@ -36,12 +36,9 @@ _STATE = st.builds(
 def test_narrow_is_what_a_record_carries(state: ActorState) -> None:
     record = pack_record(9, numbers_of(state))
     assert len(record) == RECORD_BYTES == 119
-    narrowed = narrow(state)
-    (location, rotation), velocity, angular, acceleration = narrowed
-    assert struct.unpack_from("<IB15f", record) == (
-        9, 1, *location, *rotation, *velocity, *angular, *acceleration,
-    )  # fmt: skip
-    assert narrow(narrowed) == narrowed
+    narrowed = narrow_numbers(numbers_of(state))
+    assert struct.unpack_from("<IB15f", record) == (9, 1, *narrowed)
+    assert narrow_numbers(narrowed) == narrowed
 
 
 def test_vehicle_record_offsets() -> None:

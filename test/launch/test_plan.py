@@ -32,7 +32,7 @@ from ros2_cosim.ros.bringup.launch_request import (
 )
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import command_of
-from ros2_cosim.ros.bringup.starter_channel import CHANNEL, Progress
+from ros2_cosim.ros.bringup.starter_channel import CHANNEL, ClockProgress
 
 LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "scenario.launch.py"
 
@@ -149,8 +149,8 @@ def test_values_reach_the_scenario(values):
             "gazebo",
             "simulator.kind: found 'gazebo'; allowed are headless, carla",
         ),
-        ("port", "many", "port: found 'many'; allowed is a whole number"),
-        ("port", "70000", "simulator.port: found 70000"),
+        ("seed", "many", "seed: found 'many'; allowed is a whole number"),
+        ("set", "simulator.port=70000", "simulator.port: found 70000"),
         (
             "factor",
             "0",
@@ -239,7 +239,7 @@ def test_each_second_is_told_once():
     told = []
     seconds = Seconds(told.append)
     for time_ns in (0, 0, 999_999_999, 1_000_000_000, 1_000_000_000, 3_500_000_000, 0):
-        seconds(Progress(time_ns=time_ns))
+        seconds(ClockProgress(time_ns=time_ns))
     # The last one is of a run that begins anew.
     assert told == [0, 1, 3, 0]
 

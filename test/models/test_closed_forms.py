@@ -18,13 +18,15 @@ from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,
-    VAN,
+    VEHICLES,
     ActuatorCommand,
     RoadVehicle,
     Vehicle,
     VehicleParameters,
     pedals_for,
 )
+
+VAN = VEHICLES["van"]
 
 STEP = 0.01
 #: As numbers of their own: the oracle uses none of the code's.

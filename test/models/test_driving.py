@@ -16,13 +16,15 @@ from ros2_cosim.world.road import OFF_ROAD, RoadError, RoadNetwork
 from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,
-    VAN,
+    VEHICLES,
     ActuatorCommand,
     RoadVehicle,
     Vehicle,
     VehicleParameters,
     road_position,
 )
+
+VAN = VEHICLES["van"]
 
 STEP = 0.01
 #: Those that drive at 25 m/s with ease.

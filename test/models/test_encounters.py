@@ -14,7 +14,7 @@ from buildtools.highway import make_highway
 from ros2_cosim.world.geometry.encounters import (
     Encounters,
     Extreme,
-    Mover,
+    MovingBox,
     _along_path,
     _leaves_lane,
     apart,
@@ -41,20 +41,20 @@ def mover(
     yaw: float = 0.0,
     size: tuple[float, float] = (4.0, 2.0),
     **motion: float,
-) -> Mover:
+) -> MovingBox:
     """One on lane -2, so far left of its centre and turned so far to the left."""
     x, y, _, heading = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s) + left)
     turned = heading + yaw
     cos, sin = math.cos(turned), math.sin(turned)
     vy, yaw_rate = motion.get("vy", 0.0), motion.get("yaw_rate", 0.0)
     box = box_at(ROAD, x, y, cos, sin, *size, None, speed, vy)
-    return Mover(name, box, speed, vy, yaw_rate)
+    return MovingBox(name, box, speed, vy, yaw_rate)
 
 
 EGO = mover("ego", 100.0, speed=20.0)
 
 
-def gap(other: Mover, ego: Mover = EGO) -> Any:
+def gap(other: MovingBox, ego: MovingBox = EGO) -> Any:
     found = encounter(ROAD, ego, other)
     return None if found is None else found.gap
 
@@ -175,7 +175,7 @@ places = st.tuples(st.floats(100.0, 140.0), st.floats(-8.0, 8.0), st.floats(-3.2
 sizes = st.tuples(st.floats(0.5, 12.0), st.floats(0.5, 3.0))
 
 
-def drawn(name: str, place: tuple[float, float, float], size: tuple[float, float]) -> Mover:
+def drawn(name: str, place: tuple[float, float, float], size: tuple[float, float]) -> MovingBox:
     return mover(name, place[0], place[1], 3.0, yaw=place[2], size=size)
 
 
@@ -238,9 +238,9 @@ def exact(
     rate: float = 0.0,
     name: str = "other",
     road: Any = ROAD,
-) -> Mover:
+) -> MovingBox:
     box = box_at(road, AT_X + ahead, AT_Y + left, *heading, *size, None, vx, vy)
-    return Mover(name, box, vx, vy, rate)
+    return MovingBox(name, box, vx, vy, rate)
 
 
 class Asked:
@@ -281,7 +281,7 @@ class Asked:
     ],
 )
 def test_what_just_meets_the_strip_counts(
-    other: Mover, expected: tuple[float, float] | None
+    other: MovingBox, expected: tuple[float, float] | None
 ) -> None:
     assert encounter(ROAD, exact(0.0, vx=20.0, name="ego"), other) == expected
 
@@ -315,7 +315,7 @@ def test_a_place_that_is_met_again_round_a_block_does_not_count(
     ],
 )
 def test_a_box_is_seen_along_a_path(
-    ego: Mover, other: Mover, expected: tuple[float, float, float, float]
+    ego: MovingBox, other: MovingBox, expected: tuple[float, float, float, float]
 ) -> None:
     assert tuple(_along_path(ROAD, ego, other, other.box)) == expected
 
@@ -332,7 +332,7 @@ def test_where_no_lane_is_each_that_moves_leaves_it(
 
 def test_a_mover_stands_still_unless_it_is_said_to_move() -> None:
     box = exact(0.0).box
-    assert Mover("other", box) == ("other", box, 0.0, 0.0, 0.0)
+    assert MovingBox("other", box) == ("other", box, 0.0, 0.0, 0.0)
 
 
 def test_to_drift_by_0_3_metres_a_second_is_to_keep_the_lane() -> None:
@@ -366,11 +366,13 @@ class OtherRoad:
 WIDE, LONG = (7.0, 4.0), (7.0, 1.0)
 
 
-def ego_at(vx: float = 20.0, vy: float = 0.0, heading: tuple[float, float] = (1.0, 0.0)) -> Mover:
+def ego_at(
+    vx: float = 20.0, vy: float = 0.0, heading: tuple[float, float] = (1.0, 0.0)
+) -> MovingBox:
     return exact(0.0, vx=vx, vy=vy, heading=heading, size=WIDE, name="ego")
 
 
-def elsewhere(heading: tuple[float, float] = TURNED) -> Mover:
+def elsewhere(heading: tuple[float, float] = TURNED) -> MovingBox:
     return exact(30.0, vx=20.0, heading=heading, size=LONG, road=OtherRoad())
 
 
@@ -419,7 +421,7 @@ def elsewhere(heading: tuple[float, float] = TURNED) -> Mover:
     ],
 )
 def test_the_road_is_asked_only_for_pairs_that_can_have_less(
-    ego: Mover, other: Mover, least: tuple[float, float], ways: int
+    ego: MovingBox, other: MovingBox, least: tuple[float, float], ways: int
 ) -> None:
     road = Asked()
     watch = Encounters(road)

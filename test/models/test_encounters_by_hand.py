@@ -12,7 +12,7 @@ from ros2_cosim.world.geometry.encounters import (
     Encounter,
     Encounters,
     Extreme,
-    Mover,
+    MovingBox,
     _leaves_lane,
     corners,
     encounter,
@@ -38,11 +38,11 @@ def mover(
     rate: float = 0.0,
     size: tuple[float, float] = (4.0, 2.0),
     name: str = "other",
-) -> Mover:
+) -> MovingBox:
     """One whose centre is so far ahead and left of a place on lane -2."""
     x, y = ORIGIN_X + ahead * COS - left * SIN, ORIGIN_Y + ahead * SIN + left * COS
     c, s = math.cos(HEADING + yaw), math.sin(HEADING + yaw)
-    return Mover(name, box_at(ROAD, x, y, c, s, *size, None, speed, vy), speed, vy, rate)
+    return MovingBox(name, box_at(ROAD, x, y, c, s, *size, None, speed, vy), speed, vy, rate)
 
 
 def seen(box: LaneBox) -> tuple[float, float, float]:
@@ -52,7 +52,7 @@ def seen(box: LaneBox) -> tuple[float, float, float]:
     return dx * COS + dy * SIN, dy * COS - dx * SIN, yaw
 
 
-def on(ego: Mover, other: Mover) -> tuple[float, float] | None:
+def on(ego: MovingBox, other: MovingBox) -> tuple[float, float] | None:
     found = encounter(ROAD, ego, other)
     return None if found is None else (found.gap, found.closing)
 
@@ -79,7 +79,7 @@ def on(ego: Mover, other: Mover) -> tuple[float, float] | None:
     ],
 )
 def test_a_mover_is_there_later(
-    start: Mover, seconds: float, there: tuple[float, float, float]
+    start: MovingBox, seconds: float, there: tuple[float, float, float]
 ) -> None:
     box = start.after(ROAD, seconds)
     assert seen(box) == pytest.approx(there, abs=1e-9)
@@ -138,7 +138,7 @@ def test_a_time_to_collision_is_gap_over_closing_speed(
         (mover(3.6, -0.9, math.pi / 4, size=(6.0, 0.5)), False),
     ],
 )
-def test_boxes_touch_or_not(other: Mover, touches: bool) -> None:
+def test_boxes_touch_or_not(other: MovingBox, touches: bool) -> None:
     ego = mover(0.0, name="ego").box
     assert touch(ego, other.box) is touches
     assert touch(other.box, ego) is touches
@@ -166,7 +166,7 @@ def test_boxes_touch_or_not(other: Mover, touches: bool) -> None:
     ],
 )
 def test_what_stands_or_keeps_its_lane_counts_in_the_strip(
-    other: Mover, expected: tuple[float, float] | None
+    other: MovingBox, expected: tuple[float, float] | None
 ) -> None:
     ego = mover(0.0, speed=20.0, name="ego")
     assert on(ego, other) == (None if expected is None else pytest.approx(expected))
@@ -194,13 +194,13 @@ def test_what_stands_or_keeps_its_lane_counts_in_the_strip(
     ],
 )
 def test_what_comes_into_the_strip_within_five_seconds_counts(
-    other: Mover, expected: tuple[float, float] | None
+    other: MovingBox, expected: tuple[float, float] | None
 ) -> None:
     ego = mover(0.0, speed=20.0, name="ego")
     assert on(ego, other) == (None if expected is None else pytest.approx(expected))
 
 
-def along(angle: float, radius: float, outside: float = 0.0, **motion: float) -> Mover:
+def along(angle: float, radius: float, outside: float = 0.0, **motion: float) -> MovingBox:
     """One on a circle to the left, which begins at ego with its heading of 0.1, or outside it."""
     x = (radius + outside) * math.sin(angle)
     y = radius - (radius + outside) * math.cos(angle)
@@ -227,7 +227,7 @@ def along(angle: float, radius: float, outside: float = 0.0, **motion: float) ->
     ],
 )
 def test_an_ego_that_leaves_its_lane_meets_what_is_on_its_path(
-    rate: float, other: Mover, expected: tuple[float, float] | None
+    rate: float, other: MovingBox, expected: tuple[float, float] | None
 ) -> None:
     ego = mover(0.0, 0.0, 0.1, 20.0, rate=rate, name="ego")
     assert on(ego, other) == (None if expected is None else pytest.approx(expected))
@@ -295,7 +295,7 @@ def test_a_watch_keeps_the_first_of_equal_values_and_only_of_others() -> None:
     ],
 )
 def test_a_pair_is_looked_at_as_long_as_it_can_be_the_soonest(
-    ego: Mover, other: Mover, ttc: float
+    ego: MovingBox, other: MovingBox, ttc: float
 ) -> None:
     watch = Encounters(ROAD)
     watch.gap = Extreme(1.0, ("x", "y"), 0)

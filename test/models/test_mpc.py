@@ -17,7 +17,7 @@ from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.controllers import Peer
 from ros2_cosim.driving.controllers.box_qp import minimise
 from ros2_cosim.driving.controllers.mpc import SWEEPS, MpcCacc
-from ros2_cosim.driving.controllers.theory import Following, Loop, largest_gain, linearised
+from ros2_cosim.driving.controllers.theory import Loop, SteadyFollowing, largest_gain, linearised
 
 
 def slopes(matrix: Any, vector: Any, x: list[float]) -> list[float]:
@@ -67,7 +67,7 @@ def test_it_brakes_as_soon_as_the_predecessor_says_so() -> None:
 @pytest.mark.parametrize("time_gap", [0.4, 0.6, 1.0])
 @pytest.mark.parametrize("loop", [Loop(0.04, 0.1, 0.0, 0.045), Loop(0.04, 0.2, 0.02, 0.045)])
 def test_no_disturbance_grows(time_gap: float, loop: Loop) -> None:
-    following = Following(20.0, 30.0, 2.0, time_gap)
+    following = SteadyFollowing(20.0, 30.0, 2.0, time_gap)
     law = linearised(lambda: MpcCacc().acceleration, following, loop.period)
     assert law is not None
     assert largest_gain(law, loop) <= 1.0 + 1e-6

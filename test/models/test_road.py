@@ -18,11 +18,11 @@ from ros2_cosim.world.road import (
 from ros2_cosim.world.road.cubics import Cubics
 from ros2_cosim.world.road.plan_view import (
     Arc,
-    Line,
     ParamPoly3,
     PlanElement,
     ReferenceLine,
     Spiral,
+    StraightLine,
 )
 
 curvature = st.floats(-0.05, 0.05)
@@ -153,7 +153,7 @@ def test_parametric_cubic_follows_its_polynomials() -> None:
 
 @given(st.floats(-10.0, 300.0))
 def test_elements_continue_straight_or_round_beyond_their_ends(ds: float) -> None:
-    line = Line(0.0, 0.0, 0.0, 100.0)
+    line = StraightLine(0.0, 0.0, 0.0, 100.0)
     assert line.at(ds)[:2] == (ds, 0.0)
 
 
@@ -180,7 +180,7 @@ def test_projection_undoes_pose(s: float, t: float, road_id: int) -> None:
 
 
 _ELEMENTS = (
-    Line(3.0, -2.0, 0.7, 90.0),
+    StraightLine(3.0, -2.0, 0.7, 90.0),
     Arc(3.0, -2.0, 0.7, 700.0, 0.02),  # more than once round
     Arc(3.0, -2.0, 0.7, 90.0, -1e-8),
     Spiral(3.0, -2.0, 0.7, 90.0, 0.0, 0.02),
@@ -207,7 +207,7 @@ def test_the_foot_on_an_element_undoes_a_lateral_offset(
 
 @pytest.mark.parametrize("turn", [0.1, -0.1])
 def test_projection_at_a_kink(turn: float) -> None:
-    line = ReferenceLine([Line(0.0, 0.0, 0.0, 50.0), Line(50.0, 0.0, turn, 50.0)])
+    line = ReferenceLine([StraightLine(0.0, 0.0, 0.0, 50.0), StraightLine(50.0, 0.0, turn, 50.0)])
     outside = math.copysign(2.0, -turn)
     for guess in (49.0, 51.0):  # outside, the joint is nearer than what lies before and behind
         foot = line.project(50.1, outside, guess)

@@ -14,7 +14,6 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.world.vehicle import (
     SEDAN,
     TRUCK,
-    VAN,
     VEHICLES,
     ActuatorCommand,
     PedalMap,
@@ -25,6 +24,8 @@ from ros2_cosim.world.vehicle import (
     max_deceleration,
     pedals_for,
 )
+
+VAN = VEHICLES["van"]
 
 STEP = 0.01
 ALL = pytest.mark.parametrize("p", VEHICLES.values(), ids=VEHICLES.keys())

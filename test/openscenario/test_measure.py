@@ -17,9 +17,9 @@ from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.driving.openscenario.conditions import ConditionRun, Instant
-from ros2_cosim.driving.openscenario.story import Box, Condition
-from ros2_cosim.driving.openscenario.traffic import Measured, Traffic
-from ros2_cosim.world.geometry.encounters import Mover, encounter
+from ros2_cosim.driving.openscenario.story import Box, StoryCondition
+from ros2_cosim.driving.openscenario.traffic import Measuring, Traffic
+from ros2_cosim.world.geometry.encounters import MovingBox, encounter
 from ros2_cosim.world.geometry.frames import quaternion_from_yaw
 from ros2_cosim.world.headless.contact import OrientedBox, contact
 from ros2_cosim.world.road import RoadNetwork
@@ -57,7 +57,7 @@ def in_lane(lane: int, s: float, along: float) -> Odometry:
 
 
 def holds(traffic: Traffic, **condition: Any) -> bool:
-    run = ConditionRun(Condition(vehicles=("A",), **condition))
+    run = ConditionRun(StoryCondition(vehicles=("A",), **condition))
     return run.holds(Instant(traffic, lambda *_: False, {}))
 
 
@@ -96,10 +96,10 @@ def test_times_are_those_of_the_referee(
     behind = in_lane(lane, s, speeds[0])
     ahead = in_lane(lane, s + gap + LENGTH, speeds[1])
     traffic = seen(A=behind, B=ahead)
-    how = Measured("longitudinal", freespace=True, along_road=True)
+    how = Measuring("longitudinal", freespace=True, along_road=True)
     a, b = traffic.seen["A"], traffic.seen["B"]
-    ego = Mover("A", a.lane, speeds[0])
-    found = encounter(ROAD, ego, Mover("B", b.lane, speeds[1]))
+    ego = MovingBox("A", a.lane, speeds[0])
+    found = encounter(ROAD, ego, MovingBox("B", b.lane, speeds[1]))
     assert found is not None
     assert traffic.distance(a, b, how) == pytest.approx(max(found.gap, 0.0), abs=1e-6)
     assert traffic.closing(a, b, how) == pytest.approx(speeds[0] - speeds[1], abs=1e-9)
@@ -131,7 +131,7 @@ def test_the_closing_speed_is_how_the_distance_changes(
     here: tuple[float, ...], there: tuple[float, ...], measure: Any, *, freespace: bool,
     along_road: bool,
 ) -> None:  # fmt: skip
-    how = Measured(measure, freespace, along_road)
+    how = Measuring(measure, freespace, along_road)
     step = 1e-5
 
     def after(seconds: float) -> float:
@@ -196,6 +196,6 @@ def test_a_run_in_a_bend(tmp_path: Path) -> None:
 def _time_to_collision(odometry: dict[str, dict[int, Odometry]], stamp: int) -> float:
     a, b = (odometry[f"/{name}/odometry"][stamp] for name in "AB")
     boxes = seen(A=a, B=b).seen
-    pair = (Mover(n, boxes[n].lane, o.vx, o.vy, o.wz) for n, o in (("A", a), ("B", b)))
+    pair = (MovingBox(n, boxes[n].lane, o.vx, o.vy, o.wz) for n, o in (("A", a), ("B", b)))
     found = encounter(ROAD, *pair)
     return inf if found is None else found.time_to_collision

@@ -34,8 +34,8 @@ from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.scenario.system import build_graph
 from ros2_cosim.world.pictures.drawing import Drawing, drawing_of
 from ros2_cosim.world.pictures.markers import (
-    Box,
     Cone,
+    MarkerBox,
     MarkerData,
     sensor_markers,
     vehicle_markers,
@@ -165,7 +165,7 @@ def test_the_pictures_have_the_markers_of_road_vehicles_and_sensors(
     for number, name in enumerate(about["vehicles"]):
         odometry = dict(messages[f"/{name}/odometry"])[stamp]
         pose = DEFAULT.codec("nav_msgs/msg/Odometry").decode(odometry)[2]
-        box = Box(about["lengths"][number], about["widths"][number], 1.5)
+        box = MarkerBox(about["lengths"][number], about["widths"][number], 1.5)
         has(shown(data), vehicle_markers(number, name, pose, box))
         if name in about["sensors"]:
             has(shown(data), sensor_markers(number, pose, box, cone, None))

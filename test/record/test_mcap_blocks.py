@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.core.record.mcap import (
-    Channel,
+    McapChannel,
     McapWriter,
     Schema,
     _batches,
@@ -47,7 +47,7 @@ def written(path: Path, compression: str = "") -> bytes:
     mcap.add_metadata("before", {"a": "b"})
     mcap.add_schema(Schema(7, "T", "ros2msg", "int8 x"))
     for number, topic in enumerate(("/one", "/two", "/three"), 1):
-        mcap.add_channel(Channel(number, 7, topic, "cdr", {}))
+        mcap.add_channel(McapChannel(number, 7, topic, "cdr", {}))
     mcap.write(2, 0, 10, b"aa")
     mcap.write(1, 2**32 + 5, 11, b"bbb")
     mcap.write(2, 1, 12, b"c")
@@ -167,7 +167,7 @@ def test_a_file_without_messages_has_no_times(tmp_path: Path) -> None:
 def test_chunks_can_be_taken_back(tmp_path: Path) -> None:
     """As long as the last one is dropped, the file is what it was before."""
     mcap = McapWriter(tmp_path / "x.mcap", profile="ros2", library="me")
-    mcap.add_channel(Channel(1, 0, "/one", "cdr", {}))
+    mcap.add_channel(McapChannel(1, 0, "/one", "cdr", {}))
     for stamp in (10, 20):
         mcap.write(1, stamp, stamp, b"x" * stamp)
         mcap.close_chunk()
@@ -187,7 +187,7 @@ def test_chunks_can_be_taken_back(tmp_path: Path) -> None:
     assert mcap.chunk_size == 0
     mcap.close()
     other = McapWriter(tmp_path / "y.mcap", profile="ros2", library="me")
-    other.add_channel(Channel(1, 0, "/one", "cdr", {}))
+    other.add_channel(McapChannel(1, 0, "/one", "cdr", {}))
     other.write(1, 10, 10, b"x" * 10)
     other.close_chunk()
     other.finish({})

@@ -12,14 +12,16 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from ros2_cosim.core.kernel.lifecycle import State
 from ros2_cosim.core.kernel.time import NEVER
 from ros2_cosim.ros.node import topics
-from ros2_cosim.ros.node.diagnostics import DiagnosticsPublisher, Standing
+from ros2_cosim.ros.node.diagnostics import DiagnosticsPublisher, ParticipantStanding
 from ros2_cosim.ros.node.session import Session
 
 STANDINGS = [
-    Standing("world", State.RUNNING, "first activation", 1_500_000_000),
-    Standing("sensor", State.RUNNING, "waits to run 1.49s; needs world.state", 1_490_000_000),
-    Standing("v2v", State.ERROR, "out of range", 1_600_000_000),
-    Standing("late", None, "", NEVER),
+    ParticipantStanding("world", State.RUNNING, "first activation", 1_500_000_000),
+    ParticipantStanding(
+        "sensor", State.RUNNING, "waits to run 1.49s; needs world.state", 1_490_000_000
+    ),
+    ParticipantStanding("v2v", State.ERROR, "out of range", 1_600_000_000),
+    ParticipantStanding("late", None, "", NEVER),
 ]
 
 

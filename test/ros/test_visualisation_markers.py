@@ -29,8 +29,8 @@ from ros2_cosim.world.pictures.markers import (
     LINE_STRIP,
     TEXT,
     TRIANGLES,
-    Box,
     Cone,
+    MarkerBox,
     body_point,
     gap_markers,
     obstacle_markers,
@@ -43,7 +43,7 @@ from ros2_cosim.world.pictures.road_markers import road_markers
 from ros2_cosim.world.road import RoadNetwork
 
 ROOT = Path(__file__).parents[2]
-BOX = Box(4.0, 2.0, 1.5)
+BOX = MarkerBox(4.0, 2.0, 1.5)
 
 
 def pose(x: float, y: float, yaw: float = 0.0, speed: float = 0.0) -> Odometry:

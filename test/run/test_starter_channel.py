@@ -19,9 +19,9 @@ from ros2_cosim.ros.bringup.starter_channel import (
     CHANNEL,
     LINE_LIMIT,
     AnyMessage,
+    ClockProgress,
     Failed,
     Hello,
-    Progress,
     Ready,
     Starter,
     StarterChannel,
@@ -69,7 +69,7 @@ def test_messages_arrive_with_the_name_of_the_process(
     assert heard.messages == [
         ("a", Hello(process="a")),
         ("a", Ready()),
-        ("a", Progress(time_ns=1_500_000_000, resting=True)),
+        ("a", ClockProgress(time_ns=1_500_000_000, resting=True)),
         ("a", Failed(reason="a: fell over")),
     ]
     assert capsys.readouterr() == ("", "")
@@ -107,7 +107,7 @@ def test_progress_is_one_message_a_second(channel: StarterChannel) -> None:
         starter.progress(step * 1_000_000)
     starter.ready("")
     heard.until(lambda: any(isinstance(m, Ready) for _, m in heard.messages))
-    seconds = [m.time_ns for _, m in heard.messages if isinstance(m, Progress)]
+    seconds = [m.time_ns for _, m in heard.messages if isinstance(m, ClockProgress)]
     # More on a machine that takes longer than a second for it.
     assert {1_000_000_000, 2_000_000_000, 3_000_000_000} <= set(seconds)
     assert len(seconds) < 100

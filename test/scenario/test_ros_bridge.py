@@ -35,7 +35,7 @@ from ros2_cosim.driving.ros_bridge.lane_marks import LaneMarkWatch
 from ros2_cosim.driving.ros_bridge.light_messages import SignalLights
 from ros2_cosim.driving.ros_bridge.publisher import CarlaRosBridge
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS
-from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.headless.signals import LightActor
 from ros2_cosim.world.road import RoadNetwork
@@ -362,8 +362,8 @@ def test_traffic_lights_are_those_of_the_world(packages: Path) -> None:
         assert told.trigger_volume.size == pytest.approx([2.0 * half for half in box.extent])
 
 
-def seen_at(activations: int) -> Seen:
-    return Seen(activations, activations, {}, (), (), ())
+def seen_at(activations: int) -> SeenWorld:
+    return SeenWorld(activations, activations, {}, (), (), ())
 
 
 def test_the_state_of_lights_is_there_for_programs_that_come_later(packages: Path) -> None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -21,8 +22,8 @@ from ros2_cosim.driving.controllers.path import CruiseControl, PathAcc, PathCacc
 from ros2_cosim.driving.controllers.ploeg import PloegCacc
 from ros2_cosim.driving.controllers.rajamani import LeaderPredecessorCacc, RajamaniAcc
 from ros2_cosim.driving.controllers.theory import (
-    Following,
     Loop,
+    SteadyFollowing,
     largest_gain,
     linearised,
     smallest_time_gap,
@@ -30,15 +31,15 @@ from ros2_cosim.driving.controllers.theory import (
 )
 from ros2_cosim.lab.study.string_stability import (
     RESULT_FILE,
-    _amplitude,
     _statistics,
+    amplitudes,
     string_stable,
 )
 
 Law = Callable[[Measurement], float]
 #: Asked so often that its sampling does not show.
 QUICK = 1e-3
-FOLLOWING = Following(speed=20.0, set_speed=30.0, standstill_gap=2.0, time_gap=1.0)
+FOLLOWING = SteadyFollowing(speed=20.0, set_speed=30.0, standstill_gap=2.0, time_gap=1.0)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_the_theory_of_the_intelligent_driver_knows_its_set_speed(
     set_speed: float, w: float
 ) -> None:
     v, time_gap, s0, a, b = 20.0, 1.2, 3.0, 1.5, 2.0
-    following = Following(v, set_speed, s0, time_gap)
+    following = SteadyFollowing(v, set_speed, s0, time_gap)
     linear = linearised(lambda: IntelligentDriver().acceleration, following, QUICK)
     assert linear is not None
     # M. Treiber, A. Hennecke, D. Helbing, Phys. Rev. E 62 (2000): its slopes in steady following.
@@ -107,8 +108,7 @@ def test_an_amplitude_is_that_of_its_harmonic() -> None:
         5.0 + 0.3 * math.sin(2 * math.pi * 3 * i / n + 1.0) + 2.0 * math.cos(2 * math.pi * i / n)
         for i in range(n)
     ]
-    assert _amplitude(values, 5.0, 3) == pytest.approx(0.3)
-    assert _amplitude(values, 5.0, 2) == pytest.approx(0.0, abs=1e-12)
+    assert amplitudes(np.array([values]))[0, :4] == pytest.approx([0.0, 2.0, 0.0, 0.3], abs=1e-12)
 
 
 def test_the_confidence_is_students() -> None:

@@ -19,7 +19,7 @@ from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, make_scenario, sa
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup
-from ros2_cosim.ros.bringup.starter_channel import Progress
+from ros2_cosim.ros.bringup.starter_channel import ClockProgress
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 
@@ -30,7 +30,7 @@ def participant(
     """A mixer with one output ``out``."""
     parameters = {"silent_every": 3, "schedules": {"out": schedule}, "longest_delay_s": 0.0}
     return {
-        "model": "support.graph_scenarios:make_mixer",
+        "model": "support.graph_scenarios:MessageMixer",
         "parameters": parameters,
         "inputs": inputs or {},
         "schedule": schedule,
@@ -97,7 +97,7 @@ def run_directed(
         environment = loopback_environment(user, output)
         heard: list[tuple[str, str]] = []
 
-        def progress(name: str, progress: Progress) -> None:
+        def progress(name: str, progress: ClockProgress) -> None:
             heard.append((name, f"time {progress.time_ns / 1e9:.3f} s"))
 
         with ProcessGroup(

@@ -15,7 +15,7 @@ from support.patience import HANG_S, until
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.ros.bringup.launch_request import LaunchRequest, launch_arguments, prepare_launch
 from ros2_cosim.ros.bringup.processes import command_of
-from ros2_cosim.ros.bringup.starter_channel import Progress
+from ros2_cosim.ros.bringup.starter_channel import ClockProgress
 
 
 class Launched:
@@ -42,7 +42,7 @@ class Launched:
             self.group = self.group or started.pid
             self.processes[process.name] = started
 
-    def _note(self, progress: Progress) -> None:
+    def _note(self, progress: ClockProgress) -> None:
         self.times.append(progress.time_ns)
 
     def wait_until_it_runs(self) -> None:

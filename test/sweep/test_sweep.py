@@ -24,7 +24,7 @@ from ros2_cosim.lab.sweep.rates import rates_of
 from ros2_cosim.lab.sweep.settings import load_sweep
 from ros2_cosim.lab.sweep.store import SweepRun
 from ros2_cosim.lab.sweep.task import perform
-from ros2_cosim.lab.sweep.varied import Design, Parameter
+from ros2_cosim.lab.sweep.varied import Design, VariedParameter
 
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra sweep is not installed")
 
@@ -275,9 +275,9 @@ def test_a_falsification_finds_the_worst_case(tmp_path):
 @pytest.mark.parametrize("kind", ["random", "latin_hypercube", "sobol"])
 def test_points_fill_the_space_and_are_the_same_again(kind):
     parameters = {
-        "x": Parameter(low=1.0, high=100.0, log=True),
-        "n": Parameter(low=1, high=4, whole=True),
-        "law": Parameter(values=("a", "b")),
+        "x": VariedParameter(low=1.0, high=100.0, log=True),
+        "n": VariedParameter(low=1, high=4, whole=True),
+        "law": VariedParameter(values=("a", "b")),
     }
     points = points_of(Design(kind=kind, samples=64), parameters)
     assert points == points_of(Design(kind=kind, samples=64), parameters)

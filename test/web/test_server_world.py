@@ -18,7 +18,6 @@ from ros2_cosim.lab.web import server_world as module
 from ros2_cosim.lab.web.server_world import ServerWorld, server_world
 from ros2_cosim.lab.web.world_view import WithWorld
 from ros2_cosim.vds.data_port.view import picture_of
-from ros2_cosim.world.carla.server_wire import CallRefused, ServerWire, WireError
 from ros2_cosim.world.headless.maps import MapLibrary
 from ros2_cosim.world.headless.onlooker import (
     CAMERA_PERIOD_S,
@@ -28,6 +27,7 @@ from ros2_cosim.world.headless.onlooker import (
     picture_of_world,
 )
 from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.headless.server_wire import CallRefused, ServerWire, WireError
 from ros2_cosim.world.headless.simulation import Simulation
 from ros2_cosim.world.headless.wire_types import (
     ActorDescription,

@@ -45,7 +45,7 @@ from ros2_cosim.core.record.bag_metadata import (
     to_yaml,
     write_metadata,
 )
-from ros2_cosim.core.record.mcap import MESSAGE_BYTES, Channel, McapWriter, Schema
+from ros2_cosim.core.record.mcap import MESSAGE_BYTES, McapChannel, McapWriter, Schema
 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
@@ -293,7 +293,7 @@ class BagWriter:
                 "topic_type_hash": self._types[topic.type_name].hash,
             }
             mcap.add_channel(
-                Channel(
+                McapChannel(
                     self._ids[topic.name], schema_ids[topic.type_name], topic.name, "cdr", metadata
                 )
             )

@@ -14,7 +14,7 @@ from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.core.record.bag_metadata import LIBRARY, METADATA_FILE, mcap_path
-from ros2_cosim.core.record.mcap import Channel, Schema
+from ros2_cosim.core.record.mcap import McapChannel, Schema
 from ros2_cosim.core.record.mcap_reader import Chunk, End, Message, is_finished, library_of, scan
 from ros2_cosim.core.record.unpacking import bound_library, uncompressed, unpack_message
 
@@ -183,7 +183,7 @@ def _declared(path: Path) -> dict[str, TopicType]:
     for part, _ in scan(path):
         if isinstance(part, Schema):
             schemas[part.id] = part
-        elif isinstance(part, Channel):
+        elif isinstance(part, McapChannel):
             if part.schema not in schemas:
                 raise ProtocolError(f"{path}: topic {part.topic}: its type is not declared")
             schema = schemas[part.schema]
@@ -214,7 +214,7 @@ def _read_own(
                     yield BagMessage(*topics[message.channel], stamp, message.data)
         elif isinstance(part, Schema):
             schemas[part.id] = part.name
-        elif isinstance(part, Channel):
+        elif isinstance(part, McapChannel):
             topics[part.id] = part.topic, schemas.get(part.schema, "")
         elif isinstance(part, End):
             return

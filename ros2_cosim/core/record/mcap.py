@@ -63,7 +63,7 @@ class Schema(NamedTuple):
     text: str
 
 
-class Channel(NamedTuple):
+class McapChannel(NamedTuple):
     """A topic of one message type."""
 
     id: int
@@ -77,7 +77,7 @@ class Existing(NamedTuple):
     """What a file holds that is continued: ``end`` is behind the last of the whole ``places``."""
 
     schemas: Sequence[Schema]
-    channels: Sequence[Channel]
+    channels: Sequence[McapChannel]
     places: Sequence[int]
     end: int
     #: (place, length, name) of metadata records.
@@ -127,7 +127,7 @@ class McapWriter:
         self._offset = 0
         self._metadata: list[tuple[int, int, str]] = []
         self._schemas: list[Schema] = []
-        self._channels: list[Channel] = []
+        self._channels: list[McapChannel] = []
         self._places = array("Q")
         self._chunk = bytearray()
         self._index: dict[int, list[int]] = {}
@@ -164,7 +164,7 @@ class McapWriter:
         self._schemas.append(schema)
         self._write(_schema_record(schema))
 
-    def add_channel(self, channel: Channel) -> None:
+    def add_channel(self, channel: McapChannel) -> None:
         """Declare a topic; its schema must be there."""
         self._channels.append(channel)
         self.counts[channel.id] = 0
@@ -404,7 +404,7 @@ def _schema_record(schema: Schema) -> bytes:
     return record(SCHEMA, body + text(schema.text))
 
 
-def _channel_record(channel: Channel) -> bytes:
+def _channel_record(channel: McapChannel) -> bytes:
     body = struct.pack("<HH", channel.id, channel.schema)
     body += text(channel.topic) + text(channel.encoding) + text_map(channel.metadata)
     return record(CHANNEL, body)

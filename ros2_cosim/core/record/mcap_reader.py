@@ -27,7 +27,7 @@ from ros2_cosim.core.record.mcap import (
     METADATA,
     RECORD,
     SCHEMA,
-    Channel,
+    McapChannel,
     Schema,
 )
 from ros2_cosim.core.record.unpacking import unpack_chunk
@@ -56,7 +56,7 @@ class Chunk(NamedTuple):
     """A whole chunk: its place in the file, and what is in it."""
 
     place: int
-    content: tuple[Schema | Channel | Message, ...]
+    content: tuple[Schema | McapChannel | Message, ...]
     #: ``zstd``, ``lz4``, or empty.
     compression: str
 
@@ -136,7 +136,7 @@ def is_finished(path: Path) -> bool:
 
 def scan(
     path: Path, start: int | None = None, stop: int | None = None
-) -> Iterator[tuple[Schema | Channel | Chunk | Metadata | End | None, int]]:
+) -> Iterator[tuple[Schema | McapChannel | Chunk | Metadata | End | None, int]]:
     """Read the data of a file in sequence; ends without ``End`` where the file was cut off.
 
     Only whole records count, and of chunks only those whose checksum is right.
@@ -200,7 +200,7 @@ def _unpacked(body: bytes) -> tuple[str, bytes]:
     return compression, content
 
 
-def _scan_chunk(content: bytes) -> Iterator[Schema | Channel | Message]:
+def _scan_chunk(content: bytes) -> Iterator[Schema | McapChannel | Message]:
     at = 0
     while at < len(content):
         opcode, length = RECORD.unpack_from(content, at)
@@ -213,7 +213,7 @@ def _scan_chunk(content: bytes) -> Iterator[Schema | Channel | Message]:
         at += length
 
 
-def _parse(opcode: int, body: bytes) -> Schema | Channel | Message | None:
+def _parse(opcode: int, body: bytes) -> Schema | McapChannel | Message | None:
     if opcode == MESSAGE:
         channel, seq, stamp, _ = _MESSAGE_HEAD.unpack_from(body)
         return Message(channel, seq, stamp, body[_MESSAGE_HEAD.size :])
@@ -222,7 +222,7 @@ def _parse(opcode: int, body: bytes) -> Schema | Channel | Message | None:
         return Schema(fields.number("H"), fields.text(), fields.text(), fields.text())
     if opcode == CHANNEL:
         fields = _Fields(body)
-        return Channel(
+        return McapChannel(
             fields.number("H"),
             fields.number("H"),
             fields.text(),

@@ -34,7 +34,7 @@ from ros2_cosim.core.record.bag_reader import (
     read_bag,
     storage_files,
 )
-from ros2_cosim.core.record.mcap import MAGIC, Channel, Existing, McapWriter, Schema
+from ros2_cosim.core.record.mcap import MAGIC, Existing, McapChannel, McapWriter, Schema
 from ros2_cosim.core.record.mcap_reader import Chunk, End, Message, Metadata, is_finished, scan
 
 
@@ -104,7 +104,7 @@ class _Content:
 
     path: Path | None
     schemas: dict[int, Schema] = field(default_factory=dict)
-    channels: dict[int, Channel] = field(default_factory=dict)
+    channels: dict[int, McapChannel] = field(default_factory=dict)
     #: Metadata records in front of the chunks: (place, length, name).
     metadata: list[tuple[int, int, str]] = field(default_factory=list)
     custom_data: dict[str, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class _Content:
                 self.custom_data.pop(SCENARIO_KEY, None)
             elif isinstance(part, Schema):
                 self.schemas[part.id] = part
-            elif isinstance(part, Channel):
+            elif isinstance(part, McapChannel):
                 self.channels[part.id] = part
             elif isinstance(part, Chunk):
                 self._take(path, part)
@@ -163,7 +163,7 @@ class _Content:
         return _topics(self.schemas, self.channels)
 
 
-def _messages(path: Path, chunk: Chunk, channels: Mapping[int, Channel]) -> list[Message]:
+def _messages(path: Path, chunk: Chunk, channels: Mapping[int, McapChannel]) -> list[Message]:
     """The messages of a chunk, which holds nothing else."""
     messages = []
     for part in chunk.content:
@@ -175,7 +175,9 @@ def _messages(path: Path, chunk: Chunk, channels: Mapping[int, Channel]) -> list
     return messages
 
 
-def _topics(schemas: Mapping[int, Schema], channels: Mapping[int, Channel]) -> list[StoredTopic]:
+def _topics(
+    schemas: Mapping[int, Schema], channels: Mapping[int, McapChannel]
+) -> list[StoredTopic]:
     found = []
     for number, channel in sorted(channels.items()):
         if channel.schema not in schemas:
@@ -185,7 +187,7 @@ def _topics(schemas: Mapping[int, Schema], channels: Mapping[int, Channel]) -> l
     return found
 
 
-def _read_qos(channel: Channel) -> Qos:
+def _read_qos(channel: McapChannel) -> Qos:
     try:
         (profile,) = parse_value(channel.metadata["offered_qos_profiles"], "QoS")
         return Qos(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ros2_cosim.core.documents.offered import find_kind, offered
+from ros2_cosim.core.documents.offered import find_kind
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetition_directory
@@ -129,7 +129,7 @@ def find_shape(name: str) -> Shape:
 
     :raises ConfigurationError: there is none
     """
-    shape: Shape = find_kind(offered(SHAPE_GROUP), name, "shape", "run shape", Shape)()
+    shape: Shape = find_kind(SHAPE_GROUP, name, "shape", "run shape", Shape)()
     return shape
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.run import apart
 from ros2_cosim.core.run.results import leave_incomplete
-from ros2_cosim.core.run.watchdog import Stuck, Watchdog, interrupting
+from ros2_cosim.core.run.watchdog import StuckActivation, Watchdog, interrupting
 from ros2_cosim.core.scenario.schema import Scenario
 
 
@@ -28,7 +28,7 @@ def supervised(
     if place is not None:
         place.follow(output, list(scenario.participants), runtimes)
 
-    def bark(stuck: Stuck) -> None:
+    def bark(stuck: StuckActivation) -> None:
         if place is None or place.leave is None:
             interrupting(stuck)
             return

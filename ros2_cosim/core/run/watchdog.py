@@ -30,7 +30,7 @@ _DEBUGGERS = ("bdb", "pydevd", "_pydevd_bundle.pydevd")
 
 
 @dataclass(frozen=True)
-class Stuck:
+class StuckActivation:
     """An activation that does not return.
 
     :ivar line: participant, activation, simulated time, and file and line where it is
@@ -43,7 +43,7 @@ class Stuck:
     goes_on: Callable[[], bool]
 
 
-def interrupting(stuck: Stuck) -> None:
+def interrupting(stuck: StuckActivation) -> None:
     """Raise an error where an activation does not return, for the program that has the run.
 
     Python raises it at the next of its instructions there. While native code keeps it from that,
@@ -70,7 +70,7 @@ class Watchdog:
     :param bark: called in the thread of the watchdog, once; it ends the process, or the run
     """
 
-    def __init__(self, limit_s: float, bark: Callable[[Stuck], None]) -> None:
+    def __init__(self, limit_s: float, bark: Callable[[StuckActivation], None]) -> None:
         self._limit_s = limit_s
         self._bark = bark
         self._watched: tuple[ParticipantRuntime, ...] = ()
@@ -115,7 +115,7 @@ class Watchdog:
             f"participant '{runtime.name}' has not returned from its activation {number} at "
             f"{format_ns(time_ns)} for {self._limit_s:g} s of wall time{place_in(frames)}"
         )
-        self._bark(Stuck(line, runtime.thread, lambda: runtime.open_activation == going))
+        self._bark(StuckActivation(line, runtime.thread, lambda: runtime.open_activation == going))
         return True
 
     def __enter__(self) -> Watchdog:

@@ -33,6 +33,8 @@ def adjusted(
         a law that are among them are for the law of ``controllers``
     :raises ConfigurationError: a value is not allowed
     """
+    if seed is None and simulator is None and not controllers:
+        return scenario
     # Without defaults: a large system has far more of them than of anything else.
     data: dict[str, Any] = scenario.model_dump(by_alias=True, exclude_unset=True)
     settings = data.setdefault("simulator", {})

@@ -19,8 +19,8 @@ from ros2_cosim.driving.controllers.file_law import FileLaw
 from ros2_cosim.driving.controllers.measurement import Measurement
 from ros2_cosim.driving.controllers.registry import adapted, check_law, make_law
 from ros2_cosim.driving.controllers.theory import (
-    Following,
     Loop,
+    SteadyFollowing,
     is_string_stable,
     smallest_time_gap,
 )
@@ -44,7 +44,7 @@ class LawInUse(NamedTuple):
 
     law: str
     law_parameters: Mapping[str, Any]
-    following: Following
+    following: SteadyFollowing
     loop: Loop
     oldest: float
     base_directory: Path
@@ -97,7 +97,7 @@ def law_in_use(scenario: Scenario, name: str) -> LawInUse:
     return LawInUse(
         given.get("law", "path_cacc"),
         given.get("law_parameters") or {},
-        Following(
+        SteadyFollowing(
             speed,
             set_speed,
             float(given.get("standstill_gap", 2.0)),

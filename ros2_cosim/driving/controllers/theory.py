@@ -39,7 +39,7 @@ class Loop(NamedTuple):
 LawMaker = Callable[[], Callable[[Measurement], float]]
 
 
-class Following(NamedTuple):
+class SteadyFollowing(NamedTuple):
     """Steady following: speed and set speed [m/s], standstill gap [m], time gap [s]."""
 
     speed: float
@@ -62,7 +62,7 @@ class LinearLaw(NamedTuple):
     previous: float
 
 
-def linearised(make: LawMaker, following: Following, period: float) -> LinearLaw | None:
+def linearised(make: LawMaker, following: SteadyFollowing, period: float) -> LinearLaw | None:
     """The slopes of a law at steady following; None: it keeps no gap at this speed."""
     speed = following.speed
     peer = Peer(speed, 0.0, 0.0, 0.0)
@@ -138,14 +138,14 @@ def largest_gain(law: LinearLaw, loop: Loop) -> float:
     return max(abs(transfer(law, loop, w)) for w in GRID)
 
 
-def is_string_stable(make: LawMaker, loop: Loop, following: Following) -> bool:
+def is_string_stable(make: LawMaker, loop: Loop, following: SteadyFollowing) -> bool:
     """Whether no disturbance grows from a vehicle to the next one."""
     linear = linearised(make, following, loop.period)
     return linear is not None and largest_gain(linear, loop) <= 1.0 + _TOLERANCE
 
 
 def smallest_time_gap(
-    make: LawMaker, loop: Loop, following: Following, low: float, high: float
+    make: LawMaker, loop: Loop, following: SteadyFollowing, low: float, high: float
 ) -> float | None:
     """The smallest time gap [s] from which no disturbance grows, by bisection; None: above high."""
 

@@ -26,7 +26,7 @@ from ros2_cosim.world.geometry.encounters import (
     LONGEST_TTC,
     Encounters,
     Extreme,
-    Mover,
+    MovingBox,
     time_headway,
 )
 from ros2_cosim.world.geometry.lane_frame import LaneBoxes, heading_of
@@ -67,7 +67,7 @@ class RecordedEncounters:
         self._movers = None if boxes is None else Movers(boxes, self._vehicles)
         self._odometry: dict[str, Odometry] = {}
         self._traffic: tuple[int, RoadUsers] | None = None
-        self._fixed: list[Mover] = []
+        self._fixed: list[MovingBox] = []
         self._now = -1
         self._next = 0
         self._due = False
@@ -133,7 +133,7 @@ class RecordedEncounters:
         for ego in egos:
             self._judge(self._boxes, ego, [*others, *self._fixed])
 
-    def _judge(self, boxes: LaneBoxes, ego: Mover, others: list[Mover]) -> None:
+    def _judge(self, boxes: LaneBoxes, ego: MovingBox, others: list[MovingBox]) -> None:
         watch = Encounters(boxes.road)
         watch.look(self._now, [ego], others)
         gap, ttc = watch.gap, watch.ttc

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ros2_cosim.driving.openscenario.story import Clearance, Condition, Trigger, compare
-from ros2_cosim.driving.openscenario.traffic import Measured, Seen, Traffic
+from ros2_cosim.driving.openscenario.story import Clearance, StoryCondition, Trigger, compare
+from ros2_cosim.driving.openscenario.traffic import Measuring, Seen, Traffic
 from ros2_cosim.driving.openscenario.trajectories import pose_of
 from ros2_cosim.world.geometry.encounters import time_headway, touch
 from ros2_cosim.world.road import RoadError
@@ -28,7 +28,7 @@ class Instant(NamedTuple):
 class ConditionRun:
     """One condition, asked once in each period while its trigger waits."""
 
-    def __init__(self, condition: Condition) -> None:
+    def __init__(self, condition: StoryCondition) -> None:
         self._condition = condition
         self._before: bool | None = None
         self._delay = round(condition.delay * 1e9)
@@ -117,7 +117,7 @@ class ConditionRun:
                 return name in since and (traffic.time - since[name]) / 1e9 >= duration
         if condition.reach is not None:
             x, y, _ = pose_of(condition.reach.place, traffic)
-            way = traffic.distance(seen, traffic.point(x, y), Measured("euclidian"))
+            way = traffic.distance(seen, traffic.point(x, y), Measuring("euclidian"))
             return way <= condition.reach.tolerance
         return self._of_distance(traffic, name)
 
@@ -126,7 +126,7 @@ class ConditionRun:
         asked = condition.distance or condition.headway or condition.time_to_collision
         assert asked is not None, condition
         network = None if asked.shortest else traffic.network_of(name)
-        how = Measured(asked.measure, asked.freespace, asked.along_road, network)
+        how = Measuring(asked.measure, asked.freespace, asked.along_road, network)
         if asked.to is not None:
             other = traffic.seen[asked.to]
         else:
@@ -151,7 +151,7 @@ def _is_clear(traffic: Traffic, name: str, asked: Clearance) -> bool:
         lanes = _lanes_to_the_left(own, seen, asked.opposite)
         if lanes is None or not _among(lanes, asked.lanes):
             continue
-        how = Measured("longitudinal", asked.freespace, True, traffic.network_of(name))
+        how = Measuring("longitudinal", asked.freespace, True, traffic.network_of(name))
         way = traffic.way(own, seen, how)
         if -asked.backward <= way <= asked.forward:
             return False

@@ -19,7 +19,7 @@ from ros2_cosim.driving.openscenario.passed_over import refuse_unread
 from ros2_cosim.driving.openscenario.places import Spot
 from ros2_cosim.driving.openscenario.reader import Reader, with_parameters
 from ros2_cosim.driving.openscenario.story import Storyboard
-from ros2_cosim.driving.openscenario.vehicles import Vehicle
+from ros2_cosim.driving.openscenario.vehicles import DescribedVehicle
 from ros2_cosim.world.road import RoadError, RoadNetwork
 
 _Plain = dict[str, Any]
@@ -157,7 +157,7 @@ class _Scenario:
                 objects[name]["placed"] = True
         return objects
 
-    def _centre(self, spot: Spot, vehicle: Vehicle, turn: float) -> tuple[Spot, float]:
+    def _centre(self, spot: Spot, vehicle: DescribedVehicle, turn: float) -> tuple[Spot, float]:
         """Where the centre of a vehicle is whose rear axle is at a place, and how far it is turned
         from the lane there [rad].
         """

@@ -10,7 +10,7 @@ from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.driving.openscenario.document import Element, declared
 from ros2_cosim.driving.openscenario.places import Places
 from ros2_cosim.driving.openscenario.story import Trajectory, Where
-from ros2_cosim.driving.openscenario.trajectories import Path, Pose, points_of
+from ros2_cosim.driving.openscenario.trajectories import Path, PlannedPose, points_of
 
 _Plain = dict[str, Any]
 
@@ -42,13 +42,13 @@ class Lines:
         :raises ConfigurationError: its trajectory is wrong, not one of the map, or too short
         """
 
-        def pose(where: Where) -> Pose:
+        def pose(where: Where) -> PlannedPose:
             if where.to is not None:
                 raise position.error(
                     "TrajectoryRef: found a trajectory relative to an entity; supported is one "
                     "whose points are places of the map"
                 )
-            return Pose(where.x, where.y, where.heading)
+            return PlannedPose(where.x, where.y, where.heading)
 
         trajectory = read_section(Trajectory, self._line(position), origin=position.place)
         path = Path([(x, y) for x, y, _ in points_of(trajectory, "", pose)])

@@ -18,20 +18,20 @@ from ros2_cosim.driving.openscenario.story import (
     Dynamics,
     KeepAside,
     KeepDistance,
-    LaneChange,
     LaneOffset,
     Performance,
     RelativeSpeed,
     Route,
     SpeedAction,
     SpeedProfile,
+    StoryLaneChange,
     Synchronize,
     Trajectory,
     Where,
 )
-from ros2_cosim.driving.openscenario.traffic import Measured, Seen, Traffic
+from ros2_cosim.driving.openscenario.traffic import Measuring, Seen, Traffic
 from ros2_cosim.driving.openscenario.trajectories import (
-    Pose,
+    PlannedPose,
     TrajectoryRun,
     ground_odometry,
     pose_of,
@@ -247,7 +247,9 @@ class Following:
 
     def _look(self, traffic: Traffic) -> tuple[float, float]:
         own, other = traffic.seen[self._name], traffic.seen[self._action.to]
-        how = Measured("longitudinal", self._action.freespace, True, traffic.network_of(self._name))
+        how = Measuring(
+            "longitudinal", self._action.freespace, True, traffic.network_of(self._name)
+        )
         way = traffic.way(own, other, how)
         if abs(way) > 1e9:
             way = traffic.way(own, other, how._replace(along_road=False))
@@ -343,7 +345,7 @@ class Mover:
         return longitudinal
 
 
-class Actor(Mover):
+class StoryActor(Mover):
     """A vehicle that a storyboard drives, asked in order of time."""
 
     def __init__(
@@ -384,8 +386,8 @@ class Actor(Mover):
         self._beside: Beside | None = None
         self._odometry: Odometry | None = None
         #: Where it is to be put, and where it has been put and is not yet.
-        self._target: Pose | None = None
-        self._landing: Pose | None = None
+        self._target: PlannedPose | None = None
+        self._landing: PlannedPose | None = None
 
     def teleport(self, where: Where, traffic: Traffic) -> None:
         """Begin a TeleportAction: it drives on from there, in the lane that is there.
@@ -406,7 +408,7 @@ class Actor(Mover):
         centre = traffic.seen[self.name].centre
         return ground_odometry(self._landing.ahead(centre, 0.0, 0.0), self._speed, traffic)
 
-    def _land(self, odometry: Odometry, pose: Pose, traffic: Traffic) -> bool:
+    def _land(self, odometry: Odometry, pose: PlannedPose, traffic: Traffic) -> bool:
         """Take the lane of the place that the vehicle was put to, once it is there.
 
         :raises ConfigurationError: no lane there leads where the vehicle heads
@@ -476,7 +478,7 @@ class Actor(Mover):
         self._keeper.steer(self._odometry, here)
         return True
 
-    def change_lane(self, action: LaneChange, traffic: Traffic) -> Lateral:
+    def change_lane(self, action: StoryLaneChange, traffic: Traffic) -> Lateral:
         """Begin a LaneChangeAction.
 
         :raises ConfigurationError: the road has no such lane here

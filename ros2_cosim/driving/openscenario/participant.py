@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.message_types import COLLISION, CONTROL, ODOMETRY
 from ros2_cosim.core.messages.records import ControlCommand, Odometry
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, SceneSettings, scene_settings
-from ros2_cosim.driving.openscenario.motion import Actor
+from ros2_cosim.driving.openscenario.motion import StoryActor
 from ros2_cosim.driving.openscenario.reader import StoryboardParameters, read_storyboard
 from ros2_cosim.driving.openscenario.stage import Cast, Stage
 from ros2_cosim.driving.openscenario.story import Storyboard
@@ -26,7 +26,7 @@ from ros2_cosim.world.vehicle import VEHICLES
 _MAX_EVENTS: Final = 200
 
 
-class StoryboardPlayer(Model):
+class StoryboardPlayer(FullModel):
     """Plays a storyboard of OpenSCENARIO, to be activated periodically.
 
     Inputs: ``odometry/<vehicle>`` of each vehicle, and ``collision``, handled. Output at every
@@ -88,7 +88,7 @@ class StoryboardPlayer(Model):
                 dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
                 lane = _lane(scene, name, context)
                 aside = driving_direction(lane) * vehicle.offset
-                actors[name] = Actor(
+                actors[name] = StoryActor(
                     name, network, dynamics, lane, aside, speed=speed, period=period,
                     length=story.boxes[name].length, limits=story.performance.get(name),
                 )  # fmt: skip

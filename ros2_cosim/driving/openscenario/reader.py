@@ -19,7 +19,7 @@ from ros2_cosim.driving.openscenario.document import Element, Findings, declared
 from ros2_cosim.driving.openscenario.places import Places, Spot
 from ros2_cosim.driving.openscenario.story import Storyboard, Trajectory, Where
 from ros2_cosim.driving.openscenario.trajectories import Path as Way
-from ros2_cosim.driving.openscenario.trajectories import Pose, points_of
+from ros2_cosim.driving.openscenario.trajectories import PlannedPose, points_of
 from ros2_cosim.driving.openscenario.translate import (
     DRIVEN,
     MAX_SPEED,
@@ -29,8 +29,8 @@ from ros2_cosim.driving.openscenario.translate import (
 )
 from ros2_cosim.driving.openscenario.vehicles import (
     STANDING,
+    DescribedVehicle,
     StandingKind,
-    Vehicle,
     read_standing,
     read_vehicle,
 )
@@ -113,7 +113,7 @@ class Reader:
         self.places = Places(network, self.findings, catalogues.entry)
         #: Entity -> vehicle of the scene.
         self.names: dict[str, str] = {}
-        self.vehicles: dict[str, Vehicle] = {}
+        self.vehicles: dict[str, DescribedVehicle] = {}
         #: Entity that stands still -> object of the scene.
         self.objects: dict[str, str] = {}
         self.standing: dict[str, StandingKind] = {}
@@ -378,21 +378,21 @@ def _teleported(stories: list[_Plain], vehicles: list[str]) -> list[str]:
     return [name for name in vehicles if name in found]
 
 
-def _begin(trajectory: _Plain) -> Pose | None:
+def _begin(trajectory: _Plain) -> PlannedPose | None:
     """Where a trajectory begins, and its direction there; None: that depends on something else."""
     known = True
 
-    def pose(where: Where) -> Pose:
+    def pose(where: Where) -> PlannedPose:
         nonlocal known
         known = known and where.to is None
-        return Pose(where.x, where.y, where.heading)
+        return PlannedPose(where.x, where.y, where.heading)
 
     line = read_section(Trajectory, trajectory)
     way = Way([(x, y) for x, y, _ in points_of(line, "", pose)])
     if not known or way.length <= 0.0:
         return None
     (x, y), (u, v) = way.at(line.start), way.at(line.start + _AHEAD)
-    return Pose(x, y, atan2(v - y, u - x))
+    return PlannedPose(x, y, atan2(v - y, u - x))
 
 
 def _scene_name(name: str, taken: set[str]) -> str:

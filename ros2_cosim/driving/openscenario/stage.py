@@ -13,16 +13,16 @@ from typing import Any, Final, TypeAlias
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.driving.openscenario.beside import Beside
 from ros2_cosim.driving.openscenario.conditions import Instant, TriggerRun
-from ros2_cosim.driving.openscenario.motion import Actor, Lateral, Longitudinal, Mover
+from ros2_cosim.driving.openscenario.motion import Lateral, Longitudinal, Mover, StoryActor
 from ros2_cosim.driving.openscenario.story import (
-    Act,
-    Action,
     Event,
     Maneuver,
     ManeuverGroup,
     Story,
+    StoryAct,
+    StoryAction,
     Storyboard,
-    ValueChange,
+    StoryValue,
 )
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.trajectories import TrajectoryRun
@@ -71,7 +71,7 @@ class Cast:
     """The vehicles of a storyboard, and which action each of them obeys."""
 
     def __init__(
-        self, actors: Mapping[str, Actor], walkers: Mapping[str, Walker], traffic: Traffic
+        self, actors: Mapping[str, StoryActor], walkers: Mapping[str, Walker], traffic: Traffic
     ) -> None:
         self.actors = dict(actors)
         self.walkers = dict(walkers)
@@ -79,7 +79,7 @@ class Cast:
         #: Vehicle and direction -> what it obeys.
         self._obeyed: dict[tuple[str, str], Obeyed] = {}
 
-    def begin(self, action: Action, name: str) -> _Play | None:
+    def begin(self, action: StoryAction, name: str) -> _Play | None:
         """Begin an action on a vehicle; None: it is complete at once.
 
         :raises ConfigurationError: it cannot begin here
@@ -130,7 +130,7 @@ class Cast:
         return all(self._obeyed.get(place) is action for place in places)
 
 
-def _along(action: Action, mover: Mover, traffic: Traffic) -> Longitudinal:
+def _along(action: StoryAction, mover: Mover, traffic: Traffic) -> Longitudinal:
     """Begin an action on a speed."""
     if action.speed is not None:
         return mover.set_speed(action.speed, traffic)
@@ -233,7 +233,7 @@ class Stage:
         if complete and not self._stop_given:
             self.ended = "all stories of the storyboard are complete"
 
-    def change(self, asked: ValueChange) -> None:
+    def change(self, asked: StoryValue) -> None:
         """Change a value; conditions see it in the next period.
 
         :raises ConfigurationError: a text is to be calculated with
@@ -275,7 +275,7 @@ class _StoryRun:
 
 
 class _ActRun:
-    def __init__(self, act: Act, stage: Stage) -> None:
+    def __init__(self, act: StoryAct, stage: Stage) -> None:
         self.element = stage.new("act", act.name)
         self._groups = [_GroupRun(group, stage) for group in act.groups]
         self._start = TriggerRun(act.start)
@@ -427,7 +427,7 @@ class _EventRun:
 
 
 class _ActionRun:
-    def __init__(self, action: Action, stage: Stage) -> None:
+    def __init__(self, action: StoryAction, stage: Stage) -> None:
         self.element = stage.new("action", action.name)
         self._action = action
         self._stage = stage

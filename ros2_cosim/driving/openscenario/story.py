@@ -137,7 +137,7 @@ class KeepAside(Section):
     max_speed: _Positive = 3.0
 
 
-class LaneChange(Section):
+class StoryLaneChange(Section):
     """To lane ``lane``, or to that so many lanes to the left of the lane of ``relative_to``."""
 
     dynamics: Dynamics
@@ -220,7 +220,7 @@ class Nurbs(Section):
         return self
 
 
-class Timing(Section):
+class TrajectoryTiming(Section):
     """When to be at a time of the trajectory: offset + scale * time, from the action's begin on."""
 
     absolute: bool = False
@@ -238,7 +238,7 @@ class Trajectory(Section):
     nurbs: Nurbs | None = None
     closed: bool = False
     end_time: Number | None = None
-    timing: Timing | None = None
+    timing: TrajectoryTiming | None = None
     start: _NotNegative = 0.0
 
     @model_validator(mode="after")
@@ -280,7 +280,7 @@ class Synchronize(Section):
     steady_time: _NotNegative = 0.0
 
 
-class ValueChange(Section):
+class StoryValue(Section):
     """Another value of a parameter or variable: ``value``, or the old one changed by it."""
 
     of: str
@@ -288,7 +288,7 @@ class ValueChange(Section):
     how: Literal["set", "add", "multiply"] = "set"
 
 
-class Action(_OneOf):
+class StoryAction(_OneOf):
     """What an event does, to each actor of its group."""
 
     name: str = ""
@@ -296,13 +296,13 @@ class Action(_OneOf):
     speed: SpeedAction | None = None
     speed_profile: SpeedProfile | None = None
     keep_distance: KeepDistance | None = None
-    lane_change: LaneChange | None = None
+    lane_change: StoryLaneChange | None = None
     lane_offset: LaneOffset | None = None
     keep_aside: KeepAside | None = None
     trajectory: Trajectory | None = None
     route: Route | None = None
     synchronize: Synchronize | None = None
-    change: ValueChange | None = None
+    change: StoryValue | None = None
     teleport: Where | None = None
     nothing: str | None = None
 
@@ -381,7 +381,7 @@ class Reach(Section):
     tolerance: _NotNegative
 
 
-class Condition(_OneOf):
+class StoryCondition(_OneOf):
     """One condition of a trigger; those of vehicles hold for ``any`` or ``all`` of them."""
 
     name: str = ""
@@ -409,7 +409,7 @@ class Condition(_OneOf):
 
 
 #: Groups of conditions: all of one group must hold, for any group.
-Trigger = tuple[tuple[Condition, ...], ...]
+Trigger = tuple[tuple[StoryCondition, ...], ...]
 
 
 class Event(Section):
@@ -419,7 +419,7 @@ class Event(Section):
     priority: Literal["overwrite", "skip", "parallel"] = "overwrite"
     times: _Count = 1
     start: Trigger | None = None
-    actions: tuple[Action, ...] = Field(default=(), max_length=MAX_PARTS)
+    actions: tuple[StoryAction, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
 class Maneuver(Section):
@@ -439,7 +439,7 @@ class ManeuverGroup(Section):
     maneuvers: tuple[Maneuver, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
-class Act(Section):
+class StoryAct(Section):
     """Groups that begin and end together."""
 
     name: str
@@ -452,7 +452,7 @@ class Story(Section):
     """Acts."""
 
     name: str = ""
-    acts: tuple[Act, ...] = Field(default=(), max_length=MAX_PARTS)
+    acts: tuple[StoryAct, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
 class Box(Section):
@@ -504,7 +504,7 @@ class Storyboard(Section):
     #: Vehicles that other participants drive.
     external: tuple[str, ...]
     #: Actions at the start.
-    init: tuple[Action, ...]
+    init: tuple[StoryAction, ...]
     stories: tuple[Story, ...]
     #: When the run ends.
     stop: Trigger

@@ -23,7 +23,7 @@ from ros2_cosim.world.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
 _MOMENT = 1e-4
 
 
-class Measured(NamedTuple):
+class Measuring(NamedTuple):
     """How a distance is measured.
 
     ``freespace``: between the boxes instead of the reference points, and at least 0;
@@ -37,7 +37,7 @@ class Measured(NamedTuple):
     network: RoadNetwork | None = None
 
 
-class Line(Protocol):
+class WayLine(Protocol):
     """A line, and how far along it its vehicle has come [m]."""
 
     way: float
@@ -114,7 +114,7 @@ class Traffic:
         #: The same roads for vehicles that have a route: where roads overlap, they are on theirs.
         self.routed: dict[str, RoadNetwork] = {}
         #: The trajectories of vehicles that follow one.
-        self.lines: dict[str, Line] = {}
+        self.lines: dict[str, WayLine] = {}
         self._boxes = dict(boxes)
         self.seen: dict[str, Seen] = {name: self._stands(found) for name, found in standing.items()}
         self.travelled = dict.fromkeys(boxes, 0.0)
@@ -184,13 +184,13 @@ class Traffic:
         """The roads as a vehicle takes them."""
         return self.routed.get(name, self.network)
 
-    def distance(self, a: Seen, b: Seen, how: Measured) -> float:
+    def distance(self, a: Seen, b: Seen, how: Measuring) -> float:
         """Distance between two road users, or one and a point [m]; infinite without a way."""
         if how.measure == "euclidian":
             return apart(a.lane, b.lane) if how.freespace else _points_apart(a, b)
         return abs(self.way(a, b, how))
 
-    def way(self, a: Seen, b: Seen, how: Measured) -> float:
+    def way(self, a: Seen, b: Seen, how: Measuring) -> float:
         """As :meth:`distance` along or across, positive where b is ahead of a, or to its left."""
         start, end = (a.x, a.y), (b.x, b.y)
         if not how.freespace:
@@ -209,7 +209,7 @@ class Traffic:
         return left if found >= 0.0 else -left
 
     def _along_road(
-        self, a: Seen, b: Seen, start: tuple[float, float], end: tuple[float, float], how: Measured
+        self, a: Seen, b: Seen, start: tuple[float, float], end: tuple[float, float], how: Measuring
     ) -> float:
         network = how.network or self.network
         here = network.project(*start, a.position)
@@ -221,7 +221,7 @@ class Traffic:
         except RoadError:
             return inf
 
-    def closing(self, a: Seen, b: Seen, how: Measured) -> float:
+    def closing(self, a: Seen, b: Seen, how: Measuring) -> float:
         """How fast a distance becomes smaller, at constant speeds and headings [m/s].
 
         Along the road it is the difference of the speeds along the lane, in bends too.
@@ -243,7 +243,7 @@ class Traffic:
             return 0.0 - seen_ahead(network, b.lane, a.lane).speed
         return 0.0 - ahead * seen.speed
 
-    def time_to_collision(self, a: Seen, b: Seen, how: Measured) -> float:
+    def time_to_collision(self, a: Seen, b: Seen, how: Measuring) -> float:
         """The distance as a time at the speed with which it becomes smaller [s]."""
         closing = self.closing(a, b, how)
         return time_to_collision(self.distance(a, b, how), closing, closes=0.0, longest=inf)

@@ -39,17 +39,17 @@ _ON_LINE: Final = 3.0
 _WAY_GAIN: Final = 0.5
 
 
-class Pose(NamedTuple):
+class PlannedPose(NamedTuple):
     """A point of the map [m], and a heading [rad]."""
 
     x: float
     y: float
     heading: float
 
-    def ahead(self, dx: float, dy: float, turn: float) -> Pose:
+    def ahead(self, dx: float, dy: float, turn: float) -> PlannedPose:
         """The pose so far ahead and to the left of this one, turned."""
         c, s = cos(self.heading), sin(self.heading)
-        return Pose(self.x + dx * c - dy * s, self.y + dx * s + dy * c, self.heading + turn)
+        return PlannedPose(self.x + dx * c - dy * s, self.y + dx * s + dy * c, self.heading + turn)
 
 
 class _Timed(NamedTuple):
@@ -58,30 +58,30 @@ class _Timed(NamedTuple):
     time: float | None
 
 
-def pose_of(where: Where, traffic: Traffic) -> Pose:
+def pose_of(where: Where, traffic: Traffic) -> PlannedPose:
     """A pose as it is now.
 
     :raises RoadError: a lane that it counts from is not there
     """
     if where.to is None:
-        return Pose(where.x, where.y, where.heading)
+        return PlannedPose(where.x, where.y, where.heading)
     found = _pose_beside(where, traffic.seen[where.to], traffic.network)
     return found._replace(heading=where.heading) if where.absolute else found
 
 
-def _pose_beside(where: Where, other: Seen, network: RoadNetwork) -> Pose:
+def _pose_beside(where: Where, other: Seen, network: RoadNetwork) -> PlannedPose:
     """A pose relative to a road user, its heading relative, too."""
     x, y = other.reference
     if where.frame in ("axes", "vehicle"):
         heading = atan2(other.sin, other.cos)
         if where.frame == "axes":
-            return Pose(x + where.x, y + where.y, heading + where.heading)
-        return Pose(x, y, heading).ahead(where.x, where.y, where.heading)
+            return PlannedPose(x + where.x, y + where.y, heading + where.heading)
+        return PlannedPose(x, y, heading).ahead(where.x, where.y, where.heading)
     here = network.project(x, y, other.position)
     if where.frame == "road":
         s = here.s + other.along * where.x
         x, y, _, heading = network.pose(here.road_id, s, here.t + other.along * where.y)
-        return Pose(x, y, heading + where.heading)
+        return PlannedPose(x, y, heading + where.heading)
     road, s = here.road_id, here.s
     lane = here.lane_id or _nearest_lane(network, here)
     lane = neighbour(lane, where.lanes, other.along) if where.lanes else lane
@@ -92,7 +92,7 @@ def _pose_beside(where: Where, other: Seen, network: RoadNetwork) -> Pose:
         s = min(max(back, 0.0), network.length(road))
     t = network.lane_centre(road, lane, s) + where.y
     x, y, _, _ = network.pose(road, s, t)
-    return Pose(x, y, network.lane_pose(road, lane, s).heading + where.heading)
+    return PlannedPose(x, y, network.lane_pose(road, lane, s).heading + where.heading)
 
 
 def _nearest_lane(network: RoadNetwork, here: RoadPosition) -> int:
@@ -101,7 +101,7 @@ def _nearest_lane(network: RoadNetwork, here: RoadPosition) -> int:
     return min(lanes, key=lambda i: abs(network.lane_centre(here.road_id, i, here.s) - here.t))
 
 
-def ground_odometry(pose: Pose, speed: float, traffic: Traffic) -> Odometry:
+def ground_odometry(pose: PlannedPose, speed: float, traffic: Traffic) -> Odometry:
     """What stands on the road at a pose, or beside it as high, and goes ahead [m/s]."""
     network = traffic.network
     here = network.project(pose.x, pose.y)
@@ -110,7 +110,9 @@ def ground_odometry(pose: Pose, speed: float, traffic: Traffic) -> Odometry:
     return Odometry(pose.x, pose.y, z, *q, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def points_of(trajectory: Trajectory, name: str, pose: Callable[[Where], Pose]) -> list[_Timed]:
+def points_of(
+    trajectory: Trajectory, name: str, pose: Callable[[Where], PlannedPose]
+) -> list[_Timed]:
     """The points of a trajectory as it is when a vehicle begins it.
 
     :param name: of the vehicle
@@ -131,10 +133,10 @@ def points_of(trajectory: Trajectory, name: str, pose: Callable[[Where], Pose]) 
 
 
 def _spline(
-    here: Pose,
+    here: PlannedPose,
     segments: tuple[SplineSegment, ...],
     end_time: float | None,
-    pose: Callable[[Where], Pose],
+    pose: Callable[[Where], PlannedPose],
 ) -> list[_Timed]:
     points: list[_Timed] = []
     for number, segment in enumerate(segments):
@@ -155,17 +157,19 @@ def _spline(
     return points
 
 
-def _drawn(here: Pose, segment: SplineSegment, way: float, step: float) -> Pose:
+def _drawn(here: PlannedPose, segment: SplineSegment, way: float, step: float) -> PlannedPose:
     """The pose one step further on a clothoid; the chord has the heading in its middle."""
     growth = (segment.curvature_end - segment.curvature) / segment.length
     begin = segment.curvature + growth * way
     half = begin * 0.5 * step + growth * 0.125 * step * step
     middle = here.heading + half
     turn = begin * step + 0.5 * growth * step * step
-    return Pose(here.x + step * cos(middle), here.y + step * sin(middle), here.heading + turn)
+    return PlannedPose(
+        here.x + step * cos(middle), here.y + step * sin(middle), here.heading + turn
+    )
 
 
-def _nurbs(nurbs: Nurbs, pose: Callable[[Where], Pose]) -> list[_Timed]:
+def _nurbs(nurbs: Nurbs, pose: Callable[[Where], PlannedPose]) -> list[_Timed]:
     rows = []
     timed = all(point.time is not None for point in nurbs.points)
     for point in nurbs.points:

@@ -56,7 +56,7 @@ class VehicleBox(NamedTuple):
         return {key: value for key, value in found.items() if value >= _SMALLEST}
 
 
-class Vehicle(NamedTuple):
+class DescribedVehicle(NamedTuple):
     """A vehicle: its box, what stands for it, its limits, and how it is not as the file says."""
 
     box: VehicleBox
@@ -114,7 +114,7 @@ def _box(element: Element) -> VehicleBox:
     return VehicleBox(length, width, height, centre)
 
 
-def read_vehicle(element: Element) -> Vehicle:
+def read_vehicle(element: Element) -> DescribedVehicle:
     """An element ``Vehicle``.
 
     :raises ConfigurationError: its category is not supported, or it has no size
@@ -139,7 +139,7 @@ def read_vehicle(element: Element) -> Vehicle:
     if limits is not None:
         performance = {key: limits.amount(n, positive=True) for n, key in _PERFORMANCE.items()}
     differences = _differences(element, dynamics)
-    return Vehicle(box, f"vehicle.{name}", dynamics, performance, differences)
+    return DescribedVehicle(box, f"vehicle.{name}", dynamics, performance, differences)
 
 
 def _differences(element: Element, dynamics: str) -> list[str]:

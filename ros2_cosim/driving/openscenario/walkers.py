@@ -9,7 +9,7 @@ from ros2_cosim.driving.openscenario.motion import Mover
 from ros2_cosim.driving.openscenario.story import Trajectory, Walking, Where
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.trajectories import (
-    Pose,
+    PlannedPose,
     TrajectoryRun,
     ground_odometry,
     pose_of,
@@ -32,7 +32,7 @@ class Walker(Mover):
         super().__init__(name, start.speed)
         self._centre = start.box.centre
         #: Of the point that places mean.
-        self._pose = Pose(start.x, start.y, start.heading)
+        self._pose = PlannedPose(start.x, start.y, start.heading)
         self._time = 0
         self._trajectory: TrajectoryRun | None = None
 
@@ -61,7 +61,7 @@ class Walker(Mover):
             path.way = min(here + way, path.length)
             way -= path.way - here
             (x, y), (u, v) = path.at(path.way), path.at(path.way + _AHEAD)
-            self._pose = Pose(x, y, atan2(v - y, u - x))
+            self._pose = PlannedPose(x, y, atan2(v - y, u - x))
             if path.way >= path.length:
                 self._trajectory = None
         self._pose = self._pose.ahead(way, 0.0, 0.0)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import CLASS_TRUCK, RoadUser
-from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.driving.ros_bridge.vehicles import BridgeVehicle
 from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
@@ -35,7 +35,7 @@ class ActorBox(NamedTuple):
     size: frames.Vector
 
 
-def scene_boxes_of(seen: Seen, vehicles: Mapping[str, BridgeVehicle]) -> dict[str, ActorBox]:
+def scene_boxes_of(seen: SeenWorld, vehicles: Mapping[str, BridgeVehicle]) -> dict[str, ActorBox]:
     """The vehicles of the scene, by name."""
     boxes = {}
     for name, (o, a, _) in seen.vehicles.items():
@@ -79,7 +79,7 @@ class ObjectMessages:
         self._solid: Any = CATALOGUE.part("shape_msgs/msg/SolidPrimitive")
         self._part = MessageParts(CATALOGUE)
 
-    def make(self, seen: Seen, without: str = "") -> Any:
+    def make(self, seen: SeenWorld, without: str = "") -> Any:
         """All vehicles but one, those of the scene first."""
         boxes = scene_boxes_of(seen, self._vehicles)
         boxes.pop(without, None)
@@ -114,7 +114,7 @@ class MarkerMessages:
         self._colour: Any = CATALOGUE.part("std_msgs/msg/ColorRGBA")
         self._part = MessageParts(CATALOGUE)
 
-    def moving(self, seen: Seen) -> Any:
+    def moving(self, seen: SeenWorld) -> Any:
         """A box for each vehicle."""
         found = [(box, _VEHICLE) for box in scene_boxes_of(seen, self._vehicles).values()]
         found += [(user_box(user), _USER) for user in seen.users]
@@ -133,7 +133,7 @@ class MarkerMessages:
             )
         )
 
-    def static(self, seen: Seen) -> Any:
+    def static(self, seen: SeenWorld) -> Any:
         """A box for each static object."""
         return self._array(
             tuple(
@@ -182,7 +182,7 @@ class ActorListMessages:
         self._list: Any = CATALOGUE.record("carla_msgs/msg/CarlaActorList")
         self._actor: Any = CATALOGUE.part("carla_msgs/msg/CarlaActorInfo")
 
-    def make(self, seen: Seen) -> Any:
+    def make(self, seen: SeenWorld) -> Any:
         """All actors that are known."""
         known = [self._vehicles[name] for name in seen.vehicles]
         return self._list(

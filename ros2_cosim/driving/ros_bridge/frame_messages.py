@@ -9,7 +9,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.scene.scene import SceneSettings
 from ros2_cosim.core.scene.sensors import SensorForm
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import bridge_frame
-from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
 
@@ -33,7 +33,7 @@ class FrameMessages:
             place = (sensor.x, sensor.y, sensor.z)
             self._mounts.append((sensor.vehicle, bridge_frame(sensor.vehicle, name), place, turn))
 
-    def make(self, seen: Seen) -> Any:
+    def make(self, seen: SeenWorld) -> Any:
         """The frames of all vehicles that are known, and of their sensors."""
         found = []
         for name, vehicle in seen.vehicles.items():

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.scene.simulator import SETTLE_TICKS
-from ros2_cosim.driving.ros_bridge.seen import Seen
+from ros2_cosim.driving.ros_bridge.seen import SeenWorld
 from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.road import RoadNetwork
@@ -60,7 +60,7 @@ class SignalLights:
         self._advance_to(SETTLE_TICKS + activations)
         return tuple(light.state for light in self._lights.values())
 
-    def status(self, seen: Seen) -> Any:
+    def status(self, seen: SeenWorld) -> Any:
         """The states, at the first activation and when one of them has changed."""
         # Whatever was asked before: a run that was restored goes on in the middle.
         before = self.states(seen.before - 1) if seen.before else ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import NS_PER_S
@@ -28,21 +28,21 @@ from ros2_cosim.driving.ros_bridge.frame_messages import FrameMessages
 from ros2_cosim.driving.ros_bridge.lane_marks import LaneMarkWatch
 from ros2_cosim.driving.ros_bridge.light_messages import SignalLights
 from ros2_cosim.driving.ros_bridge.ros_bridge_ports import LIGHT_OUTPUTS, OUTPUTS
-from ros2_cosim.driving.ros_bridge.seen import Seen, SeenVehicle
+from ros2_cosim.driving.ros_bridge.seen import SeenVehicle, SeenWorld
 from ros2_cosim.driving.ros_bridge.vehicle_messages import InfoMessages, StatusMessages
 from ros2_cosim.driving.ros_bridge.vehicles import bridge_vehicles
 from ros2_cosim.driving.seams.message_parts import MessageParts
 from ros2_cosim.world.geometry.scene import scene_road, scene_road_text
 
 #: Makes the message of a port; None: there is none now.
-_Maker = Callable[[Seen], Any]
+_Maker = Callable[[SeenWorld], Any]
 
 
 class RosBridgeParameters(Section):
     """Parameters of the model carla_ros_bridge: none."""
 
 
-class CarlaRosBridge(Model):
+class CarlaRosBridge(FullModel):
     """Publishes what CARLA's ROS bridge does, to be activated with the period of the world.
 
     Inputs, latched: what the world sends, and the commands that it obeys. Each output has the
@@ -52,7 +52,7 @@ class CarlaRosBridge(Model):
     """
 
     Parameters = RosBridgeParameters
-    traits = Traits(cost_ns=150_000, saves=True)
+    traits = Traits(cost_ns=150_000)
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, required=False, description="of each vehicle"),
         Port("acceleration/{vehicle}", ACCELERATION, required=False, description="the same"),
@@ -109,7 +109,7 @@ class CarlaRosBridge(Model):
         self._count += 1
         return outputs
 
-    def _seen(self, step: Step) -> Seen:
+    def _seen(self, step: Step) -> SeenWorld:
         latest = step.latest
 
         def newest(port: str) -> Any:
@@ -126,7 +126,7 @@ class CarlaRosBridge(Model):
         fresh = contact is not None and (contact.stamp, contact.seq) != self._collision
         if contact is not None:
             self._collision = (contact.stamp, contact.seq)
-        return Seen(
+        return SeenWorld(
             step.time,
             self._count,
             vehicles,
@@ -158,22 +158,22 @@ class _Makers:
         self._context = context
         self._scene = scene_settings(context)
         self._vehicles = bridge_vehicles(self._scene)
-        kinds = {
+        kinds: dict[str, Callable[[str], _Maker]] = {
             "vehicle_status": self._status,
             "vehicle_info": self._info,
-            "odometry": self._odometry,
+            "odometry": lambda name: lambda seen: seen.vehicles[name].odometry,
             "speedometer": self._speed,
-            "objects": self._objects,
+            "objects": lambda name: partial(ObjectMessages(self._vehicles).make, without=name),
             "collision": self._collision,
             "lane_invasion": self._lane_invasion,
-            "markers": self._markers,
-            "static_markers": self._static_markers,
+            "markers": lambda _: MarkerMessages(self._vehicles).moving,
+            "static_markers": lambda _: MarkerMessages(self._vehicles).static,
             "actor_list": self._actor_list,
             "status": self._step_status,
             "world_info": self._world_info,
             "map": self._map,
-            "tf": self._frames,
-            "traffic_lights_status": self._lights_status,
+            "tf": lambda _: FrameMessages(self._scene).make,
+            "traffic_lights_status": lambda _: self._lights().status,
             "traffic_lights_info": self._lights_info,
         }
         self._known_lights: SignalLights | None = None
@@ -196,22 +196,16 @@ class _Makers:
         message = InfoMessages().make(self._vehicles[vehicle])
         return lambda seen: message
 
-    def _odometry(self, vehicle: str) -> _Maker:
-        return lambda seen: seen.vehicles[vehicle].odometry
-
     def _speed(self, vehicle: str) -> _Maker:
         record: Any = CATALOGUE.record("std_msgs/msg/Float32")
         return lambda seen: record(seen.vehicles[vehicle].odometry.vx)
-
-    def _objects(self, vehicle: str) -> _Maker:
-        return partial(ObjectMessages(self._vehicles).make, without=vehicle)
 
     def _collision(self, vehicle: str) -> _Maker:
         record: Any = CATALOGUE.record("carla_msgs/msg/CarlaCollisionEvent")
         vector = MessageParts(CATALOGUE).vector
         own = self._vehicles[vehicle].id
 
-        def make(seen: Seen) -> Any:
+        def make(seen: SeenWorld) -> Any:
             for event in seen.collisions:
                 if own in (event.vehicle, event.other):
                     other = event.other if event.vehicle == own else event.vehicle
@@ -226,17 +220,11 @@ class _Makers:
         watch = LaneMarkWatch(scene_road(self._context), body.length, body.width)
         self.watches[vehicle] = watch
 
-        def make(seen: Seen) -> Any:
+        def make(seen: SeenWorld) -> Any:
             crossed = watch.crossed(seen.vehicles[vehicle].odometry)
             return record(crossed) if crossed else None
 
         return make
-
-    def _markers(self, _: str) -> _Maker:
-        return MarkerMessages(self._vehicles).moving
-
-    def _static_markers(self, _: str) -> _Maker:
-        return MarkerMessages(self._vehicles).static
 
     def _actor_list(self, _: str) -> _Maker:
         has_lights = any(port in self._context.output_types for port in LIGHT_OUTPUTS)
@@ -269,12 +257,6 @@ class _Makers:
             self._known_lights = SignalLights(scene_road(self._context), period or 0)
         return self._known_lights
 
-    def _lights_status(self, _: str) -> _Maker:
-        return self._lights().status
-
     def _lights_info(self, _: str) -> _Maker:
         lights = self._lights()
         return lambda seen: lights.info()
-
-    def _frames(self, _: str) -> _Maker:
-        return FrameMessages(self._scene).make

@@ -24,7 +24,7 @@ class SeenVehicle(NamedTuple):
     command: ControlCommand | None
 
 
-class Seen(NamedTuple):
+class SeenWorld(NamedTuple):
     """Everything at ``time`` [ns], after ``before`` activations.
 
     ``collisions`` are those that are new.

@@ -139,27 +139,23 @@ class FromAckermann(_SpeedCommand):
         return self._to(drive.speed, demand, speed, drive.steering_angle)
 
 
-class FromAutoware(_Command):
-    """Autoware's command: its acceleration if that is defined, else its speed."""
+class FromAutoware(_SpeedCommand):
+    """Of Autoware: its acceleration, else its velocity, and the angle of the front wheels."""
 
-    Parameters = SpeedParameters
     source_types = ("autoware_control_msgs/msg/Control",)
-    looks_at_outputs = True
-
-    def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
-        super().__init__(place, parameters)
-        self._parameters = parameters
 
     def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
-        """Demand the acceleration, or follow the speed."""
-        wanted, angle = record.longitudinal, record.lateral.steering_tire_angle
+        """The demand, and where it has none that for the speed."""
+        wanted = record.longitudinal
         if wanted.is_defined_acceleration:
-            return self._demand(wanted.acceleration, angle)
-        speed = self._speed(sent)
-        if speed is None:
-            return None
-        demand = _follow(self._parameters, wanted.velocity, speed)
-        return self._to(wanted.velocity, demand, speed, angle)
+            return self._demand(wanted.acceleration, record.lateral.steering_tire_angle)
+        return super().convert(record, sent)
+
+    def follow(self, record: Any, speed: float) -> ControlCommand:
+        """The command for the demanded speed."""
+        wanted = record.longitudinal.velocity
+        demand = _follow(self._parameters, wanted, speed)
+        return self._to(wanted, demand, speed, record.lateral.steering_tire_angle)
 
 
 class FromCarla(_Command):

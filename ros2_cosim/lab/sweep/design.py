@@ -12,7 +12,7 @@ from typing import Any
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.lab.sweep.search import Plan, Point
 from ros2_cosim.lab.sweep.settings import SweepSettings
-from ros2_cosim.lab.sweep.varied import MAX_RUNS, Design, Parameter
+from ros2_cosim.lab.sweep.varied import MAX_RUNS, Design, VariedParameter
 
 
 def plan_of(settings: SweepSettings) -> Plan:
@@ -30,7 +30,7 @@ def _designed(settings: SweepSettings) -> Plan:
     return None
 
 
-def value_at(parameter: Parameter, share: float) -> Any:
+def value_at(parameter: VariedParameter, share: float) -> Any:
     """The value of a parameter.
 
     :param share: where in its range or among its values, 0 to 1
@@ -44,7 +44,7 @@ def value_at(parameter: Parameter, share: float) -> Any:
     return between(parameter, share)
 
 
-def between(parameter: Parameter, share: float) -> float:
+def between(parameter: VariedParameter, share: float) -> float:
     """The number of a range at a share of it, 0 to 1; the ends are exact."""
     low, high = range_of(parameter)
     if share in (0.0, 1.0):
@@ -54,18 +54,18 @@ def between(parameter: Parameter, share: float) -> float:
     return low + share * (high - low)
 
 
-def range_of(parameter: Parameter) -> tuple[float, float]:
+def range_of(parameter: VariedParameter) -> tuple[float, float]:
     """Both ends of the range."""
     assert parameter.low is not None and parameter.high is not None
     return parameter.low, parameter.high
 
 
-def in_scenario(parameter: Parameter, value: Any) -> Any:
+def in_scenario(parameter: VariedParameter, value: Any) -> Any:
     """The value as the scenario has it, with its unit."""
     return f"{value}{parameter.unit}" if parameter.unit else value
 
 
-def points_of(design: Design, parameters: Mapping[str, Parameter]) -> list[Point]:
+def points_of(design: Design, parameters: Mapping[str, VariedParameter]) -> list[Point]:
     """The points of a design, in its order; a single empty one without parameters.
 
     The same design gives the same points; ``random``, ``latin_hypercube`` and ``sobol`` are SciPy's
@@ -92,7 +92,7 @@ def points_of(design: Design, parameters: Mapping[str, Parameter]) -> list[Point
     ]
 
 
-def _axis(parameter: Parameter) -> list[Any]:
+def _axis(parameter: VariedParameter) -> list[Any]:
     if parameter.values is not None:
         return list(parameter.values)
     assert parameter.steps is not None

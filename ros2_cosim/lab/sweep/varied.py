@@ -16,7 +16,7 @@ MAX_RUNS = 100_000
 Count = Annotated[Whole, Field(ge=1, le=MAX_RUNS)]
 
 
-class Parameter(Section):
+class VariedParameter(Section):
     """A value of the scenario that is varied: ``values`` that it takes, or a range."""
 
     places: tuple[str, ...] | None = Field(
@@ -83,7 +83,7 @@ class Design(Section):
 class Varied(Section):
     """The parameters and the design of a sweep: what a search looks at."""
 
-    parameters: dict[str, Annotated[Parameter, BeforeValidator(_parameter)]] = Field(
+    parameters: dict[str, Annotated[VariedParameter, BeforeValidator(_parameter)]] = Field(
         default_factory=dict, description="what is varied; a list stands for its `values`"
     )
     design: Design = Field(default=Design(), description="how points are chosen")

@@ -42,7 +42,7 @@ from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.world.carla.world import CarlaWorld
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
 
 #: While a run stands, its world is looked at so often [s].
 _LOOK_S = 0.05
@@ -170,7 +170,7 @@ def drive(
 
     watch = {(p.participant, p.port): shows(p.vehicle) for p in shown_ports(scenario)}
 
-    onlooker: Onlooker | None = None
+    onlooker: WorldOnlooker | None = None
 
     def refused(word: str, answer: Answer) -> None:
         if not answer.success:
@@ -206,14 +206,14 @@ def drive(
             control.tell(run, ENDED)
 
 
-def onlooker_of(run: InprocRun) -> Onlooker | None:
+def onlooker_of(run: InprocRun) -> WorldOnlooker | None:
     """Shows the headless world of a run; None: it has none."""
     models = [bare(model) for model in run.models.values()]
     worlds = [model for model in models if isinstance(model, CarlaWorld)]
     return next((found for world in worlds if (found := world.onlooker()) is not None), None)
 
 
-def _look(onlooker: Onlooker | None, changes: RunChanges, tell: Callable[[str], None]) -> None:
+def _look(onlooker: WorldOnlooker | None, changes: RunChanges, tell: Callable[[str], None]) -> None:
     """Do what a page asks for while the run stands."""
     changes.make(tell)
     if onlooker is not None:

@@ -23,7 +23,7 @@ from ros2_cosim.core.messages.records import (
     V2VMessage,
 )
 from ros2_cosim.vds.data_port.view import HISTORY, BoxView, LinkView, VehicleView, picture_of
-from ros2_cosim.world.geometry.encounters import Mover
+from ros2_cosim.world.geometry.encounters import MovingBox
 from ros2_cosim.world.geometry.frames import yaw_from_quaternion
 from ros2_cosim.world.geometry.lane_frame import LaneBoxes, LaneGeometry
 from ros2_cosim.world.geometry.movers import Movers, obstacle_name, traffic_name
@@ -80,9 +80,9 @@ class RecordsView:
         self._past: dict[str, deque[tuple[float | None, ...]]] = {}
         self._remembered: int | None = None
         self._boxes: tuple[BoxView, ...] = ()
-        self._fixed: list[Mover] = []
+        self._fixed: list[MovingBox] = []
         self._traffic: tuple[BoxView, ...] = ()
-        self._moving: list[Mover] = []
+        self._moving: list[MovingBox] = []
         self._names = {size.id: name for name, size in vehicles.items()}
         #: Sender and receiver -> when the newest message was made [ns].
         self._told: dict[tuple[str, str], int] = {}

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scene.named_simulator import CARLA_KINDS
-from ros2_cosim.world.carla.server_wire import CallRefused, ServerWire, WireError
 from ros2_cosim.world.headless.onlooker import (
     LOOK_AT_CAMERA,
     LOOK_AT_WORLD,
@@ -25,6 +24,7 @@ from ros2_cosim.world.headless.onlooker import (
     CameraPicture,
     WorldPicture,
 )
+from ros2_cosim.world.headless.server_wire import CallRefused, ServerWire, WireError
 
 ANSWER_S: Final = 2.0
 """A server that does not answer in this time, since it begins or has been stopped, is left [s]."""

@@ -16,7 +16,7 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
 from ros2_cosim.world.geometry.movers import TRAFFIC, traffic_name
-from ros2_cosim.world.headless.onlooker import CameraPicture, Onlooker, WorldPicture
+from ros2_cosim.world.headless.onlooker import CameraPicture, WorldOnlooker, WorldPicture
 from ros2_cosim.world.headless.server import Server
 from ros2_cosim.world.road import RoadNetwork
 
@@ -66,7 +66,7 @@ class WorldView:
     def __init__(self, server: Server) -> None:
         simulation = server.simulation
         self._server = server
-        self._onlooker = Onlooker(
+        self._onlooker = WorldOnlooker(
             lambda: simulation.world, lambda: simulation.sensors, lambda: simulation.weather
         )
         server.every(_LOOK_NS, self._onlooker.serve)
@@ -108,24 +108,10 @@ class WorldView:
             RUNNING, round(seen.time_s * SECOND), seen.frame, None, False, may_pause=False
         )
 
-    def pause(self) -> None:
-        """Not here."""
-        self._refuse()
-
-    def resume(self) -> None:
-        """Not here."""
-        self._refuse()
-
-    def step(self, count: int = 1) -> None:
-        """Not here."""
-        self._refuse()
-
-    def set_rate(self, rate: float | None) -> None:
-        """Not here."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *ignored: Any, **also: Any) -> NoReturn:
         raise ConfigurationError("the clients of this server step it; the page cannot")
+
+    pause = resume = step = set_rate = _refuse
 
     def _seen(self) -> WorldPicture:
         seen = self._onlooker.picture(_PATIENCE_S)
@@ -153,7 +139,7 @@ class WithWorld:
         self._camera = camera
 
     @classmethod
-    def here(cls, view: RunPicture, onlooker: Onlooker) -> WithWorld:
+    def here(cls, view: RunPicture, onlooker: WorldOnlooker) -> WithWorld:
         """With a world of this process."""
         return cls(
             view,

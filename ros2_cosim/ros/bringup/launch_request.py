@@ -23,7 +23,7 @@ from ros2_cosim.core.run.request import RunRequest, read_options, run_options
 from ros2_cosim.core.run.results import complete_results
 from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.prepared import PreparedProcesses
-from ros2_cosim.ros.bringup.starter_channel import AnyMessage, Failed, Over, Progress
+from ros2_cosim.ros.bringup.starter_channel import AnyMessage, ClockProgress, Failed, Over
 from ros2_cosim.ros.bringup.watch import RunWatch
 
 PARAMETER_FILE = "parameters.yaml"
@@ -59,7 +59,7 @@ class Seconds:
         self._tell = tell
         self._told: int | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: ClockProgress) -> None:
         """Take a sign of life."""
         second = progress.time_ns // 1_000_000_000
         if second != self._told:
@@ -107,7 +107,7 @@ class LaunchRequest:
         self.plan: list[Process] = prepared.plan
         self.output = prepared.output
         #: Called, in a thread, when the clock tells the time.
-        self.on_progress: Callable[[Progress], None] = lambda progress: None
+        self.on_progress: Callable[[ClockProgress], None] = lambda progress: None
         #: What differs from the present environment.
         self.environment = {
             key: value
@@ -162,7 +162,7 @@ class LaunchRequest:
             self.watch.told(name, message.reason)
         elif isinstance(message, Over):
             self.watch.over()
-        elif isinstance(message, Progress):
+        elif isinstance(message, ClockProgress):
             self.on_progress(message)
 
 

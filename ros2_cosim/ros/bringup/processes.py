@@ -38,9 +38,9 @@ from ros2_cosim.ros.bringup.starter_channel import (
     CHANNEL,
     SHIELDED,
     AnyMessage,
+    ClockProgress,
     Failed,
     Over,
-    Progress,
     StarterChannel,
 )
 from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S, RunWatch
@@ -80,7 +80,7 @@ class ProcessGroup:
         environment: Mapping[str, str],
         on_line: Callable[[str, str], None] = lambda name, line: None,
         *,
-        on_progress: Callable[[str, Progress], None] = lambda name, progress: None,
+        on_progress: Callable[[str, ClockProgress], None] = lambda name, progress: None,
         held: Collection[str] = (),
         channel: StarterChannel | None = None,
         inherited: Sequence[int] = (),
@@ -132,7 +132,7 @@ class ProcessGroup:
         self.end()
 
     def _take(self, name: str, message: AnyMessage) -> None:
-        if isinstance(message, Progress):
+        if isinstance(message, ClockProgress):
             self._on_progress(name, message)
         elif isinstance(message, Failed):
             self._watch.told(name, message.reason, asked=message.asked)

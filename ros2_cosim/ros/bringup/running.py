@@ -15,7 +15,7 @@ from ros2_cosim.core.run.shape import RunCallbacks
 from ros2_cosim.core.run.tracebacks import with_place
 from ros2_cosim.ros.bringup.prepared import PreparedProcesses
 from ros2_cosim.ros.bringup.processes import ProcessGroup
-from ros2_cosim.ros.bringup.starter_channel import Progress
+from ros2_cosim.ros.bringup.starter_channel import ClockProgress
 
 _POLL_S = 0.05
 #: The clock gives a sign of life every second and is itself the watchdog of all others. It is
@@ -34,7 +34,7 @@ def run_processes(prepared: PreparedProcesses, callbacks: RunCallbacks) -> None:
     last_sign = time.monotonic()
     patience = scenario.startup_s + _CLOCK_LATE_S
 
-    def take(name: str, sign: Progress) -> None:
+    def take(name: str, sign: ClockProgress) -> None:
         nonlocal last_sign, patience
         if name == plan[-1].name:
             last_sign = time.monotonic()

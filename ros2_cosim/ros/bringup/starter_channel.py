@@ -72,7 +72,7 @@ class Ready(ChannelMessage):
     kind: Literal["ready"] = "ready"
 
 
-class Progress(ChannelMessage):
+class ClockProgress(ChannelMessage):
     """The clock's sign of life: simulated time [ns], and whether the run stands on request."""
 
     kind: Literal["progress"] = "progress"
@@ -120,7 +120,7 @@ class Shares(ChannelMessage):
     participants: tuple[str, ...] = Field(strict=False)
 
 
-AnyMessage = Hello | Ready | Progress | Over | Failed | EarlyLeave | Required | Shares
+AnyMessage = Hello | Ready | ClockProgress | Over | Failed | EarlyLeave | Required | Shares
 _MESSAGES: TypeAdapter[AnyMessage] = TypeAdapter(Annotated[AnyMessage, Field(discriminator="kind")])
 
 
@@ -433,7 +433,7 @@ class Starter:
         if second == self._second and now - self._progress_at < _SIGN_S:
             return
         self._second, self._progress_at = second, now
-        if not self._send(Progress(time_ns=time_ns, resting=resting)):
+        if not self._send(ClockProgress(time_ns=time_ns, resting=resting)):
             print(f"time {time_ns / 1e9:.3f} s{' paused' * resting}", flush=True)
 
     def over(self) -> None:

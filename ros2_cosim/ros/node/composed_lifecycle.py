@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from ros2_cosim.core.kernel.errors import LifecycleError
 from ros2_cosim.core.kernel.hop_watch import HopWatch
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.messages.protocol import ParticipantState, SystemState
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.lifecycle_mapping import LifecycleRequest
-from ros2_cosim.ros.node.lifecycle_services import NO_RESET, LifecycleServices, Resetting
+from ros2_cosim.ros.node.lifecycle_services import NO_RESET, LifecycleServices, Resetting, grant
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.writers import data_qos
 
@@ -38,7 +37,7 @@ class RosLifecycle(LifecycleGroup):
     def __init__(
         self,
         session: Session,
-        models: Mapping[str, Model],
+        models: Mapping[str, FullModel],
         scheduler: SequentialScheduler,
         wait: Callable[[float], None],
         run_id: str,
@@ -83,29 +82,14 @@ class RosLifecycle(LifecycleGroup):
     def _wish(self, name: str) -> Callable[[LifecycleRequest, str], None]:
         life, runtime = self.of[name], self._scheduler.runtimes[name]
 
-        def grant(wish: LifecycleRequest, reason: str) -> None:
-            if wish is LifecycleRequest.PAUSE:
-                life.pause(reason)
-                return
-            if wish is LifecycleRequest.CLEAN_UP:
-                self.resetting(name).check(runtime)
-                life.clean_up(reason)
-                return
-            if wish is LifecycleRequest.CONFIGURE:
-                self._resets[name] += (self.resetting(name).reset(runtime),)
-                life.configure(reason)
-                return
-            if life.state is State.PAUSED:
-                life.resume(reason)
-            if wish is LifecycleRequest.STOP:
-                if runtime.stop_reason is not None:
-                    raise LifecycleError(
-                        f"a stop has been asked for already: {runtime.stop_reason}"
-                    )
-                # The next activation asks for it.
-                runtime.stop_reason = reason
+        def note_reset(time_ns: int) -> None:
+            self._resets[name] += (time_ns,)
 
-        return grant
+        def wish(asked: LifecycleRequest, reason: str) -> None:
+            # A stop: the next activation asks for it.
+            grant(asked, reason, life, runtime, self.resetting(name), note_reset)
+
+        return wish
 
     def _publish_change(self, change: Change) -> None:
         name = change.participant

@@ -17,7 +17,7 @@ from ros2_cosim.ros.node.qos_overrides import make_publisher
 _FAULTS = (State.ERROR, State.ABORTING)
 
 
-class Standing(NamedTuple):
+class ParticipantStanding(NamedTuple):
     """How far one participant is: nothing of it comes before ``bound`` [ns]."""
 
     name: str
@@ -43,7 +43,7 @@ class DiagnosticsPublisher:
         time: int,
         horizon: int,
         rate: float,
-        participants: Iterable[Standing],
+        participants: Iterable[ParticipantStanding],
         blocking: str = "",
     ) -> None:
         """Publish the present state.
@@ -70,7 +70,7 @@ class DiagnosticsPublisher:
             message.status.append(self._describe(entry, time))
         self._publisher.publish(message)
 
-    def _describe(self, entry: Standing, time: int) -> DiagnosticStatus:
+    def _describe(self, entry: ParticipantStanding, time: int) -> DiagnosticStatus:
         if entry.state is None:
             return self._status(entry.name, DiagnosticStatus.STALE, "not seen yet", {})
         level = DiagnosticStatus.OK

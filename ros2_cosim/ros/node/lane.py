@@ -162,7 +162,7 @@ class _Writer:
 
 
 class SocketLane:
-    """The lane of one session; see :class:`~.lane_interface.Lane`.
+    """The lane of one session; see :class:`~.lane_interface.RunLane`.
 
     Use it in one thread, but for :meth:`wake` and :meth:`create_task`.
 
@@ -218,7 +218,7 @@ class SocketLane:
     # --- topics -----------------------------------------------------------------------------
 
     def writer(self, topic: str, *, latched: bool, owner: str = "") -> _Writer:
-        """Write a topic; see :class:`~.lane_interface.Lane`."""
+        """Write a topic; see :class:`~.lane_interface.RunLane`."""
         number = len(self._writers)
         writer = _Writer(self, topic, number, owner or self._node, latched=latched)
         self._writers.append(writer)
@@ -241,7 +241,7 @@ class SocketLane:
         owner: str = "",
         take: Take | None = None,
     ) -> None:
-        """Read a topic; see :class:`~.lane_interface.Lane`.
+        """Read a topic; see :class:`~.lane_interface.RunLane`.
 
         A latched reader that comes later makes those before it get again what was kept.
         """
@@ -294,7 +294,7 @@ class SocketLane:
         self._own.append((receive, data, stamp, seq))
 
     def prefer(self, topic: str) -> None:
-        """See :class:`~.lane_interface.Lane`."""
+        """See :class:`~.lane_interface.RunLane`."""
         self._preferred = topic
 
     # --- sending ----------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class Watch(Protocol):
         """Something leaves for the process of a node."""
 
 
-class Lane(Protocol):
+class RunLane(Protocol):
     """What sessions of one thread ask of their lane; besides it waits, as an executor.
 
     What one session sends another session of the same lane gets at once, by a call, unless it is

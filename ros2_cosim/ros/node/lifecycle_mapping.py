@@ -12,9 +12,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from lifecycle_msgs.msg import State as RosState
-from lifecycle_msgs.msg import Transition
-
+from ros2_cosim.core.documents.installed import package_table
 from ros2_cosim.core.kernel.lifecycle import State
 from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
@@ -38,92 +36,32 @@ class Edge(NamedTuple):
     goal: int
 
 
+_TABLE = package_table("ros/node/lifecycle.json")
 #: State of a managed node -> its label.
-LABELS: dict[int, str] = {
-    RosState.PRIMARY_STATE_UNKNOWN: "unknown",
-    RosState.PRIMARY_STATE_UNCONFIGURED: "unconfigured",
-    RosState.PRIMARY_STATE_INACTIVE: "inactive",
-    RosState.PRIMARY_STATE_ACTIVE: "active",
-    RosState.PRIMARY_STATE_FINALIZED: "finalized",
-    RosState.TRANSITION_STATE_CONFIGURING: "configuring",
-    RosState.TRANSITION_STATE_SHUTTINGDOWN: "shuttingdown",
-    RosState.TRANSITION_STATE_ERRORPROCESSING: "errorprocessing",
-}
-
+LABELS: dict[int, str] = {int(number): label for number, label in _TABLE["labels"].items()}
+_NUMBERS = {label: number for number, label in LABELS.items()}
 #: Our state -> state of a managed node.
-ROS_STATE: dict[State, int] = {
-    State.INVALID: RosState.PRIMARY_STATE_UNKNOWN,
-    State.SERVICES_CREATED: RosState.PRIMARY_STATE_UNCONFIGURED,
-    State.COMMUNICATION_INITIALISING: RosState.TRANSITION_STATE_CONFIGURING,
-    State.COMMUNICATION_INITIALISED: RosState.TRANSITION_STATE_CONFIGURING,
-    State.READY_TO_RUN: RosState.PRIMARY_STATE_INACTIVE,
-    State.RUNNING: RosState.PRIMARY_STATE_ACTIVE,
-    State.PAUSED: RosState.PRIMARY_STATE_INACTIVE,
-    State.STOPPING: RosState.TRANSITION_STATE_SHUTTINGDOWN,
-    State.STOPPED: RosState.TRANSITION_STATE_SHUTTINGDOWN,
-    State.ERROR: RosState.TRANSITION_STATE_ERRORPROCESSING,
-    State.SHUTTING_DOWN: RosState.TRANSITION_STATE_SHUTTINGDOWN,
-    State.SHUT_DOWN: RosState.PRIMARY_STATE_FINALIZED,
-    State.ABORTING: RosState.TRANSITION_STATE_SHUTTINGDOWN,
-}
-
-_UNCONFIGURED = RosState.PRIMARY_STATE_UNCONFIGURED
-_INACTIVE = RosState.PRIMARY_STATE_INACTIVE
-_ACTIVE = RosState.PRIMARY_STATE_ACTIVE
-_FINALIZED = RosState.PRIMARY_STATE_FINALIZED
-_CONFIGURING = RosState.TRANSITION_STATE_CONFIGURING
-_SHUTTING = RosState.TRANSITION_STATE_SHUTTINGDOWN
-_ERROR = RosState.TRANSITION_STATE_ERRORPROCESSING
-
-#: Every transition that a participant can make, as those of a managed node.
-EDGES: tuple[Edge, ...] = (
-    Edge(Transition.TRANSITION_CREATE, "create", RosState.PRIMARY_STATE_UNKNOWN, _UNCONFIGURED),
-    Edge(Transition.TRANSITION_CONFIGURE, "configure", _UNCONFIGURED, _CONFIGURING),
-    Edge(Transition.TRANSITION_ON_CONFIGURE_SUCCESS, "transition_success", _CONFIGURING, _INACTIVE),
-    Edge(Transition.TRANSITION_ON_CONFIGURE_ERROR, "transition_error", _CONFIGURING, _ERROR),
-    Edge(Transition.TRANSITION_CLEANUP, "cleanup", _INACTIVE, _UNCONFIGURED),
-    Edge(Transition.TRANSITION_ACTIVATE, "activate", _INACTIVE, _ACTIVE),
-    Edge(Transition.TRANSITION_ON_ACTIVATE_ERROR, "transition_error", _INACTIVE, _ERROR),
-    Edge(Transition.TRANSITION_DEACTIVATE, "deactivate", _ACTIVE, _INACTIVE),
-    Edge(Transition.TRANSITION_ON_DEACTIVATE_ERROR, "transition_error", _ACTIVE, _ERROR),
-    Edge(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN, "shutdown", _UNCONFIGURED, _SHUTTING),
-    Edge(Transition.TRANSITION_INACTIVE_SHUTDOWN, "shutdown", _INACTIVE, _SHUTTING),
-    Edge(Transition.TRANSITION_ACTIVE_SHUTDOWN, "shutdown", _ACTIVE, _SHUTTING),
-    Edge(Transition.TRANSITION_ON_CONFIGURE_FAILURE, "transition_failure", _CONFIGURING, _SHUTTING),
-    Edge(Transition.TRANSITION_ON_SHUTDOWN_SUCCESS, "transition_success", _SHUTTING, _FINALIZED),
-    Edge(Transition.TRANSITION_ON_SHUTDOWN_ERROR, "transition_error", _SHUTTING, _ERROR),
-    Edge(Transition.TRANSITION_ON_ERROR_FAILURE, "transition_failure", _ERROR, _SHUTTING),
-    Edge(Transition.TRANSITION_ON_CLEANUP_SUCCESS, "transition_success", _SHUTTING, _CONFIGURING),
-    Edge(Transition.TRANSITION_ON_ERROR_ERROR, "transition_error", _UNCONFIGURED, _ERROR),
+ROS_STATE = {State[name]: _NUMBERS[label] for name, label in _TABLE["states"].items()}
+#: The transitions of a managed node.
+EDGES = tuple(
+    Edge(number, label, _NUMBERS[start], _NUMBERS[goal])
+    for number, label, start, goal in _TABLE["edges"]
 )
-
-#: Our state -> what may be asked for from outside: id of the transition -> request.
-ALLOWED: dict[State, dict[int, LifecycleRequest]] = {
-    State.RUNNING: {
-        Transition.TRANSITION_DEACTIVATE: LifecycleRequest.PAUSE,
-        Transition.TRANSITION_ACTIVE_SHUTDOWN: LifecycleRequest.STOP,
-    },
-    State.PAUSED: {
-        Transition.TRANSITION_CLEANUP: LifecycleRequest.CLEAN_UP,
-        Transition.TRANSITION_ACTIVATE: LifecycleRequest.RESUME,
-        Transition.TRANSITION_INACTIVE_SHUTDOWN: LifecycleRequest.STOP,
-    },
-}
-#: The same of a participant that is PAUSED and unconfigured.
-ALLOWED_UNCONFIGURED: dict[int, LifecycleRequest] = {
-    Transition.TRANSITION_CONFIGURE: LifecycleRequest.CONFIGURE,
-    Transition.TRANSITION_UNCONFIGURED_SHUTDOWN: LifecycleRequest.STOP,
+#: Our state, or ``unconfigured`` -> transitions that may be requested, with what they ask for.
+ALLOWED = {
+    name: {int(number): LifecycleRequest[asked] for number, asked in allowed.items()}
+    for name, allowed in _TABLE["allowed"].items()
 }
 
 
 def ros_state(life: ParticipantLifecycle) -> int:
     """The state of a managed node that a participant is in."""
-    return _UNCONFIGURED if life.unconfigured else ROS_STATE[life.state]
+    return _NUMBERS["unconfigured"] if life.unconfigured else ROS_STATE[life.state]
 
 
 def allowed_of(life: ParticipantLifecycle) -> dict[int, LifecycleRequest]:
     """What may be asked for of a participant now: id of the transition -> request."""
-    return ALLOWED_UNCONFIGURED if life.unconfigured else ALLOWED.get(life.state, {})
+    return ALLOWED.get("unconfigured" if life.unconfigured else life.state.name, {})
 
 
 def edges_from(life: ParticipantLifecycle) -> list[Edge]:

@@ -21,7 +21,7 @@ from lifecycle_msgs.srv import (
 from rclpy.node import Node
 
 from ros2_cosim.core.kernel.errors import LifecycleError
-from ros2_cosim.core.kernel.lifecycle import Change
+from ros2_cosim.core.kernel.lifecycle import Change, State
 from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.ros.node.lifecycle_mapping import (
@@ -54,6 +54,37 @@ def _cannot(runtime: ParticipantRuntime) -> NoReturn:
 
 
 NO_RESET = Resetting(_cannot, _cannot)
+
+
+def grant(
+    asked: LifecycleRequest,
+    reason: str,
+    life: ParticipantLifecycle,
+    runtime: ParticipantRuntime,
+    resetting: Resetting,
+    note_reset: Callable[[int], None],
+) -> bool:
+    """Do what was asked for; whether it is a stop, which the caller has to do.
+
+    :param note_reset: takes the time of a reset [ns]
+    :raises LifecycleError: it cannot be done now
+    """
+    if asked is LifecycleRequest.PAUSE:
+        life.pause(reason)
+    elif asked is LifecycleRequest.CLEAN_UP:
+        resetting.check(runtime)
+        life.clean_up(reason)
+    elif asked is LifecycleRequest.CONFIGURE:
+        note_reset(resetting.reset(runtime))
+        life.configure(reason)
+    elif life.state is State.PAUSED:
+        life.resume(reason)
+    if asked is not LifecycleRequest.STOP:
+        return False
+    if runtime.stop_reason is not None:
+        raise LifecycleError(f"a stop has been asked for already: {runtime.stop_reason}")
+    runtime.stop_reason = reason
+    return True
 
 
 class LifecycleServices:

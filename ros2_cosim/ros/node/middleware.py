@@ -24,7 +24,7 @@ from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.process.processes import EXIT_HUNG, ExitTimer
 from ros2_cosim.core.sockets.switchboard import CallerEnd
 from ros2_cosim.ros.node.lane import SocketLane
-from ros2_cosim.ros.node.lane_interface import Lane
+from ros2_cosim.ros.node.lane_interface import RunLane
 from ros2_cosim.ros.node.lasting_node import LastingNode, asked_for
 from ros2_cosim.ros.node.ros_events import RosEvents
 
@@ -59,7 +59,7 @@ class Executor(Protocol):
         """Serve no node any more."""
 
 
-class LaneExecutor(Executor, Lane, Protocol):
+class LaneExecutor(Executor, RunLane, Protocol):
     """A lane that waits, also for what nodes wait for."""
 
     def wake(self) -> None:

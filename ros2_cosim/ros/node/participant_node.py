@@ -18,14 +18,13 @@ from ros2_cosim.core.kernel.engine import Engine
 from ros2_cosim.core.kernel.errors import (
     Aborted,
     Cancelled,
-    LifecycleError,
     ParticipantError,
     RunError,
     begun_elsewhere,
 )
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.membership import MembershipView, Presence
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
@@ -40,7 +39,7 @@ from ros2_cosim.ros.node.courses import Course, run_alone
 from ros2_cosim.ros.node.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.node.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.node.lifecycle_mapping import LifecycleRequest
-from ros2_cosim.ros.node.lifecycle_services import NO_RESET, LifecycleServices, Resetting
+from ros2_cosim.ros.node.lifecycle_services import NO_RESET, LifecycleServices, Resetting, grant
 from ros2_cosim.ros.node.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.node.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.node.session import Session
@@ -97,7 +96,7 @@ class ParticipantNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        model: Model,
+        model: FullModel,
         settings: NodeSettings,
         timer: Callable[[], int],
         spans: Spans | None = None,
@@ -414,26 +413,13 @@ class ParticipantNode:
 
         :raises LifecycleError: that cannot be now
         """
-        if request is LifecycleRequest.PAUSE:
-            self._life.pause(reason)
-            return
-        if request is LifecycleRequest.CLEAN_UP:
-            self._resetting.check(self._runtime)
-            self._life.clean_up(reason)
-            return
-        if request is LifecycleRequest.CONFIGURE:
-            self._states.resets += (self._resetting.reset(self._runtime),)
-            self._life.configure(reason)
-            return
-        if self._life.state is State.PAUSED:
-            self._life.resume(reason)
-        if request is LifecycleRequest.STOP:
-            runtime = self._runtime
-            if runtime.stop_reason is not None:
-                raise LifecycleError(f"a stop has been asked for already: {runtime.stop_reason}")
+        if grant(request, reason, self._life, self._runtime, self._resetting, self._note_reset):
             # It is as if the next activation had asked for it.
-            runtime.stop_time = min(self._engine.lower_bound(), max(self._engine.horizon, 0))
-            runtime.stop_reason = reason
+            end = min(self._engine.lower_bound(), max(self._engine.horizon, 0))
+            self._runtime.stop_time = end
+
+    def _note_reset(self, time_ns: int) -> None:
+        self._states.resets += (time_ns,)
 
     def _on_horizon(self, horizon: Horizon) -> None:
         check_run(horizon, self._run_id)

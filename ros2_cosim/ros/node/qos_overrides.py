@@ -7,6 +7,7 @@ to lose nothing cannot be overridden: that is an error, not a run with another r
 
 from __future__ import annotations
 
+from copy import copy
 from enum import Enum
 from typing import Any
 
@@ -61,7 +62,7 @@ def make_publisher(
     """
     name = inside(node, topic)
     wanted = QoSProfile(depth=qos) if isinstance(qos, int) else qos
-    profile = _copy(wanted)
+    profile = copy(wanted)
 
     def check(found: QoSProfile) -> QosCallbackResult:
         reason = _fault(wanted, found, overridable)
@@ -106,14 +107,7 @@ def _fault(wanted: QoSProfile, found: QoSProfile, overridable: Overridable) -> s
         f"{found.history.name.lower()}, depth {found.depth}; "
     )
     if overridable is Overridable.NOT:
-        same = all(
-            (
-                found.history == wanted.history,
-                found.depth == wanted.depth,
-                found.reliability == wanted.reliability,
-                found.durability == wanted.durability,
-            )
-        )
+        same = _policies(found) == _policies(wanted)
         return "" if same else f"{said}the protocol of the run cannot be overridden"
     if deep and reliable and durable:
         return ""
@@ -124,14 +118,6 @@ def _fault(wanted: QoSProfile, found: QoSProfile, overridable: Overridable) -> s
     )
 
 
-def _copy(profile: QoSProfile) -> QoSProfile:
-    """A profile that rclpy may change."""
-    return QoSProfile(
-        history=profile.history,
-        depth=profile.depth,
-        reliability=profile.reliability,
-        durability=profile.durability,
-        deadline=profile.deadline,
-        liveliness=profile.liveliness,
-        liveliness_lease_duration=profile.liveliness_lease_duration,
-    )
+def _policies(profile: QoSProfile) -> tuple[Any, ...]:
+    """What can be overridden."""
+    return profile.history, profile.depth, profile.reliability, profile.durability

@@ -15,7 +15,7 @@ from ros2_cosim.core.kernel.time import NEVER, format_ns
 from ros2_cosim.core.messages.protocol import ParticipantStatus, RunStatus, SystemState
 from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.blocking import BlockingTable
-from ros2_cosim.ros.node.diagnostics import DiagnosticsPublisher, Standing
+from ros2_cosim.ros.node.diagnostics import DiagnosticsPublisher, ParticipantStanding
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.writers import data_qos
 
@@ -146,7 +146,7 @@ class RunView:
 
     def _diagnose(self, status: RunStatus) -> None:
         standings = [
-            Standing(
+            ParticipantStanding(
                 entry.participant,
                 self._table.entries[entry.participant].state,
                 entry.reason,

@@ -33,7 +33,7 @@ from ros2_cosim.ros.node.qos_overrides import make_publisher
 from ros2_cosim.ros.node.session import until_shut_down, wall_timer
 from ros2_cosim.ros.node.writers import message_class
 from ros2_cosim.world.pictures import markers
-from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData
+from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData
 from ros2_cosim.world.pictures.road_markers import Roads, road_markers
 from ros2_cosim.world.pictures.scene_picture import (
     OBSTACLE_TOPIC,
@@ -109,7 +109,7 @@ class Visualisation:
         if not self._vehicles or len(set(self._vehicles)) != len(self._vehicles):
             raise _wrong("vehicles", self._vehicles, "are names that differ")
         self._boxes = [
-            Box(*size)
+            MarkerBox(*size)
             for size in zip(
                 self._sizes("lengths", 4.6),
                 self._sizes("widths", 1.9),

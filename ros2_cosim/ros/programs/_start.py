@@ -25,7 +25,7 @@ from ros2_cosim.core.kernel.errors import (
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.layers import LayeredModel
 from ros2_cosim.core.kernel.lifecycle import Operation
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.messages.namespaces import namespace_of, node_name_of
 from ros2_cosim.core.messages.wiring import Wiring
@@ -39,7 +39,7 @@ from ros2_cosim.core.realtime.renewal import cannot_begin_anew
 from ros2_cosim.core.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.core.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.core.run.tracebacks import noted
-from ros2_cosim.core.run.watchdog import Stuck, Watchdog
+from ros2_cosim.core.run.watchdog import StuckActivation, Watchdog
 from ros2_cosim.core.scenario.changes_by_hand import settings_of
 from ros2_cosim.core.scenario.changing import ChangesTaken
 from ros2_cosim.core.scenario.schema import (
@@ -221,7 +221,7 @@ def _asked_code(session: Session, starters: Sequence[Starter]) -> int:
     return 0
 
 
-def _leave_stuck(starter: Starter, stuck: Stuck) -> None:
+def _leave_stuck(starter: Starter, stuck: StuckActivation) -> None:
     """Tell why this process cannot go on, and end it: a thread of it does not come back."""
     starter.failed(stuck.line)
     os._exit(EXIT_FAILED)
@@ -340,12 +340,14 @@ def participant_node(
     return node
 
 
-def run_participant(default_name: str, build: Callable[[Started, str], Model] | None = None) -> int:
+def run_participant(
+    default_name: str, build: Callable[[Started, str], FullModel] | None = None
+) -> int:
     """The main of every participant: which one it is says the ROS parameter ``participant``.
 
     :param build: makes the model of the participant named; None: as the scenario says
     """
-    kept: list[Model] = []
+    kept: list[FullModel] = []
 
     def body(started: Started) -> bool:
         session, scenario = started.session, started.scenario
@@ -357,7 +359,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             )
         realtime = realtime_of(session, floating=True)
 
-        def make() -> Model:
+        def make() -> FullModel:
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = layered_model(scenario, name, make, realtime, kept.pop() if kept else None)

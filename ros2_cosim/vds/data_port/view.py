@@ -15,7 +15,7 @@ from ros2_cosim.core.kernel.exactmath import sincos
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
-from ros2_cosim.world.geometry.encounters import Encounters, Mover
+from ros2_cosim.world.geometry.encounters import Encounters, MovingBox
 from ros2_cosim.world.geometry.lane_frame import LaneGeometry, box_at
 from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
 from ros2_cosim.world.vehicle import VehicleParameters
@@ -157,7 +157,7 @@ def picture_of(
     *,
     links: Iterable[LinkView] = (),
     timing: Mapping[str, Any] | None = None,
-    movers: Sequence[Mover] | None = None,
+    movers: Sequence[MovingBox] | None = None,
     road: LaneGeometry = OPEN_GROUND,
 ) -> dict[str, Any]:
     """Vehicles, fixed objects, links and timing as plain data.
@@ -186,7 +186,7 @@ def picture_of(
 
 def mover_of(
     seen: VehicleView | BoxView, yaw_rate: float = 0.0, road: LaneGeometry = OPEN_GROUND
-) -> Mover:
+) -> MovingBox:
     """A vehicle or object as the measure needs it.
 
     :param yaw_rate: [rad/s]
@@ -195,10 +195,12 @@ def mover_of(
     sine, cosine = sincos(seen.yaw)
     size = seen.length, seen.width
     box = box_at(road, seen.x, seen.y, cosine, sine, *size, None, speed, 0.0)
-    return Mover(seen.name, box, speed, 0.0, yaw_rate)
+    return MovingBox(seen.name, box, speed, 0.0, yaw_rate)
 
 
-def _on_way(road: LaneGeometry, ego: Mover | None, others: Sequence[Mover]) -> dict[str, Any]:
+def _on_way(
+    road: LaneGeometry, ego: MovingBox | None, others: Sequence[MovingBox]
+) -> dict[str, Any]:
     watch = Encounters(road)
     if ego is not None:
         watch.look(0, [ego], list(others))

@@ -51,7 +51,9 @@ from ros2_cosim.core.scene.simulator import (
     Size,
     Stranger,
 )
-from ros2_cosim.world.carla.server_wire import (
+from ros2_cosim.world.carla.weather import WEATHER
+from ros2_cosim.world.headless.outsiders import RUN_CLIENT
+from ros2_cosim.world.headless.server_wire import (
     LOOK_PERIOD_S,
     CallRefused,
     Command,
@@ -65,8 +67,6 @@ from ros2_cosim.world.carla.server_wire import (
     pose_command,
     velocity_command,
 )
-from ros2_cosim.world.carla.weather import WEATHER
-from ros2_cosim.world.headless.outsiders import RUN_CLIENT
 
 CONNECT_TIMEOUT_S = 5.0
 CALL_TIMEOUT_S = 60.0

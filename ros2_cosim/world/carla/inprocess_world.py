@@ -35,7 +35,7 @@ from ros2_cosim.world.headless.actors import Actor, box_at
 from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.maps import MapLibrary
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.hub import SensorHub
 from ros2_cosim.world.headless.sensing.payloads import inertial, measured, satellite
 from ros2_cosim.world.headless.wire_types import (
@@ -94,7 +94,7 @@ class InProcessWorld:
         self._hub = SensorHub()
         self._weather = Weather()
         #: For a page that shows the world; its pictures are made by the thread of the run.
-        self.onlooker = Onlooker(lambda: self.world, lambda: self._hub, lambda: self._weather)
+        self.onlooker = WorldOnlooker(lambda: self.world, lambda: self._hub, lambda: self._weather)
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
         """Build the world; only pictures show the weather."""

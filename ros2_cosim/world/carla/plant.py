@@ -18,7 +18,7 @@ from ros2_cosim.core.scene.simulator import Simulator
 from ros2_cosim.world.carla.commands import check_command, has_no_pedals
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.scene import ActorCommand, Scene
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
 
 MEASURED: Final = "sensor/"
 """Stands before the name of a sensor whose measurement is among the outputs of a scene."""
@@ -154,7 +154,7 @@ class ScenePlant:
             self._run.step(latest_commands(step, self._vehicles), places)
         return self._run.outputs(static=first)
 
-    def onlooker(self) -> Onlooker | None:
+    def onlooker(self) -> WorldOnlooker | None:
         """Shows the headless world; None of another simulator."""
         simulator = self._run.simulator
         return simulator.onlooker if isinstance(simulator, InProcessWorld) else None

@@ -23,7 +23,7 @@ from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.world.carla.sensor_messages import SensorMessages
 from ros2_cosim.world.carla.sensor_rig import SensorRig
-from ros2_cosim.world.carla.traffic import Traffic
+from ros2_cosim.world.carla.traffic import BackgroundTraffic
 from ros2_cosim.world.drivers.lane_keeping import LaneKeeper
 from ros2_cosim.world.drivers.leader_driver import LeaderDriver
 from ros2_cosim.world.drivers.light_stop import LightStop
@@ -35,11 +35,11 @@ from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
 from ros2_cosim.world.headless.flight import FreeBody
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.draws import Draws, Words
 from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
 from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight
-from ros2_cosim.world.headless.sensing.motion import Noise
+from ros2_cosim.world.headless.sensing.motion import SensorNoise
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
@@ -50,61 +50,18 @@ from ros2_cosim.world.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
 SCENE_STATE = SavedAttributes(
     parts=(
-        ScenePlant,
-        SceneRun,
-        Scene,
-        SceneVehicle,
-        PlacedObject,
-        Traffic,
-        Reservations,
-        LightsAhead,
-        LightStop,
-        LaneKeeper,
-        LeaderDriver,
-        ManoeuvreRun,
-        Table,
-        Chain,
-        InProcessWorld,
-        World,
-        Actor,
-        VehicleActor,
-        SignActor,
-        LightActor,
-        Light,
-        LightGroup,
-        LightController,
-        AckermannController,
-        Pid,
-        VehicleBody,
-        FreeBody,
-        SensorHub,
-        Draws,
-        Noise,
-        *DEVICES.values(),
-        GBuffers,
-        RoadVehicle,
-        Vehicle,
+        ScenePlant, SceneRun, Scene, SceneVehicle, PlacedObject, BackgroundTraffic, Reservations,
+        LightsAhead, LightStop, LaneKeeper, LeaderDriver, ManoeuvreRun, Table, Chain,
+        InProcessWorld, World, Actor, VehicleActor, SignActor, LightActor, Light, LightGroup,
+        LightController, AckermannController, Pid, VehicleBody, FreeBody, SensorHub, Draws,
+        SensorNoise, *DEVICES.values(), GBuffers, RoadVehicle, Vehicle,
     ),
     constants=(
-        SceneParameters,
-        VehicleSpec,
-        VehicleParameters,
-        RoadNetwork,
-        Crossings,
-        Blueprint,
+        SceneParameters, VehicleSpec, VehicleParameters, RoadNetwork, Crossings, Blueprint,
         Signals,
         # Only clients of a server change them; a page that looks changes nothing.
-        Things,
-        StreetLights,
-        DebugShapes,
-        Onlooker,
+        Things, StreetLights, DebugShapes, WorldOnlooker,
         # Mounted with the scene: its numbers of the sensors are those of any run.
-        SensorRig,
-        SensorMessages,
-        Sight,
-        Words,
-        np.ndarray,
-        Counter,
-        Section,
+        SensorRig, SensorMessages, Sight, Words, np.ndarray, Counter, Section,
     ),
-)
+)  # fmt: skip

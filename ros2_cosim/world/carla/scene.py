@@ -42,7 +42,7 @@ from ros2_cosim.world.carla.observation import (
 from ros2_cosim.world.carla.parameters import ObjectSpec, SceneParameters, VehicleSpec, check_size
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle, StaticObstacle
 from ros2_cosim.world.carla.sensor_rig import SensorRig
-from ros2_cosim.world.carla.traffic import Driven, Traffic, lane_ahead
+from ros2_cosim.world.carla.traffic import BackgroundTraffic, Driven, lane_ahead
 from ros2_cosim.world.carla.traffic_placement import place_traffic
 from ros2_cosim.world.drivers.leader_driver import LongitudinalCommand
 from ros2_cosim.world.drivers.light_stop import LightStop
@@ -113,7 +113,7 @@ class Scene:
 
         #: Vehicles that commands steer.
         self.steered = frozenset(v.name for v in parameters.vehicles if v.steering == "command")
-        self._traffic: Traffic | None = None
+        self._traffic: BackgroundTraffic | None = None
         self._traffic_readings: list[VehicleReading] = []
         self._traffic_decides_at = 0
         self._rig = SensorRig(simulator, parameters.present_sensors, parameters.step_ns)
@@ -300,7 +300,9 @@ class Scene:
                 self._let_stop(vehicle, network, self._lights)
         if vehicles:
             period = self._control_steps * self._step_s
-            self._traffic = Traffic(network, vehicles, self._obstacles, self._lights, period)
+            self._traffic = BackgroundTraffic(
+                network, vehicles, self._obstacles, self._lights, period
+            )
         self._traffic_decides_at = 0
 
     def _let_stop(self, vehicle: SceneVehicle, network: RoadNetwork, lights: LightsAhead) -> None:
@@ -421,7 +423,7 @@ class Scene:
             vehicle.sent = throttle, brake, steer = control
             self._simulator.control(vehicle.actor, throttle, frames.steer_to_carla(steer), brake)
 
-    def _drive(self, traffic: Traffic) -> None:
+    def _drive(self, traffic: BackgroundTraffic) -> None:
         """Let the background vehicles' drivers act, once per control period."""
         if self._steps < self._traffic_decides_at:
             return

@@ -4,21 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from ros2_cosim.core.scene.sensors import Measurement
-from ros2_cosim.core.scene.simulator import (
-    Body,
-    Contact,
-    MapChoice,
-    Motion,
-    Pose,
-    SensorMount,
-    Simulator,
-    Size,
-    Stranger,
-)
+from ros2_cosim.core.scene.simulator import Simulator
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -34,79 +24,33 @@ class TimedSimulator:
     def __init__(
         self, simulator: Simulator, noted: Callable[[bool], None] = lambda is_over: None
     ) -> None:
-        self._simulator = simulator
         self._noted = noted
         self.elapsed_ns = 0
+        self.prepare = self._timed(simulator.prepare)
+        self.opendrive = self._timed(simulator.opendrive)
+        self.spawn = self._timed(simulator.spawn)
+        self.spawn_sized = self._timed(simulator.spawn_sized)
+        self.place = self._timed(simulator.place)
+        self.control = self._timed(simulator.control)
+        self.tick = self._timed(simulator.tick)
+        self.strangers = self._timed(simulator.strangers)
+        self.contacts = self._timed(simulator.contacts)
+        self.attach = self._timed(simulator.attach)
+        self.measurements = self._timed(simulator.measurements)
+        self.close = self._timed(simulator.close)
+        # What ``tick`` has read takes no time worth to be taken; the others are not in the steps.
+        self.motion, self.lights = simulator.motion, simulator.lights
+        self.begin_lights, self.finish = simulator.begin_lights, simulator.finish
 
-    def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
-        """Pass on."""
-        self._timed(self._simulator.prepare, chosen, weather, step_s)
+    def _timed(self, call: Callable[_P, _R]) -> Callable[_P, _R]:
+        @wraps(call)
+        def timed(*args: _P.args, **named: _P.kwargs) -> _R:
+            self._noted(False)
+            started = time.perf_counter_ns()
+            try:
+                return call(*args, **named)
+            finally:
+                self.elapsed_ns += time.perf_counter_ns() - started
+                self._noted(True)
 
-    def opendrive(self) -> str:
-        """Pass on."""
-        return self._timed(self._simulator.opendrive)
-
-    def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
-        """Pass on."""
-        return self._timed(self._simulator.spawn, blueprint, role, pose)
-
-    def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
-        """Pass on."""
-        return self._timed(self._simulator.spawn_sized, blueprint, role, pose, size)
-
-    def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
-        """Pass on."""
-        self._timed(self._simulator.place, actor, pose, velocity)
-
-    def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
-        """Pass on."""
-        self._timed(self._simulator.control, actor, throttle, steer, brake)
-
-    def tick(self) -> None:
-        """Pass on."""
-        self._timed(self._simulator.tick)
-
-    def motion(self, actor: int) -> Motion:
-        """Pass on; what was read in ``tick`` takes no time worth to be taken."""
-        return self._simulator.motion(actor)
-
-    def strangers(self) -> list[Stranger]:
-        """Pass on."""
-        return self._timed(self._simulator.strangers)
-
-    def begin_lights(self) -> None:
-        """Pass on; not among the steps."""
-        self._simulator.begin_lights()
-
-    def lights(self) -> dict[str, int]:
-        """Pass on; what was read in ``tick`` takes no time worth to be taken."""
-        return self._simulator.lights()
-
-    def contacts(self) -> list[Contact]:
-        """Pass on."""
-        return self._timed(self._simulator.contacts)
-
-    def attach(self, sensor: SensorMount) -> int:
-        """Pass on."""
-        return self._timed(self._simulator.attach, sensor)
-
-    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
-        """Pass on."""
-        return self._timed(self._simulator.measurements, sensors)
-
-    def finish(self) -> None:
-        """Pass on; not among the steps."""
-        self._simulator.finish()
-
-    def close(self) -> None:
-        """Pass on."""
-        self._timed(self._simulator.close)
-
-    def _timed(self, call: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
-        self._noted(False)
-        started = time.perf_counter_ns()
-        try:
-            return call(*args, **named)
-        finally:
-            self.elapsed_ns += time.perf_counter_ns() - started
-            self._noted(True)
+        return timed

@@ -85,7 +85,7 @@ Driven = tuple[SceneVehicle, Odometry, RoadPosition]
 """A vehicle of the scene, its state, and where it is on the road."""
 
 
-class Traffic:
+class BackgroundTraffic:
     """The drivers of all background vehicles.
 
     :param network: the roads, along the route of the scene

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.listening import Listening
 from ros2_cosim.core.kernel.loading import refuse_missing_wing
 from ros2_cosim.core.kernel.model import (
     Companion,
-    Model,
+    FullModel,
     Needs,
     Port,
     Ports,
@@ -65,9 +65,9 @@ from ros2_cosim.world.carla.sensor_messages import (
     SensorMessages,
     messages_of,
 )
-from ros2_cosim.world.carla.server_wire import outside_changes
 from ros2_cosim.world.geometry.scene import scene_road
-from ros2_cosim.world.headless.onlooker import Onlooker
+from ros2_cosim.world.headless.onlooker import WorldOnlooker
+from ros2_cosim.world.headless.server_wire import outside_changes
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -75,23 +75,7 @@ if TYPE_CHECKING:
     from ros2_cosim.dcp.bridge.coupled import CoupledSlaves
 
 
-class _Plant(Protocol):
-    """What stands behind the participant."""
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Advance to the activation time and report the state."""
-
-    def finish(self) -> None:
-        """End what runs beside it."""
-
-    def report(self) -> Report:
-        """What the summary says of it."""
-
-    def close(self) -> None:
-        """Release what it holds."""
-
-
-class CarlaWorld(Model):
+class CarlaWorld(FullModel):
     """Road, vehicles, objects and background traffic of the section ``scene``.
 
     In shape inproc the scene runs in this process; in the others it is a DCP slave, a process of
@@ -113,7 +97,7 @@ class CarlaWorld(Model):
     """
 
     Parameters = WorldParameters
-    traits = Traits(cost_ns=500_000, saves=True)
+    traits = Traits(cost_ns=500_000)
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
@@ -271,11 +255,7 @@ class CarlaWorld(Model):
         told += ["static_objects", "collision"]
         #: What the scene tells and the scenario has no port for.
         self._unheard = [port for port in told if port not in context.output_types]
-        self._plant: _Plant
-        elsewhere = context.shape != "inproc" or find_simulator(context.simulator) is not None
-        if elsewhere:
-            # A simulator elsewhere cannot be put back.
-            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
+        self._plant: ScenePlant | CoupledSlaves
         self._step_ns = scene.step_ns
         #: Where the headless server of the run is; None: it has none.
         self._server: tuple[str, int] | None = None
@@ -312,13 +292,18 @@ class CarlaWorld(Model):
                 sent[port] = value
         return sent
 
-    def onlooker(self) -> Onlooker | None:
+    def onlooker(self) -> WorldOnlooker | None:
         """Shows the headless world of this process; None of a simulator elsewhere."""
         return self._plant.onlooker() if isinstance(self._plant, ScenePlant) else None
 
     def save_state(self) -> Any:
         """The scene, its vehicles and what drives them."""
         return SCENE_STATE.save(self)
+
+    @property
+    def unsaved(self) -> str | None:
+        """A simulator elsewhere cannot be put back."""
+        return None if isinstance(self._plant, ScenePlant) else ""
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""

@@ -49,19 +49,9 @@ class LaneKeeper:
     """
 
     __slots__ = (
-        "_offset",
-        "_progress",
-        "_shape",
-        "_shift",
-        "_shift_rate",
-        "_understeer",
-        "_wheelbase",
-        "lane_id",
-        "lateral_error",
-        "network",
-        "parameters",
-        "position",
-    )
+        "_offset", "_progress", "_shape", "_shift", "_shift_rate", "_understeer", "_wheelbase",
+        "lane_id", "lateral_error", "network", "parameters", "position",
+    )  # fmt: skip
 
     def __init__(
         self,

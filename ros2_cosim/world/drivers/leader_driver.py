@@ -41,18 +41,9 @@ class LeaderDriver:
     """
 
     __slots__ = (
-        "_acceleration",
-        "_integral",
-        "braking",
-        "cruise_speed",
-        "deceleration",
-        "jerk",
-        "max_acceleration",
-        "parameters",
-        "period",
-        "stop_gap",
-        "stopped",
-    )
+        "_acceleration", "_integral", "braking", "cruise_speed", "deceleration", "jerk",
+        "max_acceleration", "parameters", "period", "stop_gap", "stopped",
+    )  # fmt: skip
 
     def __init__(
         self,

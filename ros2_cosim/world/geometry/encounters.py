@@ -76,7 +76,7 @@ class Rectangle(Protocol):
         """Across the heading."""
 
 
-class Mover(NamedTuple):
+class MovingBox(NamedTuple):
     """A road user or obstacle: its box, velocity along and across its heading [m/s], and yaw rate
     [rad/s].
     """
@@ -181,7 +181,7 @@ def touch(first: Rectangle, second: Rectangle) -> bool:
     return True
 
 
-def encounter(road: LaneGeometry, ego: Mover, other: Mover) -> Encounter | None:
+def encounter(road: LaneGeometry, ego: MovingBox, other: MovingBox) -> Encounter | None:
     """What one pair is to each other now; None: it does not count."""
     on_road = ego.box.position is not NOWHERE
     found = _on_strip(road, ego, other, _along_lane) if on_road else None
@@ -203,7 +203,7 @@ class _Seen(NamedTuple):
     way: float
 
 
-def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encounter | None:
+def _on_strip(road: LaneGeometry, ego: MovingBox, other: MovingBox, along: Any) -> Encounter | None:
     seen: _Seen = along(road, ego, other, other.box)
     if seen.beside <= 0.0 and seen.gap < inf:
         # Of two that touch, the one behind meets the other.
@@ -222,7 +222,7 @@ def _on_strip(road: LaneGeometry, ego: Mover, other: Mover, along: Any) -> Encou
     return None
 
 
-def _along_lane(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
+def _along_lane(road: LaneGeometry, ego: MovingBox, other: MovingBox, box: LaneBox) -> _Seen:
     gap, speed, left, cos, sin = seen_ahead(road, ego.box, box)
     way = gap + 0.5 * (box.length * abs(cos) + box.width * abs(sin))
     return _seen(ego.box.width, box, way, left, (cos, sin), 0.0 - speed)
@@ -264,7 +264,7 @@ def _seen(
     return _Seen(gap, beside, closing, way)
 
 
-def _leaves_lane(mover: Mover) -> bool:
+def _leaves_lane(mover: MovingBox) -> bool:
     box = mover.box
     if box.position is NOWHERE:
         return mover.vx * mover.vx + mover.vy * mover.vy > LEAVES_LANE * LEAVES_LANE
@@ -273,7 +273,7 @@ def _leaves_lane(mover: Mover) -> bool:
     return abs(mover.vx * across + mover.vy * along) > LEAVES_LANE
 
 
-def _along_path(road: LaneGeometry, ego: Mover, other: Mover, box: LaneBox) -> _Seen:
+def _along_path(road: LaneGeometry, ego: MovingBox, other: MovingBox, box: LaneBox) -> _Seen:
     own = ego.box
     dx, dy = box.x - own.x, box.y - own.y
     ahead, left = dx * own.cos + dy * own.sin, dy * own.cos - dx * own.sin
@@ -302,7 +302,7 @@ class Extreme(NamedTuple):
     time: int | None = None
 
 
-def _reach(mover: Mover) -> tuple[float, float, float, float, float]:
+def _reach(mover: MovingBox) -> tuple[float, float, float, float, float]:
     """Centre [m] in ``map``, speed [m/s], and two radii around the centre [m].
 
     No gap of two boxes is below the distance of their centres less ego's first radius and the
@@ -328,7 +328,7 @@ class Encounters:
         self.gap = Extreme()
         self.ttc = Extreme()
 
-    def look(self, time: int, egos: list[Mover], others: list[Mover]) -> None:
+    def look(self, time: int, egos: list[MovingBox], others: list[MovingBox]) -> None:
         """Compare each ego with all others, of which egos may be some.
 
         :param time: [ns]
@@ -365,7 +365,7 @@ class Encounters:
             return True
         return closing > CLOSES and gap < min(self.ttc.value, LONGEST_TTC) * closing
 
-    def _take(self, time: int, ego: Mover, other: Mover) -> None:
+    def _take(self, time: int, ego: MovingBox, other: MovingBox) -> None:
         found = encounter(self._road, ego, other)
         if found is None:
             return

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ros2_cosim.core.kernel.exactmath import wrap_angle
 from ros2_cosim.core.messages.records import Odometry, RoadUsers, StaticObjects
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
-from ros2_cosim.world.geometry.encounters import Mover
+from ros2_cosim.world.geometry.encounters import MovingBox
 from ros2_cosim.world.geometry.lane_frame import LaneBoxes, fixed_box
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
@@ -58,14 +58,14 @@ class Movers:
         self._traffic: dict[int, tuple[Any, float]] = {}
         self._traffic_time = 0
 
-    def vehicle(self, name: str, odometry: Odometry) -> Mover:
+    def vehicle(self, name: str, odometry: Odometry) -> MovingBox:
         """One of the scene."""
         info = self._vehicles[name]
         box = self._boxes.vehicle(odometry, info.length, info.width, self._hints.get(name))
         self._hints[name] = box.position
-        return Mover(name, box, odometry.vx, odometry.vy, odometry.wz)
+        return MovingBox(name, box, odometry.vx, odometry.vy, odometry.wz)
 
-    def traffic(self, time: int, users: RoadUsers) -> list[Mover]:
+    def traffic(self, time: int, users: RoadUsers) -> list[MovingBox]:
         """The traffic, with yaw rates from the look before: its messages have none.
 
         :param time: of the message [ns]
@@ -78,16 +78,16 @@ class Movers:
             box = self._boxes.road_user(user, hint)
             newest[user.id] = (box.position, user.yaw)
             rate = wrap_angle(user.yaw - yaw) / seconds if seconds > 0.0 else 0.0
-            found.append(Mover(traffic_name(user.id), box, user.vx, user.vy, rate))
+            found.append(MovingBox(traffic_name(user.id), box, user.vx, user.vy, rate))
         if seconds > 0.0 or not self._traffic:
             self._traffic, self._traffic_time = newest, time
         return found
 
-    def fixed(self, static: StaticObjects) -> list[Mover]:
+    def fixed(self, static: StaticObjects) -> list[MovingBox]:
         """What does not move."""
         road = self._boxes.road
         return [
-            Mover(
+            MovingBox(
                 obstacle_name(item.id),
                 fixed_box(road, item.x, item.y, item.yaw, item.length, item.width),
             )

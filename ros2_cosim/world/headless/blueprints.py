@@ -179,8 +179,6 @@ def _whole(attribute: Attribute, value: str) -> str:
 
 #: The sensor whose data the client itself computes.
 CLIENT_SIDE = "sensor.other.lane_invasion"
-#: A client's navigation drives the walker that this is attached to.
-WALKER_CONTROLLER = "controller.ai.walker"
 
 #: A box in which tyres have another friction; half sizes in cm.
 FRICTION_TRIGGER = "static.trigger.friction"

@@ -19,7 +19,7 @@ from ros2_cosim.world.headless.flight import (
     TILT,
     BoxShape,
     FreeBody,
-    Ground,
+    GroundPlane,
     box_shape,
     is_upright,
 )
@@ -434,10 +434,10 @@ class VehicleBody:
         if self._held is not None:
             self._vehicle.vx, self._vehicle.vy, _ = self._held
 
-    def _ground(self) -> Ground:
+    def _ground(self) -> GroundPlane:
         """The road below as a plane; beside the roads the nearest one goes on."""
         vehicle = self._vehicle
-        return Ground(vehicle.x, vehicle.y, self._on_road.z, *self._on_road.slopes())
+        return GroundPlane(vehicle.x, vehicle.y, self._on_road.z, *self._on_road.slopes())
 
     def _shape(self) -> BoxShape:
         p, hull = self.parameters, self._hull

@@ -37,7 +37,7 @@ _ROUNDS: Final = 8  # of impulses over all corners
 _MOST_TURN: Final = 60.0  # rad/s
 
 
-class Ground(NamedTuple):
+class GroundPlane(NamedTuple):
     """The plane below a vehicle: height [m] at (x, y), and its slopes along x and y."""
 
     x: float
@@ -56,7 +56,7 @@ class Ground(NamedTuple):
         return (0.0 - self.slope_x) / norm, (0.0 - self.slope_y) / norm, 1.0 / norm
 
 
-def is_upright(orientation: Quaternion, ground: Ground) -> bool:
+def is_upright(orientation: Quaternion, ground: GroundPlane) -> bool:
     """Whether something with this orientation could stand on its wheels."""
     return _dot(frames.body_to_world(orientation, (0.0, 0.0, 1.0)), ground.normal()) >= UPRIGHT
 
@@ -118,7 +118,7 @@ class FreeBody:
         """Change the angular momentum [N m s], in the map frame."""
         self._set_turn(_plus(self.turn, self._turned_by(impulse)))
 
-    def step(self, dt: float, ground: Ground) -> None:
+    def step(self, dt: float, ground: GroundPlane) -> None:
         """Move by ``dt`` seconds above a plane."""
         vx, vy, vz = self.velocity
         if self.has_gravity:
@@ -136,7 +136,7 @@ class FreeBody:
             x, y, z = self._centre
             self._centre = x, y, z - deepest
 
-    def stands(self, ground: Ground) -> bool:
+    def stands(self, ground: GroundPlane) -> bool:
         """Whether it stands on its wheels and is calm."""
         normal = ground.normal()
         x, y, _ = frames.world_to_body(self.orientation, self.turn)
@@ -146,7 +146,7 @@ class FreeBody:
             return False
         return min(self._room(corner, ground) for corner in self._corners()) < _TOUCHING
 
-    def _stop_corners(self, ground: Ground, normal: Vector) -> bool:
+    def _stop_corners(self, ground: GroundPlane, normal: Vector) -> bool:
         """Stop the corners below the ground, all at once; whether one has moved down.
 
         Each gets its share: so a box that falls flat does not begin to turn.
@@ -204,7 +204,7 @@ class FreeBody:
         ]
 
     @staticmethod
-    def _room(corner: Vector, ground: Ground) -> float:
+    def _room(corner: Vector, ground: GroundPlane) -> float:
         return corner[2] - ground.height(corner[0], corner[1])
 
 

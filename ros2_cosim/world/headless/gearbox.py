@@ -31,7 +31,7 @@ class Gear(NamedTuple):
     up: float
 
 
-class Engine(NamedTuple):
+class DriveEngine(NamedTuple):
     """What a client has set.
 
     :ivar curve: torque [N m] at engine speeds [1/min], in increasing order
@@ -69,7 +69,7 @@ class Engine(NamedTuple):
 class Gearbox:
     """The gear that is in, and the change to it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: DriveEngine) -> None:
         self.engine = engine
         #: 1 is the first one, -1 backwards, 0 neutral.
         self.gear = 1

@@ -52,7 +52,7 @@ _TELEMETRY: Final[Colour] = (36, 96, 200)
 Point = tuple[float, float]
 
 
-class SeenVehicle(NamedTuple):
+class ShownVehicle(NamedTuple):
     """A vehicle: centre of its box [m], heading, speed and acceleration along it, size, control."""
 
     id: int
@@ -128,7 +128,7 @@ class WorldPicture(NamedTuple):
     episode: int
     frame: int
     time_s: float
-    vehicles: tuple[SeenVehicle, ...]
+    vehicles: tuple[ShownVehicle, ...]
     boxes: tuple[SeenBox, ...]
     signals: tuple[SeenSignal, ...]
     lamps: tuple[tuple[float, float, bool], ...]
@@ -196,14 +196,14 @@ def picture_of_camera(
     return CameraPicture(sensor.blueprint.id.rpartition(".")[2], width, height, pixels)
 
 
-def _vehicle(actor: VehicleActor) -> SeenVehicle:
+def _vehicle(actor: VehicleActor) -> ShownVehicle:
     n = actor.numbers
     yaw = frames.yaw_to_ros(n[4])
     sin, cos = sincos(yaw)
     ax, ay, _ = frames.vector_to_ros(*n[12:15])
     box = actor.bounding_box
     x, y, _ = frames.vector_to_ros(*n[:3])
-    return SeenVehicle(
+    return ShownVehicle(
         actor.id,
         name_of(actor),
         x + cos * box.location.x,
@@ -283,7 +283,7 @@ def _telemetry(actor: VehicleActor) -> SeenShape:
     return SeenShape("string", ((x, y),), 0.0, text, _TELEMETRY)
 
 
-class Onlooker:
+class WorldOnlooker:
     """Passes pictures from the thread that has the world to those that look.
 
     :param world: the world now
@@ -357,7 +357,7 @@ class Onlooker:
 class Glances:
     """Pictures for other programs, made by the thread that has the world when they ask.
 
-    However many programs ask, and however often, no more is made than an ``Onlooker`` makes.
+    However many programs ask, and however often, no more is made than a ``WorldOnlooker`` makes.
 
     :param world: the world now
     :param hub: what its sensors measure with

@@ -19,7 +19,7 @@ from ros2_cosim.core.kernel.exactmath import PI, degrees, radians, sincos, total
 from ros2_cosim.world.headless.actors import TRACK_SHARE, VehicleActor
 from ros2_cosim.world.headless.body import with_friction
 from ros2_cosim.world.headless.decoding import boolean, listing, pair, real, structure, vector
-from ros2_cosim.world.headless.gearbox import Engine, Gear, Gearbox
+from ros2_cosim.world.headless.gearbox import DriveEngine, Gear, Gearbox
 from ros2_cosim.world.headless.wire_types import Vector
 from ros2_cosim.world.headless.world import CallError
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
@@ -232,8 +232,8 @@ def _stiffness(wheels: list[Wheel]) -> float:
 
 
 def _engine(
-    control: PhysicsControl, now: PhysicsControl, radius: float, old: Engine | None
-) -> Engine:
+    control: PhysicsControl, now: PhysicsControl, radius: float, old: DriveEngine | None
+) -> DriveEngine:
     """Engine and gears that a client has set; what it leaves as it is is ideal."""
 
     def near(a: float, b: float) -> bool:
@@ -251,7 +251,7 @@ def _engine(
     gears = tuple(
         Gear(ratio * control.final_ratio, down, up) for ratio, down, up in control.forward_gears
     )
-    return Engine(
+    return DriveEngine(
         tuple(sorted(control.torque_curve)), control.max_rpm, gears,
         max(control.gear_switch_time, 0.0), control.use_gear_autobox, radius,
         inertia, damping, clutch,

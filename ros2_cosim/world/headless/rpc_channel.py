@@ -17,8 +17,8 @@ from ros2_cosim.core.kernel.errors import ProtocolError
 MAX_REQUEST_BYTES = 64 * 1024 * 1024  # an OpenDRIVE text of a large town has about 10 MB
 MAX_ENTRIES = 1 << 20
 
-_REQUEST = 0
-_RESPONSE = 1
+REQUEST = 0
+RESPONSE = 1
 
 
 class RpcRequest(NamedTuple):
@@ -60,20 +60,20 @@ class RpcDecoder:
 
 def encode_response(request_id: int, result: Any) -> bytes:
     """Successful response (application errors travel inside ``result``)."""
-    packed: bytes = msgpack.packb([_RESPONSE, request_id, None, result])
+    packed: bytes = msgpack.packb([RESPONSE, request_id, None, result])
     return packed
 
 
 def encode_error(request_id: int, message: str) -> bytes:
     """Response to a call that cannot be dispatched at all (for example unknown method)."""
-    packed: bytes = msgpack.packb([_RESPONSE, request_id, message, None])
+    packed: bytes = msgpack.packb([RESPONSE, request_id, message, None])
     return packed
 
 
 def _request(message: Any) -> RpcRequest:
     match message:
         case [int(kind), int(request_id), str(method), [[bool(asynchronous)], *arguments]] if (
-            kind == _REQUEST and 0 <= request_id <= 0xFFFFFFFF
+            kind == REQUEST and 0 <= request_id <= 0xFFFFFFFF
         ):
             return RpcRequest(request_id, method, arguments, asynchronous)
     shown = repr(message)

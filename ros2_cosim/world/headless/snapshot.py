@@ -28,32 +28,33 @@ STATE_NONE: Final = 0
 STATE_MAP_CHANGE: Final = 1
 STATE_LIGHTS_CHANGE: Final = 2
 
+# Length of a message on a stream, and number of a stream or an actor.
+LENGTH = struct.Struct("<I")
 # stream id, port, protocol (1 = TCP), address kind (0 = the host the client already uses), address
-_TOKEN = struct.Struct("<IHBB16s")
-_SENSOR_HEADER = struct.Struct("<QQd6f")
+TOKEN = struct.Struct("<IHBB16s")
+SENSOR_HEADER = struct.Struct("<QQd6f")
 SENSOR_HEADER_BYTES: Final = 48
-"""What stands before the payload of a sensor's message: the size of ``_SENSOR_HEADER``."""
-_EPISODE_HEADER = struct.Struct("<Qdf3iI")
+"""What stands before the payload of a sensor's message: the size of ``SENSOR_HEADER``."""
+EPISODE_HEADER = struct.Struct("<Qdf3iI")
 # id, state, transform, velocity, angular velocity, acceleration, then 54 bytes by actor type
-_RECORD = struct.Struct("<IB15f54x")
+RECORD = struct.Struct("<IB15f54x")
 # ... for vehicles: control, speed limit, traffic light, failure state
 _VEHICLE_RECORD = struct.Struct("<IB15f3f3Bif2BIB24x")
 # ... for walkers: direction, speed, jump
 _WALKER_RECORD = struct.Struct("<IB15f4fB37x")
 # ... for traffic signs: id of the signal; for lights also times, elapsed, pole, frozen, state
 _SIGN_RECORD = struct.Struct("<IB15f32s22x")
-_LIGHT_RECORD = struct.Struct("<IB15f32s4fIBB")
+LIGHT_RECORD = struct.Struct("<IB15f32s4fIBB")
 _MOTION = struct.Struct("<15f")
-_FLOAT = struct.Struct("<f")
 
-RECORD_BYTES = _RECORD.size
+RECORD_BYTES = RECORD.size
 _ACTIVE: Final = 1
 _GREEN: Final = 2
 
 
 def stream_token(stream_id: int, port: int) -> bytes:
     """Token of a stream on this host at ``port``."""
-    return _TOKEN.pack(stream_id, port, 1, 0, bytes(16))
+    return TOKEN.pack(stream_id, port, 1, 0, bytes(16))
 
 
 class ActorState(NamedTuple):
@@ -119,19 +120,8 @@ class LightStatus(NamedTuple):
     state: int
 
 
-def float32(value: float) -> float:
-    """The value as float32 carries it."""
-    result: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
-    return result
-
-
-def narrow(state: ActorState) -> ActorState:
-    """The state as a snapshot carries it: every number rounded to float32."""
-    return state_of(narrow_numbers(numbers_of(state)))
-
-
 def narrow_numbers(numbers: Numbers) -> Numbers:
-    """``narrow`` for the numbers of a state."""
+    """The numbers of a state as a snapshot carries them: rounded to float32."""
     narrowed: Numbers = _MOTION.unpack(_MOTION.pack(*numbers))
     return narrowed
 
@@ -140,7 +130,7 @@ def pack_sensor_header(
     sensor: int, frame: int, elapsed: float, transform: Transform = ORIGIN
 ) -> bytes:
     """The 48 bytes before every stream message; ``elapsed`` in simulated seconds."""
-    return _SENSOR_HEADER.pack(sensor, frame, elapsed, *transform.location, *transform.rotation)
+    return SENSOR_HEADER.pack(sensor, frame, elapsed, *transform.location, *transform.rotation)
 
 
 def pack_world(
@@ -153,13 +143,13 @@ def pack_world(
     records: Iterable[bytes],
 ) -> bytes:
     """A world snapshot from its actor records."""
-    header = _EPISODE_HEADER.pack(episode, platform_time, delta, 0, 0, 0, simulation_state)
+    header = EPISODE_HEADER.pack(episode, platform_time, delta, 0, 0, 0, simulation_state)
     return b"".join((pack_sensor_header(SENSOR_WORLD, frame, elapsed), header, *records))
 
 
 def pack_record(actor_id: int, numbers: Numbers) -> bytes:
     """Record of an actor without a type-dependent part, from the numbers of its state."""
-    return _RECORD.pack(actor_id, _ACTIVE, *numbers)
+    return RECORD.pack(actor_id, _ACTIVE, *numbers)
 
 
 def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) -> bytes:
@@ -197,7 +187,7 @@ def pack_sign_record(actor_id: int, numbers: Numbers, signal_id: str) -> bytes:
 
 def pack_light_record(actor_id: int, numbers: Numbers, status: LightStatus) -> bytes:
     """Record of a traffic light from the numbers of its state."""
-    return _LIGHT_RECORD.pack(
+    return LIGHT_RECORD.pack(
         actor_id, _ACTIVE, *numbers, _signal_name(status.signal_id), *status[1:]
     )
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import logging
 import socket
-import struct
 from collections.abc import Callable
 from time import monotonic, monotonic_ns
 
 from ros2_cosim.core.sockets.endpoints import Listener, TcpConnection
 from ros2_cosim.core.sockets.reactor import Reactor
+from ros2_cosim.world.headless.snapshot import LENGTH
 
 CONGESTED_BYTES = 4 * 1024 * 1024
 GRACE_S = 0.25
@@ -29,7 +29,6 @@ PATIENCE_S = 10.0
 MOST_KEPT_BYTES = 128 * 1024 * 1024
 ANNOUNCED_NS = 2_000_000_000
 
-_LENGTH = struct.Struct("<I")
 _logger = logging.getLogger(__name__)
 
 
@@ -68,10 +67,10 @@ class _Subscriber:
 
     def _data(self, data: bytes) -> None:
         self._received += data
-        if len(self._received) > _LENGTH.size:  # a client never sends more
+        if len(self._received) > LENGTH.size:  # a client never sends more
             self.connection.close()
-        elif len(self._received) == _LENGTH.size:
-            self.stream_id = _LENGTH.unpack(self._received)[0]
+        elif len(self._received) == LENGTH.size:
+            self.stream_id = LENGTH.unpack(self._received)[0]
             self._server.subscribe(self, self.stream_id)
 
     def _closed(self) -> None:
@@ -113,7 +112,7 @@ class StreamServer:
         subscribers = self.subscribers.get(stream_id)
         if not subscribers:
             return
-        framed = _LENGTH.pack(len(message)) + message
+        framed = LENGTH.pack(len(message)) + message
         for subscriber in tuple(subscribers):
             if wait or not subscriber.congested:
                 subscriber.send(framed)

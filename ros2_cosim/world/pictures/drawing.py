@@ -21,7 +21,7 @@ from ros2_cosim.core.scenario.drawing import drawing, undrawable
 from ros2_cosim.core.scenario.pictures import Picture
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.world.pictures import markers
-from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData
+from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData
 from ros2_cosim.world.pictures.road_markers import road_markers
 from ros2_cosim.world.pictures.scene_picture import (
     OBSTACLE_TOPIC,
@@ -53,7 +53,7 @@ class Drawing(Picture):
     def __init__(self, scenario: Scenario) -> None:
         found = drawing(scenario)
         boxes = {
-            name: Box(length, width, _HEIGHT)
+            name: MarkerBox(length, width, _HEIGHT)
             for name, length, width in zip(
                 found["vehicles"], found["lengths"], found["widths"], strict=True
             )

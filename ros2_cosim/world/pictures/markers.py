@@ -62,7 +62,7 @@ class MarkerData(NamedTuple):
     text: str = ""
 
 
-class Box(NamedTuple):
+class MarkerBox(NamedTuple):
     """Size of a vehicle [m]."""
 
     length: float
@@ -97,7 +97,7 @@ def body_point(pose: Odometry, x: float, y: float, z: float) -> Point:
     return pose.x + dx, pose.y + dy, pose.z + dz
 
 
-def vehicle_markers(number: int, name: str, pose: Odometry, box: Box) -> list[MarkerData]:
+def vehicle_markers(number: int, name: str, pose: Odometry, box: MarkerBox) -> list[MarkerData]:
     """Body and label (name and speed) of one vehicle."""
     colour = VEHICLE_COLOURS[number % len(VEHICLE_COLOURS)]
     return [
@@ -120,7 +120,7 @@ def vehicle_markers(number: int, name: str, pose: Odometry, box: Box) -> list[Ma
 
 
 def gap_markers(
-    status: PlatoonStatus, poses: Sequence[Odometry | None], boxes: Sequence[Box]
+    status: PlatoonStatus, poses: Sequence[Odometry | None], boxes: Sequence[MarkerBox]
 ) -> list[MarkerData]:
     """A line and the distance in each gap of the platoon, and from its front to the obstacle.
 
@@ -151,7 +151,7 @@ def gap_markers(
 
 
 def sensor_markers(
-    number: int, pose: Odometry, box: Box, cone: Cone, seen: ObjectList | None
+    number: int, pose: Odometry, box: MarkerBox, cone: Cone, seen: ObjectList | None
 ) -> list[MarkerData]:
     """The field of view of a sensor at the front bumper and its measured distances.
 

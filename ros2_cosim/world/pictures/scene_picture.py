@@ -17,7 +17,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
 )
 from ros2_cosim.world.pictures import markers
-from ros2_cosim.world.pictures.markers import Box, Cone, MarkerData
+from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData
 
 #: Topics of the drawing.
 ROAD_TOPIC = "/visualization/road"
@@ -26,7 +26,7 @@ SCENE_TOPIC = "/visualization/scene"
 TRANSFORM_TOPIC = "/tf"
 
 
-class Reader(NamedTuple):
+class TopicReader(NamedTuple):
     """A topic that the picture is made of: the record of its messages, and what takes one."""
 
     record: type
@@ -45,7 +45,7 @@ class ScenePicture:
 
     def __init__(
         self,
-        vehicles: Mapping[str, Box],
+        vehicles: Mapping[str, MarkerBox],
         sensors: Sequence[str],
         cone: Cone,
         odometries: Sequence[str],
@@ -62,7 +62,7 @@ class ScenePicture:
         self._status: PlatoonStatus | None = None
         self._traffic = RoadUsers(())
 
-    def readers(self) -> dict[str, Reader]:
+    def readers(self) -> dict[str, TopicReader]:
         """Topic -> what takes its messages."""
 
         def pose_of(name: str) -> Callable[[Odometry], None]:
@@ -71,11 +71,15 @@ class ScenePicture:
         def seen_by(name: str) -> Callable[[ObjectList], None]:
             return lambda record: self._seen.__setitem__(name, record)
 
-        found = {topic: Reader(Odometry, pose_of(name)) for topic, name in self._odometries.items()}
-        found |= {f"/{name}/objects": Reader(ObjectList, seen_by(name)) for name in self._sensors}
-        found["/platoon_status"] = Reader(PlatoonStatus, self._take_status)
-        found["/traffic"] = Reader(RoadUsers, self._take_traffic)
-        found["/static_objects"] = Reader(StaticObjects, self._take_objects, latched=True)
+        found = {
+            topic: TopicReader(Odometry, pose_of(name)) for topic, name in self._odometries.items()
+        }
+        found |= {
+            f"/{name}/objects": TopicReader(ObjectList, seen_by(name)) for name in self._sensors
+        }
+        found["/platoon_status"] = TopicReader(PlatoonStatus, self._take_status)
+        found["/traffic"] = TopicReader(RoadUsers, self._take_traffic)
+        found["/static_objects"] = TopicReader(StaticObjects, self._take_objects, latched=True)
         return found
 
     def scene(self) -> list[MarkerData]:

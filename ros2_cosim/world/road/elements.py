@@ -38,7 +38,7 @@ class Notes:
     def __init__(self) -> None:
         self._kinds: dict[str, tuple[str, int]] = {}
 
-    def add(self, element: Element, what: str) -> None:
+    def add(self, element: RoadElement, what: str) -> None:
         """Note ``what`` at an element; the same words are counted as one kind."""
         place, count = self._kinds.get(what, (element.place, 0))
         self._kinds[what] = place, count + 1
@@ -51,7 +51,7 @@ class Notes:
         )
 
 
-class Element(etree.ElementBase):
+class RoadElement(etree.ElementBase):
     """One XML element; tags are compared without their namespace."""
 
     @property
@@ -73,18 +73,18 @@ class Element(etree.ElementBase):
         """An error that names file, line and element."""
         return MalformedElementError(self.place, f"<{self.name}>: {message}")
 
-    def each(self, name: str) -> Iterator[Element]:
+    def each(self, name: str) -> Iterator[RoadElement]:
         """The children of this name, in document order."""
         return iter(self.iterchildren(f"{{*}}{name}"))
 
-    def only(self, name: str) -> Element | None:
+    def only(self, name: str) -> RoadElement | None:
         """The only child of this name, or None; RoadError if there are several."""
         found = list(self.each(name))
         if len(found) > 1:
             raise found[1].error(f"only one <{name}> is allowed in <{self.name}>")
         return found[0] if found else None
 
-    def one(self, name: str) -> Element:
+    def one(self, name: str) -> RoadElement:
         """The only child of this name; RoadError if it is missing."""
         found = self.only(name)
         if found is None:
@@ -122,12 +122,14 @@ class Element(etree.ElementBase):
         return int(text)
 
 
-def parse(text: str, source: str) -> Element:
+def parse(text: str, source: str) -> RoadElement:
     """The root element of an XML text.
 
     :param source: name of the file for messages
     :raises RoadError: not well-formed, too large, too deep, or with a document type
     """
     data = text.encode("utf-8", "replace")
-    root: Element = read_xml(data, source, error=RoadError, element=Element, encoding="utf-8")
+    root: RoadElement = read_xml(
+        data, source, error=RoadError, element=RoadElement, encoding="utf-8"
+    )
     return root

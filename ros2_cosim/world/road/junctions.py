@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.world.road.elements import Element
+from ros2_cosim.world.road.elements import RoadElement
 
 
-class Connection(NamedTuple):
+class JunctionConnection(NamedTuple):
     """A way into a junction.
 
     From ``incoming_road`` onto ``connecting_road``, at its start (``at_start``) or its end;
@@ -26,11 +26,11 @@ class Junction(NamedTuple):
 
     id: int
     name: str
-    connections: tuple[Connection, ...]
+    connections: tuple[JunctionConnection, ...]
     controllers: tuple[str, ...]
 
 
-def read_junction(element: Element) -> Junction:
+def read_junction(element: RoadElement) -> Junction:
     """One junction.
 
     :raises RoadError: an attribute is missing or malformed
@@ -41,7 +41,7 @@ def read_junction(element: Element) -> Junction:
         if contact not in ("start", "end"):
             raise connection.error(f"contactPoint={contact!r} must be 'start' or 'end'")
         connections.append(
-            Connection(
+            JunctionConnection(
                 connection.integer("incomingRoad"),
                 connection.integer("connectingRoad"),
                 contact == "start",

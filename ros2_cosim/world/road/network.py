@@ -86,7 +86,7 @@ class LaneStretch(NamedTuple):
     length: float
 
 
-class Beside(NamedTuple):
+class BesideLane(NamedTuple):
     """A point as seen from a lane that is followed.
 
     ``way`` [m] along the roads to the point's foot, ``left`` [m] of the lane's centre, and the
@@ -476,14 +476,14 @@ class RoadNetwork:
 
     def beside_lane(
         self, start: RoadPosition, lane_id: int, x: float, y: float, reach: float
-    ) -> Beside | None:
+    ) -> BesideLane | None:
         """A point (x, y) as seen from a lane that is followed from a place on.
 
         :param lane_id: the lane there; it need not be the one that holds the place
         :param reach: how far the lane is followed [m]
         :returns: None: no foot of the point is on this way
         """
-        best: Beside | None = None
+        best: BesideLane | None = None
         for road_id, lane, s, way, length in self.lane_ahead(
             start.road_id, lane_id, start.s, reach
         ):
@@ -499,7 +499,7 @@ class RoadNetwork:
             left = direction * (foot[1] - road.lanes.centre(lane, at))
             if best is None or abs(left) < abs(best.left):
                 _, _, cos, sin, _ = road.line.frame(at)
-                best = Beside(way + along, left, direction * cos, direction * sin)
+                best = BesideLane(way + along, left, direction * cos, direction * sin)
         return best
 
     def lane_before(self, road_id: int, lane_id: int) -> tuple[int, int, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.world.road.elements import Element, MalformedElementError, Notes
+from ros2_cosim.world.road.elements import MalformedElementError, Notes, RoadElement
 
 
 class RoadObject(NamedTuple):
@@ -30,7 +30,7 @@ class RoadObject(NamedTuple):
     outline: tuple[tuple[float, float, float], ...]
 
 
-def read_objects(road: Element, road_id: int, notes: Notes) -> list[RoadObject]:
+def read_objects(road: RoadElement, road_id: int, notes: Notes) -> list[RoadObject]:
     """The objects of a road; one that is malformed is passed over, because no road needs it."""
     group = road.only("objects")
     objects: list[RoadObject] = []
@@ -42,7 +42,7 @@ def read_objects(road: Element, road_id: int, notes: Notes) -> list[RoadObject]:
     return objects
 
 
-def _object(element: Element, road_id: int) -> RoadObject:
+def _object(element: RoadElement, road_id: int) -> RoadObject:
     return RoadObject(
         id=element.get("id", ""),
         name=element.get("name", ""),
@@ -60,7 +60,7 @@ def _object(element: Element, road_id: int) -> RoadObject:
     )
 
 
-def _outline(element: Element) -> tuple[tuple[float, float, float], ...]:
+def _outline(element: RoadElement) -> tuple[tuple[float, float, float], ...]:
     outline = element.only("outline")
     if outline is None:
         return ()

@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import hypot, tan
 from ros2_cosim.world.road.cubics import Cubics, Piece
-from ros2_cosim.world.road.elements import Element, Notes, RoadError, parse
+from ros2_cosim.world.road.elements import Notes, RoadElement, RoadError, parse
 from ros2_cosim.world.road.junctions import Junction, read_junction
 from ros2_cosim.world.road.lanes import Lane, Lanes, LaneSection, RoadMark
 from ros2_cosim.world.road.objects import RoadObject, read_objects
 from ros2_cosim.world.road.plan_view import (
     Arc,
-    Line,
     ParamPoly3,
     PlanElement,
     Poly3,
     ReferenceLine,
     Spiral,
+    StraightLine,
 )
 from ros2_cosim.world.road.signals import (
     Controller,
@@ -160,7 +160,7 @@ def read_opendrive(text: str, source: str) -> RoadMap:
     )
 
 
-def _junction(element: Element, roads: dict[int, Road]) -> Junction:
+def _junction(element: RoadElement, roads: dict[int, Road]) -> Junction:
     junction = read_junction(element)
     for connection in junction.connections:
         for road_id in (connection.incoming_road, connection.connecting_road):
@@ -170,7 +170,7 @@ def _junction(element: Element, roads: dict[int, Road]) -> Junction:
 
 
 def _without_lost_junctions(
-    element: Element, road: Road, junctions: dict[int, Junction], notes: Notes
+    element: RoadElement, road: Road, junctions: dict[int, Junction], notes: Notes
 ) -> Road:
     """The road, with an end where the file names a junction that it does not have."""
 
@@ -186,7 +186,7 @@ def _without_lost_junctions(
     )
 
 
-def _road(element: Element, notes: Notes) -> Road:
+def _road(element: RoadElement, notes: Notes) -> Road:
     road_id = element.integer("id")
     if element.get("rule", "RHT") != "RHT":
         raise element.error("only right-hand traffic (rule='RHT') is supported")
@@ -217,7 +217,7 @@ def _road(element: Element, notes: Notes) -> Road:
     )
 
 
-def _superelevation(lateral: Element | None, notes: Notes) -> Cubics:
+def _superelevation(lateral: RoadElement | None, notes: Notes) -> Cubics:
     if lateral is None:
         return Cubics(())
     for child in lateral:
@@ -227,7 +227,7 @@ def _superelevation(lateral: Element | None, notes: Notes) -> Cubics:
     return Cubics(()) if found.is_zero else found
 
 
-def _link(element: Element | None) -> RoadLink | None:
+def _link(element: RoadElement | None) -> RoadLink | None:
     if element is None or element.attribute("elementType") != "road":
         return None
     contact = element.attribute("contactPoint")
@@ -236,7 +236,7 @@ def _link(element: Element | None) -> RoadLink | None:
     return RoadLink(element.integer("elementId"), contact == "start")
 
 
-def _linked_junction(element: Element | None) -> int | None:
+def _linked_junction(element: RoadElement | None) -> int | None:
     if element is None or element.attribute("elementType") == "road":
         return None
     if element.attribute("elementType") != "junction":
@@ -244,7 +244,7 @@ def _linked_junction(element: Element | None) -> int | None:
     return element.integer("elementId")
 
 
-def _speed_limits(element: Element) -> tuple[tuple[float, float], ...]:
+def _speed_limits(element: RoadElement) -> tuple[tuple[float, float], ...]:
     limits = []
     for kind in element.each("type"):
         speed = kind.only("speed")
@@ -257,7 +257,7 @@ def _speed_limits(element: Element) -> tuple[tuple[float, float], ...]:
     return tuple(sorted(limits))
 
 
-def _plan_view(plan: Element, notes: Notes) -> list[PlanElement]:
+def _plan_view(plan: RoadElement, notes: Notes) -> list[PlanElement]:
     elements: list[PlanElement] = []
     station = 0.0
     for geometry in plan.each("geometry"):
@@ -283,7 +283,7 @@ def _plan_view(plan: Element, notes: Notes) -> list[PlanElement]:
     return elements
 
 
-def _geometry(geometry: Element) -> PlanElement:
+def _geometry(geometry: RoadElement) -> PlanElement:
     x, y = geometry.number("x"), geometry.number("y")
     heading, length = geometry.number("hdg"), geometry.number("length")
     if not 0.0 <= length <= MAX_TOTAL_LENGTH:
@@ -300,24 +300,24 @@ def _geometry(geometry: Element) -> PlanElement:
         raise kinds[0].error(str(error)) from None
 
 
-def _line(_shape: Element, x: float, y: float, heading: float, length: float) -> PlanElement:
-    return Line(x, y, heading, length)
+def _line(_shape: RoadElement, x: float, y: float, heading: float, length: float) -> PlanElement:
+    return StraightLine(x, y, heading, length)
 
 
-def _arc(shape: Element, x: float, y: float, heading: float, length: float) -> PlanElement:
+def _arc(shape: RoadElement, x: float, y: float, heading: float, length: float) -> PlanElement:
     curvature = _curvature(shape, "curvature")
     if curvature == 0.0:
-        return Line(x, y, heading, length)
+        return StraightLine(x, y, heading, length)
     return Arc(x, y, heading, length, curvature)
 
 
-def _spiral(shape: Element, x: float, y: float, heading: float, length: float) -> PlanElement:
+def _spiral(shape: RoadElement, x: float, y: float, heading: float, length: float) -> PlanElement:
     return Spiral(
         x, y, heading, length, _curvature(shape, "curvStart"), _curvature(shape, "curvEnd")
     )
 
 
-def _curvature(shape: Element, name: str) -> float:
+def _curvature(shape: RoadElement, name: str) -> float:
     curvature = shape.number(name)
     if not -_MAX_CURVATURE <= curvature <= _MAX_CURVATURE:
         raise shape.error(
@@ -326,12 +326,14 @@ def _curvature(shape: Element, name: str) -> float:
     return curvature
 
 
-def _poly3(shape: Element, x: float, y: float, heading: float, length: float) -> PlanElement:
+def _poly3(shape: RoadElement, x: float, y: float, heading: float, length: float) -> PlanElement:
     a, b, c, d = (shape.number(name) for name in "abcd")
     return Poly3(x, y, heading, length, (a, b, c, d))
 
 
-def _param_poly3(shape: Element, x: float, y: float, heading: float, length: float) -> PlanElement:
+def _param_poly3(
+    shape: RoadElement, x: float, y: float, heading: float, length: float
+) -> PlanElement:
     span = shape.get("pRange", "normalized")
     if span not in ("arcLength", "normalized"):
         raise shape.error(f"pRange={span!r} must be 'arcLength' or 'normalized'")
@@ -348,7 +350,7 @@ def _param_poly3(shape: Element, x: float, y: float, heading: float, length: flo
     )
 
 
-_SHAPES: dict[str, Callable[[Element, float, float, float, float], PlanElement]] = {
+_SHAPES: dict[str, Callable[[RoadElement, float, float, float, float], PlanElement]] = {
     "line": _line,
     "arc": _arc,
     "spiral": _spiral,
@@ -357,7 +359,7 @@ _SHAPES: dict[str, Callable[[Element, float, float, float, float], PlanElement]]
 }
 
 
-def _cubics(parent: Element, tag: str, station: str) -> Cubics:
+def _cubics(parent: RoadElement, tag: str, station: str) -> Cubics:
     pieces: list[Piece] = []
     for child in parent.each(tag):
         start = child.number(station)
@@ -370,7 +372,7 @@ def _cubics(parent: Element, tag: str, station: str) -> Cubics:
     return Cubics(pieces)
 
 
-def _lanes(element: Element, length: float, notes: Notes) -> Lanes:
+def _lanes(element: RoadElement, length: float, notes: Notes) -> Lanes:
     parts = list(element.each("laneSection"))
     if not parts:
         raise element.error("at least one <laneSection> is needed")
@@ -387,7 +389,7 @@ def _lanes(element: Element, length: float, notes: Notes) -> Lanes:
     return Lanes(sections, _cubics(element, "laneOffset", "s"))
 
 
-def _section(part: Element, notes: Notes) -> dict[int, Lane]:
+def _section(part: RoadElement, notes: Notes) -> dict[int, Lane]:
     lanes: dict[int, Lane] = {}
     for side, sign in (("left", 1), ("right", -1)):
         group = part.only(side)
@@ -404,13 +406,13 @@ def _section(part: Element, notes: Notes) -> dict[int, Lane]:
     return lanes
 
 
-def _centre_marks(part: Element) -> tuple[RoadMark, ...]:
+def _centre_marks(part: RoadElement) -> tuple[RoadMark, ...]:
     centre = part.only("center")
     lane = next(centre.each("lane"), None) if centre is not None else None
     return _marks(lane) if lane is not None else ()
 
 
-def _lane(element: Element, sign: int, notes: Notes) -> Lane:
+def _lane(element: RoadElement, sign: int, notes: Notes) -> Lane:
     lane_id = element.integer("id")
     if lane_id * sign <= 0:
         raise element.error(f"id={lane_id} is on the wrong side")
@@ -431,7 +433,7 @@ def _lane(element: Element, sign: int, notes: Notes) -> Lane:
     )
 
 
-def _marks(lane: Element) -> tuple[RoadMark, ...]:
+def _marks(lane: RoadElement) -> tuple[RoadMark, ...]:
     return tuple(
         RoadMark(
             mark.number("sOffset", 0.0),

@@ -110,7 +110,7 @@ class _Element:
         return PlanPoint(*self.frame(ds))
 
 
-class Line(_Element):
+class StraightLine(_Element):
     """A straight line."""
 
     __slots__ = ("_cos", "_sin", "heading", "length", "x", "y")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import hypot
-from ros2_cosim.world.road.junctions import Connection, Junction
+from ros2_cosim.world.road.junctions import Junction, JunctionConnection
 from ros2_cosim.world.road.opendrive import Road, RoadLink
 
 # Ways longer than this are not searched for [m].
@@ -231,7 +231,7 @@ def _turn_from_start(road: Road, s: float, along: bool) -> float:
 
 
 def _leaves_forward(
-    incoming: Road, connecting: Road, connection: Connection, junction: int
+    incoming: Road, connecting: Road, connection: JunctionConnection, junction: int
 ) -> bool | None:
     """Whether a connection begins at the end (True) or the start of its incoming road.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.world.road.elements import Element, MalformedElementError, Notes
+from ros2_cosim.world.road.elements import MalformedElementError, Notes, RoadElement
 
 # Types of signals as CARLA's towns and the German catalogue number them.
 TRAFFIC_LIGHT, YIELD, STOP, SPEED_LIMIT = "1000001", "205", "206", "274"
@@ -73,7 +73,7 @@ def holds_for(lanes: tuple[LaneRange, ...], lane_id: int) -> bool:
 
 
 def read_signals(
-    road: Element, road_id: int, notes: Notes
+    road: RoadElement, road_id: int, notes: Notes
 ) -> tuple[list[Signal], list[SignalReference]]:
     """The signals and signal references of a road.
 
@@ -102,7 +102,7 @@ def read_signals(
     return signals, references
 
 
-def _signal(element: Element, road_id: int) -> Signal:
+def _signal(element: RoadElement, road_id: int) -> Signal:
     return Signal(
         id=element.attribute("id"),
         name=element.get("name", ""),
@@ -127,7 +127,7 @@ def _signal(element: Element, road_id: int) -> Signal:
     )
 
 
-def _lane_ranges(element: Element) -> tuple[LaneRange, ...]:
+def _lane_ranges(element: RoadElement) -> tuple[LaneRange, ...]:
     found = []
     for validity in element.each("validity"):
         low, high = validity.integer("fromLane"), validity.integer("toLane")
@@ -135,7 +135,7 @@ def _lane_ranges(element: Element) -> tuple[LaneRange, ...]:
     return tuple(found)
 
 
-def read_controller(element: Element) -> Controller:
+def read_controller(element: RoadElement) -> Controller:
     """A controller; a signal that it names twice counts once."""
     signals = dict.fromkeys(control.attribute("signalId") for control in element.each("control"))
     sequence = element.integer("sequence") if "sequence" in element.attrib else 0

@@ -20,16 +20,8 @@ class RoadVehicle:
     """
 
     __slots__ = (
-        "_bank",
-        "_settled_at",
-        "_slope",
-        "network",
-        "pitch",
-        "position",
-        "roll",
-        "vehicle",
-        "z",
-    )
+        "_bank", "_settled_at", "_slope", "network", "pitch", "position", "roll", "vehicle", "z",
+    )  # fmt: skip
 
     def __init__(self, network: RoadNetwork, vehicle: Vehicle, z: float | None = None) -> None:
         """Lie down on the road below the vehicle.

@@ -68,29 +68,10 @@ class Vehicle:
     """
 
     __slots__ = (
-        "_cross",
-        "_grip",
-        "_lags",
-        "_reserve",
-        "_rolling",
-        "_sideways",
-        "_step_size",
-        "_weight",
-        "ax",
-        "ay",
-        "brake",
-        "distance",
-        "longest_substep",
-        "parameters",
-        "steer_angle",
-        "throttle",
-        "vx",
-        "vy",
-        "x",
-        "y",
-        "yaw",
-        "yaw_rate",
-    )
+        "_cross", "_grip", "_lags", "_reserve", "_rolling", "_sideways", "_step_size", "_weight",
+        "ax", "ay", "brake", "distance", "longest_substep", "parameters", "steer_angle",
+        "throttle", "vx", "vy", "x", "y", "yaw", "yaw_rate",
+    )  # fmt: skip
 
     def __init__(
         self,

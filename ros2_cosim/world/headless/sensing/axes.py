@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import radians, sincos
-from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
+from ros2_cosim.world.headless.wire_types import Transform, Vector
 
 Floats = NDArray[np.float64]
 
 
-class Axes(NamedTuple):
+class BodyAxes(NamedTuple):
     """A place [m] and the unit vectors forward, right and up of what stands there."""
 
     origin: Vector
@@ -47,23 +47,12 @@ class Axes(NamedTuple):
         return world
 
 
-def axes_of(pose: Transform) -> Axes:
+def axes_of(pose: Transform) -> BodyAxes:
     """The axes of a pose."""
     (sp, cp), (sy, cy), (sr, cr) = (sincos(radians(angle)) for angle in pose.rotation)
-    return Axes(
+    return BodyAxes(
         pose.location,
         Vector(cp * cy, cp * sy, sp),
         Vector(sr * sp * cy - cr * sy, sr * sp * sy + cr * cy, 0.0 - sr * cp),
         Vector(0.0 - (cr * sp * cy + sr * sy), sr * cy - cr * sp * sy, cr * cp),
-    )
-
-
-def turned(rotation: Rotation, vector: Vector) -> Vector:
-    """A vector of a turned body in the world."""
-    axes = axes_of(Transform(Vector(), rotation))
-    f, r, u = axes.forward, axes.right, axes.up
-    return Vector(
-        vector.x * f.x + vector.y * r.x + vector.z * u.x,
-        vector.x * f.y + vector.y * r.y + vector.z * u.y,
-        vector.x * f.z + vector.y * r.z + vector.z * u.z,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ros2_cosim.world.headless.sensing.axes import Axes, axes_of
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, axes_of
 from ros2_cosim.world.headless.wire_types import Vector
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.world import World
 
 
-def box_of(world: World, actor: Actor) -> tuple[Axes, Vector]:
+def box_of(world: World, actor: Actor) -> tuple[BodyAxes, Vector]:
     """Axes at the centre of an actor's box, and its half sizes."""
     axes = axes_of(world.pose(actor))
     centre = axes.outside(np.array(actor.bounding_box.location))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.core.kernel.exactmath import pow, radians, tan
-from ros2_cosim.world.headless.sensing.axes import Axes, Floats, axes_of
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.drawn import mesh_of_shapes
 from ros2_cosim.world.headless.sensing.light import Illumination
@@ -211,8 +211,8 @@ class FlowCamera(Camera):
 
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)
-        self._eye: Axes | None = None
-        self._places: dict[int, Axes] = {}
+        self._eye: BodyAxes | None = None
+        self._places: dict[int, BodyAxes] = {}
 
     def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """The motion in the image."""

@@ -10,7 +10,7 @@ import numpy as np
 from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.headless.debug_shapes import DebugShape, Kind
 from ros2_cosim.world.headless.labels import STATIC
-from ros2_cosim.world.headless.sensing.axes import Axes, Floats, axes_of
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.mesh import Mesh, MeshBuilder
 from ros2_cosim.world.headless.sensing.painted import box_corners, box_triangles
 from ros2_cosim.world.headless.wire_types import Vector
@@ -74,12 +74,12 @@ def _head(shape: DebugShape) -> Iterator[Floats]:
     yield np.array([[*three] for three in sides])
 
 
-def _along(start: Vector, end: Vector) -> tuple[Axes, float]:
+def _along(start: Vector, end: Vector) -> tuple[BodyAxes, float]:
     """Axes at one place that look at another, and how far it is [m]."""
     x, y, z = end.x - start.x, end.y - start.y, end.z - start.z
     length = sqrt(x * x + y * y + z * z)
     if length == 0.0:
-        return Axes(start, Vector(1.0), Vector(0.0, 1.0), Vector(0.0, 0.0, 1.0)), 0.0
+        return BodyAxes(start, Vector(1.0), Vector(0.0, 1.0), Vector(0.0, 0.0, 1.0)), 0.0
     forward = Vector(x / length, y / length, z / length)
     flat = sqrt(forward.x * forward.x + forward.y * forward.y)
     right = Vector(0.0 - forward.y / flat, forward.x / flat) if flat > 1e-9 else Vector(0.0, 1.0)
@@ -88,4 +88,4 @@ def _along(start: Vector, end: Vector) -> tuple[Axes, float]:
         forward.z * right.x - forward.x * right.z,
         forward.x * right.y - forward.y * right.x,
     )
-    return Axes(start, forward, right, up), length
+    return BodyAxes(start, forward, right, up), length

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from ros2_cosim.core.kernel.exactmath import sqrt
-from ros2_cosim.world.headless.sensing.axes import Axes, axes_of
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, axes_of
 from ros2_cosim.world.headless.sensing.boxes import box_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.wire_types import Vector
@@ -82,7 +82,9 @@ class Obstacle(Device):
         return [msgpack.packb([moment.record(own), moment.record(nearest[1]), nearest[0]])]
 
 
-def _free_way(axes: Axes, reach: float, radius: float, box: tuple[Axes, Vector]) -> float | None:
+def _free_way(
+    axes: BodyAxes, reach: float, radius: float, box: tuple[BodyAxes, Vector]
+) -> float | None:
     """How far a ball comes until it touches a box, None if it passes by."""
     place, half = box
     x, y, z = (_dot(_minus(axes.origin, place.origin), axis) for axis in place[1:])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import radians, tan
-from ros2_cosim.world.headless.sensing.axes import Axes, Floats, axes_of
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats, axes_of
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
 from ros2_cosim.world.headless.sensing.draws import Draws
 from ros2_cosim.world.headless.sensing.exact_arrays import exp, sincos
@@ -91,7 +91,7 @@ class Lidar(Device):
         """The rays of which points are sent."""
 
     @abstractmethod
-    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: Axes) -> bytes:
+    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: BodyAxes) -> bytes:
         """The points of rays."""
 
 
@@ -123,7 +123,7 @@ class RayCastLidar(Lidar):
             rays = rays[strong | (self._draws.uniform(len(rays)) < chance)]
         return rays
 
-    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: Axes) -> bytes:
+    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: BodyAxes) -> bytes:
         """x, y, z, intensity."""
         distances = hits.distances[rays]
         points = np.empty((len(rays), 4), dtype="<f4")
@@ -149,7 +149,7 @@ class SemanticLidar(Lidar):
         """Those that meet something."""
         return rays[hits.triangles[rays] >= 0]
 
-    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: Axes) -> bytes:
+    def points(self, rays: Indices, directions: Floats, hits: Hits, eye: BodyAxes) -> bytes:
         """x, y, z, cosine, actor, label."""
         triangles = hits.triangles[rays]
         points = np.empty(len(rays), dtype=_LABELLED)

@@ -46,7 +46,7 @@ def geolocation(network: RoadNetwork, x: float, y: float) -> tuple[float, float]
     return latitude * 180.0 / PI, lon_0 + longitude * 180.0 / PI
 
 
-class Noise:
+class SensorNoise:
     """Bias and normal noise of several numbers, drawn in their order; 0 draws nothing."""
 
     def __init__(self, draws: Draws, biases: list[float], deviations: list[float]) -> None:
@@ -71,7 +71,7 @@ class Gnss(Device):
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)
         axes = ("lat", "lon", "alt")
-        self._noise = Noise(
+        self._noise = SensorNoise(
             Draws(int(sensor.number("noise_seed")), sensor.blueprint.id),
             [sensor.number(f"noise_{axis}_bias") for axis in axes],
             [sensor.number(f"noise_{axis}_stddev") for axis in axes],
@@ -96,10 +96,10 @@ class Imu(Device):
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)
         draws = Draws(int(sensor.number("noise_seed")), sensor.blueprint.id)
-        self._felt_noise = Noise(
+        self._felt_noise = SensorNoise(
             draws, [0.0] * 3, [sensor.number(f"noise_accel_stddev_{axis}") for axis in "xyz"]
         )
-        self._turn_noise = Noise(
+        self._turn_noise = SensorNoise(
             draws,
             [sensor.number(f"noise_gyro_bias_{axis}") for axis in "xyz"],
             [sensor.number(f"noise_gyro_stddev_{axis}") for axis in "xyz"],

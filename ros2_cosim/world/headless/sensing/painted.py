@@ -20,7 +20,7 @@ FACES: Final = (
 Direction = tuple[float, float, float]
 
 
-class Piece(NamedTuple):
+class PaintedPiece(NamedTuple):
     """Triangles (n, 3, 3) of one look; ``shade``: the normal they are lit by, zeros: their own."""
 
     points: Floats
@@ -43,13 +43,13 @@ def box_triangles(corners: Floats) -> Floats:
     )
 
 
-def painted_box(corners: Floats, own: Colour, material: Material) -> Iterator[Piece]:
+def painted_box(corners: Floats, own: Colour, material: Material) -> Iterator[PaintedPiece]:
     """A box from its corners (8, 3).
 
     :param own: its colour where no texture gives another one
     """
     if material == PLAIN:
-        yield Piece(box_triangles(corners), own, (0, 0, 0), (0.0, 0.0, 0.0))
+        yield PaintedPiece(box_triangles(corners), own, (0, 0, 0), (0.0, 0.0, 0.0))
         return
     count = material.cells()
     for face in FACES:
@@ -72,7 +72,7 @@ def painted_box(corners: Floats, own: Colour, material: Material) -> Iterator[Pi
                     look.tilt[0] * _unit(across) - look.tilt[1] * _unit(up)
                     + look.tilt[2] * _unit(normal)
                 )  # fmt: skip
-                yield Piece(points, look.colour, look.glow, tuple(shade.tolist()))
+                yield PaintedPiece(points, look.colour, look.glow, tuple(shade.tolist()))
 
 
 def _unit(vector: Floats) -> Floats:

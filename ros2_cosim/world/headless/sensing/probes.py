@@ -9,7 +9,7 @@ import numpy as np
 
 from ros2_cosim.core.kernel.exactmath import sqrt
 from ros2_cosim.world.headless.labels import TERRAIN
-from ros2_cosim.world.headless.sensing.axes import Axes
+from ros2_cosim.world.headless.sensing.axes import BodyAxes
 from ros2_cosim.world.headless.sensing.mesh import Mesh, joined
 from ros2_cosim.world.headless.sensing.rays import cast
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
@@ -51,7 +51,7 @@ def _along(
         return []
     unit = Vector(x / size, y / size, z / size)
     # Only the origin counts: the ray's direction is given in the world's own axes.
-    eye = Axes(start, Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
+    eye = BodyAxes(start, Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
     mesh = joined([_beside(part, start, unit, distance) for part in (scene.map, scene.actors)])
     found: list[Labelled] = []
     last = float("-inf")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ros2_cosim.world.headless.sensing.axes import Axes, Floats
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import (
     LEVEL_STEP,
     Flags,
@@ -50,7 +50,7 @@ class View(NamedTuple):
     seen: Indices
 
 
-def render(scene: TriangleScene, eye: Axes, lens: Lens) -> View:
+def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     """What a camera sees."""
     mesh = joined([part.take(_in_view(part, eye, lens)) for part in (scene.map, scene.actors)])
     points = eye.inside(mesh.points)
@@ -101,7 +101,7 @@ def pixel_centres(lens: Lens) -> tuple[Floats, Floats]:
     return x, y
 
 
-def _in_view(mesh: Mesh, eye: Axes, lens: Lens) -> Flags:
+def _in_view(mesh: Mesh, eye: BodyAxes, lens: Lens) -> Flags:
     """Triangles that are not wholly beside the view or behind it."""
     place = eye.inside(mesh.centres)
     depth, right, up = (place[:, i] for i in range(3))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ros2_cosim.world.headless.sensing.axes import Axes, Floats
+from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import LEVEL_STEP, Indices, Mesh, cross, dot, joined
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 
@@ -44,7 +44,7 @@ class Grid(NamedTuple):
     slopes: Floats
 
 
-def nearby(scene: TriangleScene, eye: Axes, reach: float) -> Mesh:
+def nearby(scene: TriangleScene, eye: BodyAxes, reach: float) -> Mesh:
     """The triangles that a ray of a length [m] can meet."""
     parts = []
     for mesh in (scene.map, scene.actors):
@@ -58,7 +58,7 @@ def nearby(scene: TriangleScene, eye: Axes, reach: float) -> Mesh:
 class _Target:
     """Triangles prepared for rays from one eye."""
 
-    def __init__(self, mesh: Mesh, eye: Axes) -> None:
+    def __init__(self, mesh: Mesh, eye: BodyAxes) -> None:
         self.mesh = mesh
         self.points = eye.inside(mesh.points)
         a, b, c = (self.points[:, i] for i in range(3))
@@ -69,7 +69,9 @@ class _Target:
         self.factors = 1.0 - LEVEL_STEP * mesh.levels.astype(np.float64)
 
 
-def cast(mesh: Mesh, eye: Axes, directions: Floats, reach: float, both_sides: bool = False) -> Hits:
+def cast(
+    mesh: Mesh, eye: BodyAxes, directions: Floats, reach: float, both_sides: bool = False
+) -> Hits:
     """Cast rays in any directions: every one is tested against every triangle.
 
     :param directions: unit vectors (n, 3) in the eye's frame
@@ -85,7 +87,7 @@ def cast(mesh: Mesh, eye: Axes, directions: Floats, reach: float, both_sides: bo
     return best.hits(reach)
 
 
-def cast_grid(mesh: Mesh, eye: Axes, grid: Grid, directions: Floats, reach: float) -> Hits:
+def cast_grid(mesh: Mesh, eye: BodyAxes, grid: Grid, directions: Floats, reach: float) -> Hits:
     """Cast the rays of a grid; each triangle is tested against the rays that come near it.
 
     :param directions: unit vectors (rows * columns, 3) in the eye's frame

@@ -11,7 +11,7 @@ from ros2_cosim.world.headless.materials import PLAIN, Material
 from ros2_cosim.world.headless.sensing.axes import axes_of
 from ros2_cosim.world.headless.sensing.ground import MapGround, ground_of
 from ros2_cosim.world.headless.sensing.mesh import Mesh, joined, length, mesh_of
-from ros2_cosim.world.headless.sensing.shapes import Shape, look_of, shape_of
+from ros2_cosim.world.headless.sensing.shapes import BodyShape, look_of, shape_of
 from ros2_cosim.world.headless.sensing.standing import mesh_of_things
 from ros2_cosim.world.headless.wire_types import Transform
 
@@ -37,7 +37,7 @@ class SceneBuilder:
         self._ground: MapGround | None = None
         #: The map with its things, and the version of those.
         self._map: tuple[tuple[int, int], Mesh] | None = None
-        self._shapes: dict[tuple[int, int, Material], Shape | None] = {}
+        self._shapes: dict[tuple[int, int, Material], BodyShape | None] = {}
         self._made: tuple[object, ...] = ()
         self._scene: TriangleScene | None = None
 
@@ -105,7 +105,7 @@ def _as_shown(ground: MapGround, surfaces: tuple[Thing, ...]) -> Mesh:
     return mesh.take(~np.isin(ground.owners, hidden)) if hidden else mesh
 
 
-def _placed(seen: list[tuple[Actor, Transform, Shape]]) -> Mesh:
+def _placed(seen: list[tuple[Actor, Transform, BodyShape]]) -> Mesh:
     """The shapes of actors where the actors are."""
     if not seen:
         none = np.zeros(0, dtype=np.uint8)

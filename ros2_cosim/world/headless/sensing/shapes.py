@@ -66,7 +66,7 @@ _FRONT: tuple[Patch, ...] = (
 )  # fmt: skip
 
 
-class Shape(NamedTuple):
+class BodyShape(NamedTuple):
     """Triangles (n, 3, 3) in the actor's frame, with tags, colours, levels, shades and glow (n)."""
 
     points: Floats
@@ -133,9 +133,9 @@ class _Pieces:
         self._rows.extend([(tag, *colour, level, *glow)] * len(points))
         self._shades.extend([shade] * len(points))
 
-    def shape(self) -> Shape:
+    def shape(self) -> BodyShape:
         rows = np.array(self._rows, dtype=np.uint8)
-        return Shape(
+        return BodyShape(
             np.concatenate(self._points), rows[:, 0], rows[:, 1:4], rows[:, 4],
             np.array(self._shades), rows[:, 5:8],
         )  # fmt: skip
@@ -148,7 +148,7 @@ def look_of(actor: Actor) -> int:
     return actor.light.state if isinstance(actor, LightActor) else 0
 
 
-def shape_of(actor: Actor, material: Material = PLAIN) -> Shape | None:
+def shape_of(actor: Actor, material: Material = PLAIN) -> BodyShape | None:
     """The shape of an actor; None if it is not to be seen.
 
     :param material: what clients have painted it with
@@ -217,7 +217,7 @@ def _paint_person(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
             pieces.patches(centre, half, axis, side, parts)
 
 
-def _sign(actor: SignActor, tag: int, material: Material) -> Shape:
+def _sign(actor: SignActor, tag: int, material: Material) -> BodyShape:
     """A pole from the ground up to the plate or the lamps."""
     signal = actor.signal
     pieces = _Pieces(tag, material)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bridge itself says to a CARLA server and hears of it in every step, without threads.
+"""The client's end of the wire: what the bridge says to a server in every step, without threads.
 
 The ``carla`` client passes each message through threads of its own: one sends, another receives,
 and a third one has to be woken to take it over. In a step there are two messages only, the call
@@ -28,7 +28,16 @@ from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.core.kernel.exactmath import float32
 from ros2_cosim.core.scene.simulator import Body, Motion, Pose
 from ros2_cosim.world.headless.outsiders import OUTSIDE_CHANGES, OutsideChange
-from ros2_cosim.world.headless.snapshot import RECORD_BYTES
+from ros2_cosim.world.headless.rpc_channel import REQUEST, RESPONSE
+from ros2_cosim.world.headless.snapshot import (
+    EPISODE_HEADER,
+    LENGTH,
+    LIGHT_RECORD,
+    RECORD,
+    RECORD_BYTES,
+    SENSOR_HEADER,
+    TOKEN,
+)
 
 LOOK_PERIOD_S = 0.2
 """A wait for a message returns after this time without one, so that its reader can look around."""
@@ -39,18 +48,10 @@ _ANSWER_S = 10.0
 _READ_SIZE = 256 * 1024
 #: A longer message of a stream is none: a snapshot of 500,000 actors is shorter [bytes].
 _LONGEST_MESSAGE = 64 * 1024 * 1024
-_REQUEST, _RESPONSE = 0, 1
 _SET_CONTROL, _SET_POSE, _SET_VELOCITY = 2, 6, 8  # commands of a batch, by their number
-_TOKEN = struct.Struct("<IHBB16s")  # stream, port, protocol, kind of address, address
 _ADDRESSES = {1: (socket.AF_INET, 4), 2: (socket.AF_INET6, 16)}  # others: that of the server
-_LENGTH = struct.Struct("<I")
-_HEAD = struct.Struct("<QQd6f")  # kind, frame, simulated time, pose
-_EPISODE = struct.Struct("<Qdf3iI")
 _FRAME_AT = 8
-_RECORDS_AT = _HEAD.size + _EPISODE.size
-_ID = struct.Struct("<I")
-_MOTION = struct.Struct("<5x15f")  # behind id and state: all numbers of a motion
-_LIGHT = struct.Struct("<65x32s21xB")  # of a traffic light, behind those numbers: signal and state
+_RECORDS_AT = SENSOR_HEADER.size + EPISODE_HEADER.size
 _FRAME = struct.Struct("<Q")
 _TIMEOUT = struct.Struct("@ll")
 
@@ -148,14 +149,14 @@ class Stream:
     def _next(self, flags: int) -> StreamMessage | None:
         while True:
             data = self._rest
-            if len(data) >= _LENGTH.size:
-                end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+            if len(data) >= LENGTH.size:
+                end = LENGTH.size + LENGTH.unpack_from(data)[0]
                 if end > _LONGEST_MESSAGE:
                     raise WireError(f"a stream announced a message of {end} bytes")
                 if len(data) >= end:
                     self._rest = data[end:]
-                    message = data[_LENGTH.size : end]
-                    if len(message) < _HEAD.size:
+                    message = data[LENGTH.size : end]
+                    if len(message) < SENSOR_HEADER.size:
                         raise WireError(f"a stream brought {len(message)} bytes without a head")
                     return StreamMessage(_FRAME.unpack_from(message, _FRAME_AT)[0], message)
             try:
@@ -221,7 +222,7 @@ class ServerWire:
             while True:
                 with _reading(f"answer to {method}"):
                     for answer in self._unpacker:
-                        if answer[:2] == [_RESPONSE, number]:
+                        if answer[:2] == [RESPONSE, number]:
                             return _result(method, answer)
                 self._calls.settimeout(max(0.001, deadline - time.monotonic()))
                 self._take(0)
@@ -235,7 +236,7 @@ class ServerWire:
     ) -> int:
         self._number = number = (self._number + 1) & 0xFFFF_FFFF
         try:
-            self._calls.sendall(packer.pack([_REQUEST, number, method, [[forget], *arguments]]))
+            self._calls.sendall(packer.pack([REQUEST, number, method, [[forget], *arguments]]))
         except OSError as error:
             raise WireError(cause_of(error)) from None
         return number
@@ -268,7 +269,7 @@ class ServerWire:
         info = self.call("get_episode_info")
         with _reading("stream of the world"):
             _, (token,) = info
-            number, *_ = _TOKEN.unpack(token)
+            number, *_ = TOKEN.unpack(token)
         return self._stream(number)
 
     def sensor_stream(self, actor: int) -> Stream:
@@ -278,21 +279,21 @@ class ServerWire:
         """
         found = self.actors([actor])
         token = found[0].token if found else b""
-        if len(token) != _TOKEN.size:
+        if len(token) != TOKEN.size:
             raise WireError(f"actor {actor} has no stream")
-        return self._stream(_TOKEN.unpack(token)[0])
+        return self._stream(TOKEN.unpack(token)[0])
 
     def _stream(self, number: int) -> Stream:
         # As the client does: the server tells where the stream is, and may now expect a reader.
         told = self.call("get_sensor_token", number)
         with _reading(f"place of stream {number}"):
             (token,) = told
-            number, port, _, kind, packed = _TOKEN.unpack(token)
+            number, port, _, kind, packed = TOKEN.unpack(token)
         family, size = _ADDRESSES.get(kind, (None, 0))
         host = self._host if family is None else socket.inet_ntop(family, packed[:size])
         sock = self._connect(host, port)
         try:
-            sock.sendall(_ID.pack(number))
+            sock.sendall(LENGTH.pack(number))
         except OSError as error:
             sock.close()
             raise WireError(cause_of(error)) from None
@@ -382,14 +383,16 @@ class Snapshot:
     def actors(self) -> list[int]:
         """All actors, in the order of the server."""
         data = self._data
-        return [_ID.unpack_from(data, at)[0] for at in range(_RECORDS_AT, len(data), RECORD_BYTES)]
+        return [
+            LENGTH.unpack_from(data, at)[0] for at in range(_RECORDS_AT, len(data), RECORD_BYTES)
+        ]
 
     def motion(self, actor: int) -> Motion | None:
         """State of an actor, None if it is not there."""
         at = self._place(actor)
         if at == 0:
             return None
-        n = _MOTION.unpack_from(self._data, at)
+        n = RECORD.unpack_from(self._data, at)[2:]
         return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:])
 
     def light(self, actor: int) -> tuple[str, int] | None:
@@ -397,13 +400,13 @@ class Snapshot:
         at = self._place(actor)
         if at == 0:
             return None
-        signal, state = _LIGHT.unpack_from(self._data, at)
+        *_, signal, _, _, _, _, _, _, state = LIGHT_RECORD.unpack_from(self._data, at)
         return signal.rstrip(b"\0").decode("utf-8", "replace"), state
 
     def _place(self, actor: int) -> int:
         """Where the record of an actor begins, 0 if it is not there."""
         data, at = self._data, self._places.get(actor, 0)
-        if at + RECORD_BYTES > len(data) or at == 0 or _ID.unpack_from(data, at)[0] != actor:
+        if at + RECORD_BYTES > len(data) or at == 0 or LENGTH.unpack_from(data, at)[0] != actor:
             self._places.clear()
             for number, found in enumerate(self.actors()):
                 self._places[found] = _RECORDS_AT + number * RECORD_BYTES
@@ -417,7 +420,7 @@ def contact_of(message: StreamMessage) -> tuple[int, tuple[float, float, float]]
     :raises WireError: it is no contact
     """
     with _reading("a contact"):
-        _, other, impulse = msgpack.unpackb(message.data[_HEAD.size :], raw=True)
+        _, other, impulse = msgpack.unpackb(message.data[SENSOR_HEADER.size :], raw=True)
         return int(other[0]), _vector(impulse)
 
 
