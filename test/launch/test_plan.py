@@ -149,8 +149,8 @@ def test_values_reach_the_scenario(values):
             "gazebo",
             "simulator.kind: found 'gazebo'; allowed are headless, carla",
         ),
-        ("port", "many", "port: found 'many'; allowed is a whole number"),
-        ("port", "70000", "simulator.port: found 70000"),
+        ("seed", "many", "seed: found 'many'; allowed is a whole number"),
+        ("set", "simulator.port=70000", "simulator.port: found 70000"),
         (
             "factor",
             "0",
