@@ -336,8 +336,9 @@ def test_topics_are_those_of_scenario_and_protocol() -> None:
         types |= {output.topic: output.type for output in participant.outputs.values()}
     protocol = vars(topics)
     for name, value in protocol.items():
-        if name.isupper() and not name.endswith("_TYPE"):
+        if name.isupper() and f"{name}_TYPE" in protocol:
             types[value] = protocol[f"{name}_TYPE"]
+    types[topics.DIAGNOSTICS] = "diagnostic_msgs/msg/DiagnosticArray"
     types[topics.completion("NAME")] = topics.COMPLETION_TYPE
     documented = {
         name: names(row[1])[0]

@@ -246,8 +246,14 @@ def test_missing_scenario_file(
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("participants.v2v.model=ros2_cosim.cli.main:main", "which is no model; allowed of this"),
-        ("participants.v2v.model=ros2_cosim.cli.main:app", "which is no model; allowed of this"),
+        (
+            "participants.v2v.model=ros2_cosim.cli.main:main",
+            "which is no model; allowed are classes",
+        ),
+        (
+            "participants.v2v.model=ros2_cosim.cli.main:app",
+            "which is no model; allowed are classes",
+        ),
         (
             "participants.cacc1.parameters.law=ros2_cosim.core.run.bringup:RunRequest",
             "has no method acceleration",

@@ -27,7 +27,7 @@ def command(*words: str) -> Any:
 
 def test_the_map_of_a_known_vehicle_and_a_platoon_that_uses_it(tmp_path: Path) -> None:
     file = tmp_path / "map.yaml"
-    done = command("--vehicle", "follower1", "--out", str(file), "--json", "--set",
+    done = command("follower1", "--out", str(file), "--json", "--set",
                    "parameters.vehicles=2")  # fmt: skip
     assert done.exit_code == 0, done.output
     table = read_pedal_table(file)
@@ -121,8 +121,8 @@ def test_a_wrong_map_is_one_sentence(change: dict[str, Any], message: str, tmp_p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--vehicle", "nobody"], "--vehicle: found 'nobody'; allowed are leader, follower1"),
-        (["--vehicle", "leader", "--top-speed", "1"], "--top-speed: found 1; allowed is 5 to 100"),
+        (["nobody"], "--vehicle: found 'nobody'; allowed are leader, follower1"),
+        (["leader", "--top-speed", "1"], "--top-speed: found 1; allowed is 5 to 100"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(words: list[str], message: str) -> None:
