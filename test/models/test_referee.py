@@ -562,5 +562,5 @@ def test_only_the_platoon_itself_is_required() -> None:
         "odometry/{member}": True, "odometry/{other}": False, "static_objects": False,
         "traffic": False, "collision": False, "red_lights": False,
     }  # fmt: skip
-    assert PlatoonReferee.traits.saves and PlatoonReferee.traits.cost_ns == 200_000
+    assert PlatoonReferee.traits.cost_ns == 200_000
     assert PlatoonReferee.other_ports is False
