@@ -49,4 +49,8 @@ def test_what_is_placed_is_so_behind_dcp(tmp_path: Path, ros_domain: int) -> Non
         traces.add(summary.trace_sha256)
         assert summary.figures is not None
         assert summary.figures["storyboard"]["travelled_m"]["P"] > 2.0
+    path.unlink()  # the file travels with the scenario
+    resolved = tmp_path / "inproc" / "scenario.json"
+    again = RunRequest(resolved, shape="inproc", out=tmp_path / "again", record=False)
+    assert {*traces, run_request(again).trace_sha256} == traces
     assert len(traces) == 1
