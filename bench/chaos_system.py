@@ -7,17 +7,24 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.records import ControlCommand
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 
 
-class Stage:
-    """Sends a number that depends on everything it has read."""
+class Stage(FullModel):
+    """Sends a number that depends on everything it has read.
 
-    def __init__(self, outputs: list[str]) -> None:
-        self._outputs = outputs
+    Parameter ``start_delay_s`` holds up the start of its process. Not the command: it makes every
+    model once, to see that its parameters are right.
+    """
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        if context.shape == "ros":
+            time.sleep(float(parameters.get("start_delay_s", 0.0)))
+        self._outputs = list(context.output_types)
         self._sum = 0.0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -34,16 +41,6 @@ class Stage:
         self._sum = 0.0
 
 
-def make_stage(context: ModelContext) -> Stage:
-    """Make a stage; parameter ``start_delay_s`` holds up the start of its process.
-
-    Not the command: it makes every model once, to see that its parameters are right.
-    """
-    if context.shape == "ros":
-        time.sleep(float(context.parameters.get("start_delay_s", 0.0)))
-    return Stage(list(context.output_types))
-
-
 def ring(size: int, duration_ms: int, **settings: Any) -> dict[str, Any]:
     """A plant (10 ms), then stages that react to the one before, back to the plant.
 
@@ -54,7 +51,7 @@ def ring(size: int, duration_ms: int, **settings: Any) -> dict[str, Any]:
     for index in range(size):
         name, before = f"stage{index}", f"stage{(index - 1) % size}"
         entry: dict[str, Any] = {
-            "model": "chaos_system:make_stage",
+            "model": "chaos_system:Stage",
             "inputs": {"before": {"from": [f"{before}.out"], "delayed": index == 0}},
             "outputs": {"out": {"type": TYPE, "topic": f"/{name}/out"}},
         }

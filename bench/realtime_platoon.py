@@ -17,7 +17,7 @@ import platform
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,6 @@ _HERE = Path(__file__).resolve().parent
 # Run as a file: the project lies beside this directory.
 sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
-from ros2_cosim.core.kernel.layers import Layer, LayeredModel  # noqa: E402
-from ros2_cosim.core.kernel.model import Model  # noqa: E402
 from ros2_cosim.core.kernel.participant import ModelContext, Step  # noqa: E402
 from ros2_cosim.core.kernel.random_streams import RandomStream  # noqa: E402
 from ros2_cosim.core.realtime.run_settings import realtime_run  # noqa: E402
@@ -34,7 +32,7 @@ from ros2_cosim.core.record.summary import Summary  # noqa: E402
 from ros2_cosim.core.run.inproc import run_inproc  # noqa: E402
 from ros2_cosim.core.run.replay import prepare_replay  # noqa: E402
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario  # noqa: E402
-from ros2_cosim.world.carla.scene_settings import world_parameters  # noqa: E402
+from ros2_cosim.world.carla.scene_settings import WorldParameters  # noqa: E402
 from ros2_cosim.world.carla.world import CarlaWorld  # noqa: E402
 
 PLATOON = _HERE.parent / "config" / "platoon.yaml"
@@ -45,27 +43,27 @@ ESTIMATE = "[{fields: x, order: 2, adapt: 0.2}, {order: 1}]"
 COLUMNS = ("by", "share", "late", "estimates", "longest ms", "missed", "collisions", "same again")
 
 
-class Sleep(Layer):
-    """Lets a model take longer now and then; the numbers are those of the model."""
+class SleepyParameters(WorldParameters):
+    """Those of the world, and the share of its activations that take longer."""
 
-    def __init__(self, stream: RandomStream, share: float) -> None:
-        self._stream = stream
-        self._share = share
+    share: float
 
-    def read(self, step: Step) -> Step:
+
+class SleepyPlant(CarlaWorld):
+    """The model of the runs by ``clock``: a world that takes longer now and then."""
+
+    Parameters = SleepyParameters
+
+    def __init__(self, context: ModelContext, parameters: SleepyParameters) -> None:
+        super().__init__(context, parameters)
+        self._sleep = RandomStream(context.run_seed, context.name, "sleep")
+        self._share = parameters.share
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
         """Take one's time."""
-        if self._stream.bernoulli(self._share):
-            time.sleep(self._stream.uniform_between(SHORTEST_S, LONGEST_S))
-        return step
-
-
-def make_sleepy_plant(context: ModelContext) -> Model:
-    """The model of the runs by ``clock``."""
-    parameters = dict(context.parameters)
-    share = float(parameters.pop("share"))
-    context = replace(context, parameters=parameters)
-    stream = RandomStream(context.run_seed, context.name, "sleep")
-    return LayeredModel(CarlaWorld(context, world_parameters(context)), [Sleep(stream, share)])
+        if self._sleep.bernoulli(self._share):
+            time.sleep(self._sleep.uniform_between(SHORTEST_S, LONGEST_S))
+        return super().activate(step)
 
 
 def scenario_of(by: str, share: float, duration: str | None) -> Scenario:
@@ -77,7 +75,7 @@ def scenario_of(by: str, share: float, duration: str | None) -> Scenario:
         delay = f"{{uniform: [{low}ms, {high}ms]}}"
         coupling += f", lateness: {{probability: {share}, delay: {delay}}}"
     else:
-        settings.append("participants.world.model=realtime_platoon:make_sleepy_plant")
+        settings.append("participants.world.model=realtime_platoon:SleepyPlant")
         settings.append(f"participants.world.parameters.share={share}")
     if duration is not None:
         settings.append(f"duration={duration}")

@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = """
 import sys
 from setuptools import build_meta
-build_meta.build_sdist(sys.argv[1])
-build_meta.build_wheel(sys.argv[1])
+place = sys.argv[1]
+build_meta.build_sdist(place)
+build_meta.build_wheel(place)
 """
 
 

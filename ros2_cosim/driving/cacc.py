@@ -9,7 +9,6 @@ standstill, and pedals.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import BeforeValidator, Field
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.errors import ParticipantError
 from ros2_cosim.core.kernel.exactmath import total
-from ros2_cosim.core.kernel.model import BeginsAnew, Model, Port, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.model import BeginsAnew, FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.kernel.time import format_ns
@@ -163,7 +162,7 @@ class ControllerParameters(Section):
     )
 
 
-class CaccController(Model):
+class CaccController(FullModel):
     """The controller of one vehicle, to be triggered by each sample on ``objects``.
 
     Inputs: ``objects`` (ObjectList, the trigger); latched ``odometry`` and ``acceleration`` of
@@ -203,7 +202,6 @@ class CaccController(Model):
     traits = Traits(
         law="law",
         cost_ns=50_000,
-        saves=True,
         changeable=(
             "set_speed",
             "time_gap",
@@ -282,11 +280,6 @@ class CaccController(Model):
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
-        unsaved = self._law.unsaved or self._fallback.unsaved
-        if unsaved:
-            self.traits = replace(  # type: ignore[misc]
-                self.traits, saves=False, unsaved=unsaved
-            )
         self._cruise = parameters.cruise
         self._emergency = parameters.emergency
         pedals, lag = _pedals(parameters, directory)
@@ -472,6 +465,11 @@ class CaccController(Model):
     def save_state(self) -> Any:
         """What it knows and did last, with the states of its laws."""
         return [_STATE.save(self), self._law.save_state(), self._fallback.save_state()]
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why a law stands in the way of a checkpoint."""
+        return self._law.unsaved or self._fallback.unsaved or None
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""

@@ -21,7 +21,7 @@ from pydantic import Field
 from ros2_cosim.core.documents.settings import Number, Section, Whole
 from ros2_cosim.core.kernel import exactmath
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
@@ -75,7 +75,7 @@ class TrafficParameters(Section):
     length: Number = Field(default=4.5, gt=0, description="of all vehicles [m]")
 
 
-class TrafficSimulator(Model):
+class TrafficSimulator(FullModel):
     """The traffic simulator, a periodic model.
 
     Input ``control`` (ControlCommand, delayed): the demanded acceleration of the ego vehicle;
@@ -85,7 +85,6 @@ class TrafficSimulator(Model):
     """
 
     Parameters = TrafficParameters
-    traits = Traits(saves=True)
 
     input_ports = (Port("control", CONTROL, description="demand of the ego vehicle"),)
     output_ports = tuple(Port(f"odometry/{name}", ODOMETRY) for name in (FRONT, EGO, REAR))
@@ -172,7 +171,7 @@ class RangeSensorParameters(Section):
     speed_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m/s]")
 
 
-class RangeSensor(Model):
+class RangeSensor(FullModel):
     """Distance and relative speed of one other vehicle, a periodic model.
 
     Inputs, latched: ``own`` and ``target`` (Odometry). Output ``objects`` (ObjectList) with
@@ -180,7 +179,6 @@ class RangeSensor(Model):
     """
 
     Parameters = RangeSensorParameters
-    traits = Traits(saves=True)
 
     input_ports = (Port("own", ODOMETRY), Port("target", ODOMETRY))
     output_ports = (Port("objects", OBJECTS),)
@@ -240,7 +238,7 @@ class DrivingParameters(Section):
     )
 
 
-class DrivingFunction(Model):
+class DrivingFunction(FullModel):
     """Keeps the ego vehicle in the middle, a data-triggered model.
 
     Triggering inputs ``front`` and ``rear`` (ObjectList), latched ``own`` (Odometry). Output
@@ -251,7 +249,7 @@ class DrivingFunction(Model):
     """
 
     Parameters = DrivingParameters
-    traits = Traits(saves=True, changeable=("set_speed", "gain", "damping", "smoothing"))
+    traits = Traits(changeable=("set_speed", "gain", "damping", "smoothing"))
 
     input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
     output_ports = (Port("control", CONTROL),)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Duration, Number, PositiveDuration, Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.kernel.time import format_ns
@@ -82,7 +82,7 @@ class RefereeParameters(Section):
     )
 
 
-class PlatoonReferee(Model):
+class PlatoonReferee(FullModel):
     """Watches the platoon that ``scene.platoon`` names, to be activated periodically.
 
     Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``traffic``, ``collision``
@@ -103,7 +103,7 @@ class PlatoonReferee(Model):
     """A vehicle has driven once it was faster than this [m/s]."""
 
     Parameters = RefereeParameters
-    traits = Traits(cost_ns=200_000, saves=True)
+    traits = Traits(cost_ns=200_000)
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),

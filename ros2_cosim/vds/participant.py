@@ -33,7 +33,7 @@ from typing_extensions import Self
 from ros2_cosim.core.documents.settings import Host, Number, PositiveDuration, Section, Whole
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.core.kernel.listening import Listening, PortUse
-from ros2_cosim.core.kernel.model import Model, Port, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.message_types import ACCELERATION, CONTROL, ODOMETRY
@@ -189,7 +189,7 @@ class _Remote:
         self._client.close()
 
 
-class VdsPlant(Model):
+class VdsPlant(FullModel):
     """One vehicle, of a simulator behind the protocol or of this process.
 
     The example of this module shows parameters and ports.

@@ -37,7 +37,7 @@ name: waves
 duration: 200ms
 participants:
   driver:
-    model: support.wave_models:make_driver
+    model: support.wave_models:Driver
     period: 10ms
     outputs: {control: {type: ros2_cosim/msg/ControlCommand, topic: /control}}
   plant:
@@ -63,7 +63,7 @@ participants:
       hits: {type: ros2_cosim/msg/CollisionEvent, topic: /hits, schedule: sparse}
       static: {type: ros2_cosim/msg/StaticObjects, topic: /static}
   checker:
-    model: support.wave_models:make_checker
+    model: support.wave_models:Checker
     activation: {any: [odometry]}
     inputs: {odometry: plant.odometry, hits: plant.hits}
 """

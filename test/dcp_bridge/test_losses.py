@@ -34,7 +34,7 @@ name: waves
 duration: 200ms
 participants:
   driver:
-    model: support.wave_models:make_driver
+    model: support.wave_models:Driver
     period: 10ms
     outputs: {control: {type: ros2_cosim/msg/ControlCommand, topic: /control}}
   plant:

@@ -38,7 +38,7 @@ from ros2_cosim.lab.sweep.varied import VariedParameter
 from ros2_cosim.ros.bringup.launch_request import launch_arguments
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.node import topics
-from ros2_cosim.vds.data_port.openapi import openapi
+from ros2_cosim.vds.data_port.api import ROUTES
 from ros2_cosim.vds.fleet_settings import FleetVehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
 from ros2_cosim.vds.replay import replay
@@ -192,6 +192,9 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         "--user",
         "--target",
         "--config",
+        "--verifytypes",
+        "--ignoreexternal",
+        "--validate",
     }
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
@@ -236,7 +239,7 @@ def test_options_and_settings_of_the_vehicle_simulator_are_explained() -> None:
     parameters = {name for row in rows(plant) for name in names(row[0])}
     assert parameters == set(VdsPlantParameters.model_fields)
     paths = set(re.findall(r"/api/[a-z/]*[a-z]", section("docs/vds.md", "Data port")))
-    assert paths == set(openapi()["paths"])
+    assert paths == {route.path for route in ROUTES}
 
 
 def test_keys_of_a_host_are_explained_and_its_example_is_one(tmp_path: Path) -> None:

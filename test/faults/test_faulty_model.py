@@ -13,7 +13,7 @@ from ros2_cosim.core.faults.manipulators import Fault, FaultyPort, Moment
 from ros2_cosim.core.faults.settings import FaultSettings
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.layers import LayeredModel
-from ros2_cosim.core.kernel.model import Model, Report
+from ros2_cosim.core.kernel.model import FullModel, Model, Report
 from ros2_cosim.core.kernel.participant import Host, Past, Sample, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.messages.records import Acceleration, DetectedObject, ObjectList
@@ -38,7 +38,7 @@ def sample(number: int, ax: float) -> Sample:
     return Sample(number * 10 * MS, number, push(ax))
 
 
-class Echo(Model):
+class Echo(FullModel):
     """Sends what it reads, at once and as its output, and remembers it."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from kernel.test_model import DESCRIPTIVE
 from support.behaviours import Plain
 
 from ros2_cosim.core.kernel.layers import Activation, Layer, LayeredModel, bare
-from ros2_cosim.core.kernel.model import DECLARED, Model, Report, Traits
+from ros2_cosim.core.kernel.model import DECLARED, FullModel, Report
 from ros2_cosim.core.kernel.participant import Host, Sample, Step
 
 STEP = Step(5, {}, {})
@@ -42,14 +42,13 @@ def test_a_model_without_layers_is_asked_for_every_member() -> None:
     #: The asynchronous one stands for both.
     not_through = {"on_communication_ready"}
     attributes = {
-        *("stop_reason", "next_time", "sets_stop_reason", "sets_next_time"),
-        *("traits", "begins_anew", "ready_handlers"),
+        *("stop_reason", "next_time", "traits", "unsaved", "begins_anew", "ready_handlers"),
     }
     methods = DECLARED - DESCRIPTIVE - not_through - attributes - _OWN
     kind = type("All", (Noting,), {name: _noting(name) for name in methods})
     for name in sorted(methods):
         inner = kind()
-        given = inspect.signature(getattr(Model, name)).parameters.values()
+        given = inspect.signature(getattr(FullModel, name)).parameters.values()
         arguments = tuple(STEP if p.name == "step" else object() for p in list(given)[1:])
         answer = getattr(LayeredModel(inner), name)(*arguments)
         assert inner.calls == [(name, arguments)], name
@@ -59,8 +58,6 @@ def test_a_model_without_layers_is_asked_for_every_member() -> None:
 
 class Counter(Plain):
     """Sends how often it was activated, at once and as its output."""
-
-    traits = Traits(saves=True)
 
     def __init__(self) -> None:
         self.count = 0
@@ -150,10 +147,10 @@ def test_a_state_is_that_of_all_layers_by_their_names() -> None:
 
 def test_a_layer_says_why_no_checkpoint_holds_its_state() -> None:
     layer = Layer()
-    assert LayeredModel(Counter(), [layer]).traits == Traits(saves=True)
+    assert LayeredModel(Counter(), [layer]).unsaved is None
+    assert LayeredModel(Noting(), [layer]).unsaved == ""
     layer.unsaved = "on its way"
-    traits = LayeredModel(Counter(), [Digit(1), layer]).traits
-    assert traits == Traits(saves=False, unsaved="on its way")
+    assert LayeredModel(Counter(), [Digit(1), layer]).unsaved == "on its way"
 
 
 def test_layers_decide_about_the_end_and_about_the_next_activation() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of models: misspelt members, wrappers, the adapter for any object, reports."""
+"""The interface of models: misspelt members, what a small one has not, layers, reports."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import pytest
 from support.behaviours import Plain
 
-from ros2_cosim.core.kernel.duck_typed import DuckTyped, as_model
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.layers import LayeredModel
+from ros2_cosim.core.kernel.layers import LayeredModel, bare, full
 from ros2_cosim.core.kernel.model import (
     BeginsAnew,
     Model,
@@ -23,7 +22,7 @@ from ros2_cosim.core.kernel.model import (
     Service,
     Traits,
 )
-from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 
 #: Asked of a class before a model is made: nothing that a wrapper stands in front of.
 DESCRIPTIVE = {
@@ -83,100 +82,41 @@ def test_activate_is_the_one_thing_that_a_model_must_have() -> None:
 
     with pytest.raises(TypeError, match="activate"):
         Lacking(None, None)  # type: ignore[abstract,arg-type]
-    with pytest.raises(ConfigurationError, match=r"p\.model: found a int.*no method activate"):
-        as_model(3, "p.model")
 
 
-class Duck:
-    """Any object with ``activate``."""
-
-    def activate(self, step: Step) -> dict[str, Any]:
-        return {"out": step.time}
+def test_a_model_has_little_more_than_what_it_declares_and_its_activation() -> None:
+    own = {name for name in dir(Model) if not name.startswith("_")}
+    assert own - DESCRIPTIVE == {"activate", "traits", "stop_reason", "next_time"}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [("figure", "figures"), ("on_stopp", "on_stop"), ("verdict", "verdicts"), ("rest", "reset")],
-)
-def test_an_object_with_a_member_that_looks_misspelt_is_refused(wrong: str, right: str) -> None:
-    made = type("Odd", (Duck,), {wrong: lambda self: None})()
-    with pytest.raises(ConfigurationError, match=f"here: Odd: found '{wrong}'.*'{right}'"):
-        as_model(made, "here")
+@pytest.mark.parametrize("name", ["on_stop", "save_state", "handle_message", "report", "close"])
+def test_what_nothing_calls_of_a_model_is_refused_where_the_class_is_made(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"Odd: found '{name}', .*derived from FullModel"):
+        type("Odd", (Model,), {name: lambda self: None})
 
 
-def test_an_object_offers_what_it_has() -> None:
-    class Full(Duck):
+def test_a_model_takes_part_in_the_rest_by_doing_nothing() -> None:
+    class Small(Model):
         def __init__(self) -> None:
-            self.stop_reason: str | None = "over"
-            self.next_time = 7
-            self.transport_ns = 5
-            self.calls: list[str] = []
+            pass
 
-        def figures(self) -> dict[str, Any]:
-            return {"a": 1}
+        def activate(self, step: Step) -> dict[str, Any]:
+            self.stop_reason, self.next_time = "over", 7
+            return {"out": step.time}
 
-        def verdicts(self) -> list[Any]:
-            return []
-
-        def not_repeatable(self) -> tuple[int, str]:
-            return 3, "why"
-
-        def on_stop(self) -> None:
-            self.calls.append("on_stop")
-
-        def reset(self) -> None:
-            self.calls.append("reset")
-
-        def close(self) -> None:
-            self.calls.append("close")
-
-        def table(self) -> None:
-            """A helper."""
-
-    made = Full()
-    model = as_model(made, "here")
-    assert isinstance(model, DuckTyped) and model.wrapped is made
+    model = full(Small())
+    assert full(model) is model and isinstance(bare(model), Small)
     assert model.activate(Step(4, {}, {})) == {"out": 4}
-    assert model.report() == Report({"a": 1}, [], not_repeatable=(3, "why"), transport_ns=5)
     assert (model.stop_reason, model.next_time) == ("over", 7)
-    model.on_stop()
-    model.finish()
-    model.on_shutdown()
-    model.reset()
-    model.close()
-    assert made.calls == ["on_stop", "reset", "close"]
-    assert model.stop_reason is None
-    assert model.begins_anew is BeginsAnew.RESET
-
-
-def test_an_object_that_offers_nothing_is_a_model_as_well() -> None:
-    model = as_model(Duck(), "here")
-    assert model.report() == Report() and model.stop_reason is None and model.next_time is None
+    assert model.report() == Report() and model.unsaved == ""
     assert model.ready_handlers == 0 and model.begins_anew is BeginsAnew.MADE_AGAIN
     done: list[int] = []
     model.on_communication_ready_async(lambda: done.append(1))
     assert done == [1]
-    assert as_model(model, "there") is model
-    step = Step(3, {}, {})
     with pytest.raises(ConfigurationError, match="service 'look'; it offers none"):
-        model.answer_service("look", None, step)
+        model.answer_service("look", None, STEP)
     with pytest.raises(ConfigurationError, match="port 'in'; the model has no method handle_me"):
-        model.handle_message("in", step)
-    # The method of the class does the same as that of the object, which stands before it.
-    assert isinstance(model, DuckTyped) and DuckTyped.activate(model, step) == {"out": 3}
-
-
-def test_an_object_that_handles_messages_and_answers_services_does() -> None:
-    class Busy(Duck):
-        def handle_message(self, port: str, step: Step) -> dict[str, Any]:
-            return {port: step.time}
-
-        def answer_service(self, name: str, request: Any, step: Step) -> Any:
-            return name, request, step.time
-
-    model = as_model(Busy(), "here")
-    assert model.handle_message("in", Step(4, {}, {})) == {"in": 4}
-    assert model.answer_service("look", "there", Step(5, {}, {})) == ("look", "there", 5)
+        full(Small()).handle_message("in", Step(3, {"in": (Sample(3, 0, None),)}, {}))
 
 
 def test_a_participant_enters_at_its_time_unless_the_scenario_says_otherwise() -> None:

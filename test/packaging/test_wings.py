@@ -32,10 +32,10 @@ participants:
       number: {type: std_msgs/msg/Float64, topic: /number}
 """
 MODEL = """\
-class Count:
-    def __init__(self, context):
-        pass
+from ros2_cosim.core.kernel.model import Model
 
+
+class Count(Model):
     def activate(self, step):
         return {"number": (step.time * 1e-9,)}
 """

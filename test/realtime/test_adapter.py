@@ -173,9 +173,9 @@ def test_events_are_neither_lost_nor_estimated() -> None:
 class Correcting(Plain):
     """A fast part that integrates what it is told, and corrects itself afterwards."""
 
-    def __init__(self, *, correcting: bool) -> None:
+    def __init__(self, context: Any, parameters: Any) -> None:
         self.state = 0.0
-        self._correcting = correcting
+        self._correcting = parameters["correcting"]
         self._seen = -1
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -188,12 +188,9 @@ class Correcting(Plain):
         return {}
 
 
-def make_correcting(context: Any) -> Correcting:
-    return Correcting(**context.parameters)
-
-
-def make_signal(context: Any) -> Signal:
-    return Signal(lambda t: 8.0 * t * t)
+class Square(Signal):
+    def __init__(self, context: Any, parameters: Any) -> None:
+        super().__init__(lambda t: 8.0 * t * t)
 
 
 def test_a_fast_part_that_takes_corrections_ends_in_the_true_state() -> None:
@@ -204,7 +201,7 @@ def test_a_fast_part_that_takes_corrections_ends_in_the_true_state() -> None:
             "duration": "1s",
             "participants": {
                 "slow": {
-                    "model": f"{here}:make_signal",
+                    "model": f"{here}:Square",
                     "period": "10ms",
                     "outputs": {
                         "out": {"type": ACCEL, "topic": "/out"},
@@ -213,7 +210,7 @@ def test_a_fast_part_that_takes_corrections_ends_in_the_true_state() -> None:
                     "coupling": {"correction": {"out": "wrong"}, "estimate": [{"order": 0}]},
                 },
                 "fast": {
-                    "model": f"{here}:make_correcting",
+                    "model": f"{here}:Correcting",
                     "period": "10ms",
                     "parameters": {"correcting": correcting},
                     "inputs": {"slow": "slow.out", "wrong": "slow.wrong"},

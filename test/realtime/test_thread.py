@@ -58,18 +58,18 @@ class Gated(Plain):
 class Opening(Plain):
     """A fast part that opens the gate at 300 ms: it got there without the slow one."""
 
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        pass
+
     def activate(self, step: Step) -> Mapping[str, Any]:
         if step.time == 300 * MS:
             GATE.set()
         return {"state": Acceleration(0.0, 0.0, 0.0)}
 
 
-def make_gated(context: ModelContext) -> Gated:
-    return Gated(GATE, 200 * MS)
-
-
-def make_opening(context: ModelContext) -> Opening:
-    return Opening()
+class GatedModel(Gated):
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(GATE, 200 * MS)
 
 
 def paced(rate: float) -> RealtimeRun:
@@ -99,8 +99,8 @@ def test_the_thread_catches_up_without_idling() -> None:
 def test_late_on_the_wall_clock_is_repeated_exactly(tmp_path: Path) -> None:
     data = loop_scenario(budget="1ms", estimate=[{"order": 1, "adapt": 0.5}])
     here = "realtime.test_thread"
-    data["participants"]["slow"]["model"] = f"{here}:make_gated"
-    data["participants"]["fast"]["model"] = f"{here}:make_opening"
+    data["participants"]["slow"]["model"] = f"{here}:GatedModel"
+    data["participants"]["fast"]["model"] = f"{here}:Opening"
     data["participants"]["fast"]["inputs"] = {}
     GATE.clear()
     first = tmp_path / "first"

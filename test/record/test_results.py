@@ -42,18 +42,22 @@ from ros2_cosim.core.scenario.schema import Scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_graph
 
 MODEL = """
-class Told:
-    def __init__(self, context):
+from ros2_cosim.core.kernel.model import FullModel, Report
+
+
+class Told(FullModel):
+    def __init__(self, context, parameters):
         self.name = context.name
 
     def activate(self, step):
         return {}
 
-    def figures(self):
-        return {"packets": 3, "collisions": 0, "dcp_data": {self.name: {"missing": "hold"}}}
-
-    def not_repeatable(self):
-        return (20_000_000, "it asks the weather") if self.name == "outside" else None
+    def report(self):
+        outside = self.name == "outside"
+        return Report(
+            {"packets": 3, "collisions": 0, "dcp_data": {self.name: {"missing": "hold"}}},
+            not_repeatable=(20_000_000, "it asks the weather") if outside else None,
+        )
 """
 
 

@@ -22,7 +22,7 @@ SCENARIO = {
     "name": "one",
     "duration": "1s",
     "participants": {
-        "a": {"model": "support.control_scenarios:make_counter", "period": "100ms"},
+        "a": {"model": "support.control_scenarios:Counter", "period": "100ms"},
     },
 }
 

@@ -24,7 +24,7 @@ from ros2_cosim.ros.bringup.plan import Process
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
-FAILING = "support.failing_models:make_failing"
+FAILING = "support.failing_models:Failing"
 
 
 def in_processes(data: dict[str, Any], **groups: str) -> dict[str, Any]:

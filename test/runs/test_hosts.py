@@ -24,7 +24,7 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 #: Another machine that is this one: what would be sent by ssh is started directly.
 BESIDE = {"address": "127.0.0.1", "through": "env"}
 COSIM = [sys.executable, "-m", "ros2_cosim.cli.main"]
-FAILING = "support.failing_models:make_failing"
+FAILING = "support.failing_models:Failing"
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ class Brief(Template):
     times: float
 
     def stands_for(self, rest, origin):
-        return {"seed": 7, "description": f"{self.times} of {rest.get('name')}"}
+        return {"startup_s": 60.0 * self.times}
 '''
 SHAPE = '''
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -104,7 +104,10 @@ loud = own_parts:Loud
 """
 LAYERS = "participants.driving.layers="
 FADING = "participants.driving.layers={fading: {step: 0.001}}"
-DRIFT = "faults={d: {port: driving.own, kind: drift, field: vx, rate: 0.5, from: 500ms}}"
+DRIFT = (
+    "faults={d: {port: driving.front, kind: drift, field: objects.distance, "
+    "rate: 0.5, from: 500ms}}"
+)
 
 
 @pytest.fixture
@@ -177,7 +180,7 @@ def test_a_section_and_a_shape_of_others_are_as_those_of_the_package(tmp_path):
     scenario = ROOT / "config" / "car_following.yaml"
     with installed(tmp_path, "own_parts", ENTRIES, LAYER + FAULT + TEMPLATE + SHAPE):
         found = load_scenario(scenario, ["brief={times: 0.5}"])
-        assert (found.seed, found.description) == (7, "0.5 of car_following")
+        assert found.startup_s == 30.0
         request = RunRequest(scenario, shape="loud", out=tmp_path / "out")
         with pytest.raises(ConfigurationError, match="loud: found a run; allowed is silence"):
             run_request(request)

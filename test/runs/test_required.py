@@ -90,7 +90,7 @@ def test_a_spared_participant_may_fail_in_a_shared_process(tmp_path: Path) -> No
     data = system()
     extra = data["participants"]["extra"]
     extra.update(
-        model="support.failing_models:make_failing",
+        model="support.failing_models:Failing",
         parameters={"fail_at_ns": 100_000_000},
         required=True,
     )

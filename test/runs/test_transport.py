@@ -26,7 +26,7 @@ from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup
 
 TYPE = "ros2_cosim/msg/ControlCommand"
-MIXER = "support.graph_scenarios:make_mixer"
+MIXER = "support.graph_scenarios:MessageMixer"
 HIT = 20
 
 

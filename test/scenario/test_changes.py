@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.layers import LayeredModel
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel, Model
 from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.realtime.run_control import Command, Request
@@ -215,7 +215,7 @@ def test_changes_by_hand_are_limited() -> None:
         run.by_hand.take(GAIN, "0.5", 0)
 
 
-class Noting(Model):
+class Noting(FullModel):
     """Takes note of the values that it has."""
 
     def __init__(self, parameters: DrivingParameters) -> None:

@@ -70,7 +70,7 @@ def test_long_activations_are_spread_over_the_cores(
         ({"leave": "1s"}, "an own 'leave'"),
         ({"mode": "autonomous", "required": True}, "mode: autonomous"),
         ({"overrun": {"deadline": "5ms"}}, "'coupling' or 'overrun'"),
-        ({"model": "support.control_scenarios:make_counter"}, "a model without a declared cost"),
+        ({"model": "support.control_scenarios:Counter"}, "a model without a declared cost"),
         ({"node": "ros2_cosim/participant"}, "node 'ros2_cosim/participant'"),
     ],
 )

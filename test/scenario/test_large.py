@@ -10,6 +10,7 @@ import pytest
 
 from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.kernel.latched import LatchedChannel
+from ros2_cosim.core.kernel.model import Onlooker
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.scenario import declaration
 from ros2_cosim.core.scenario.adjust import adjusted
@@ -42,14 +43,8 @@ def test_a_graph_looks_at_each_model_once(long: Scenario, monkeypatch: pytest.Mo
 
 
 def test_readers_share_what_a_port_holds(long: Scenario) -> None:
-    class Silent:
-        sets_stop_reason = sets_next_time = False
-
-        def activate(self, step: object) -> dict[str, object]:
-            return {}
-
     graph = build_graph(long)
-    scheduler = SequentialScheduler(graph, dict.fromkeys(graph.order, Silent()))  # type: ignore[arg-type]
+    scheduler = SequentialScheduler(graph, dict.fromkeys(graph.order, Onlooker()))
     held: set[LatchedChannel] = set()
     readers = 0
     for runtime in scheduler.runtimes.values():

@@ -14,7 +14,6 @@ from ros2_cosim.core.kernel import lookahead
 from ros2_cosim.core.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
-from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 
@@ -32,7 +31,7 @@ def system(**participants: dict[str, Any]) -> Scenario:
         }
         timing = {} if "activation" in settings else {"period": 10}
         filled[name] = {
-            "model": f"{__name__}:make_recorder",
+            "model": f"{__name__}:Recorder",
             **timing,
             **settings,
             "outputs": outputs,
@@ -131,17 +130,18 @@ def test_wrong_wiring_is_refused(participants: dict[str, Any], message: str) -> 
     assert message in refused(system(**participants))
 
 
-def make_recorder(context: ModelContext) -> Scripted:
-    """A model factory for the tests below."""
-    behaviour = Scripted()
-    behaviour.stop_reason = f"{context.name} {context.parameters.get('x')} {context.shape}"
-    return behaviour
+class Recorder(Scripted):
+    """A model for the tests below."""
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__()
+        self.stop_reason = f"{context.name} {parameters.get('x')} {context.shape}"
 
 
-def test_a_model_may_be_any_factory_named_by_module() -> None:
-    scenario = system(a={"model": f"{__name__}:make_recorder", "parameters": {"x": 1}})
+def test_a_model_may_be_any_that_is_named_by_module_and_class() -> None:
+    scenario = system(a={"model": f"{__name__}:Recorder", "parameters": {"x": 1}})
     model = build_model(scenario, "a", "inproc")
-    assert isinstance(model, Scripted)
+    assert isinstance(model, Recorder)
     assert model.stop_reason == "a 1 inproc"
 
 
@@ -157,10 +157,13 @@ def test_a_model_may_be_any_factory_named_by_module() -> None:
         ("numpy:make", "model 'numpy:make' cannot be loaded: AttributeError: "),
         (":make", "found ':make'; "),
         (".x:make", "model '.x:make' cannot be loaded: "),
-        ("numpy:__name__", "model 'numpy:__name__' cannot be loaded: it is of type str"),
+        ("numpy:__name__", "found 'numpy:__name__', which is no model; allowed are classes"),
         ("json:loads", "found 'json:loads'; the Python standard library has no models"),
-        ("models/mine.py:Mine", "allowed is module:factory with a module that can be imported"),
-        ("support.behaviours:wire_nothing", "which cannot be called with one argument"),
+        ("models/mine.py:Mine", "allowed is module:Class with a module that can be imported"),
+        (
+            "support.behaviours:wire",
+            "which is no model; allowed are classes derived from Model, and",
+        ),
     ],
 )
 def test_models_that_cannot_be_made_are_named(model: str, message: str) -> None:
@@ -169,15 +172,11 @@ def test_models_that_cannot_be_made_are_named(model: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-class Wrong:
+class Wrong(Scripted):
     """A model with a genuine fault in its constructor."""
 
-    def __init__(self, context: ModelContext) -> None:
-        self.gain = 1.0 if "3" < context.parameters["x"] else 2.0
-
-    def activate(self, step: Step) -> dict[str, Any]:
-        """Send nothing."""
-        return {}
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        self.gain = 1.0 if "3" < parameters["x"] else 2.0
 
 
 def test_a_fault_in_a_constructor_is_shown_as_what_it_is_with_its_line() -> None:
@@ -191,15 +190,11 @@ def test_a_fault_in_a_constructor_is_shown_as_what_it_is_with_its_line() -> None
     assert f"({__file__}, line {line})" in text
 
 
-class Leaving:
+class Leaving(Scripted):
     """A model whose constructor ends the process."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         raise SystemExit(3)
-
-    def activate(self, step: Step) -> dict[str, Any]:
-        """Send nothing."""
-        return {}
 
 
 def test_a_constructor_does_not_end_the_process() -> None:
@@ -207,30 +202,6 @@ def test_a_constructor_does_not_end_the_process() -> None:
     scenario = system(a={"model": f"{__name__}:Leaving"})
     with pytest.raises(ConfigurationError, match="cannot be made: SystemExit: 3 "):
         build_model(scenario, "a", "inproc")
-
-
-class Misspelt:
-    """A model whose handler nothing would call."""
-
-    def __init__(self, context: ModelContext) -> None:
-        pass
-
-    def activate(self, step: Step) -> dict[str, Any]:
-        """Send nothing."""
-        return {}
-
-    def on_stopp(self) -> None:
-        """Never called."""
-
-
-def test_a_misspelt_member_of_a_model_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="found 'on_stopp', .*did you mean 'on_stop'"):
-        build_model(system(a={"model": f"{__name__}:Misspelt"}), "a", "inproc")
-
-
-def test_a_misspelt_member_of_a_class_is_found_without_making_it() -> None:
-    with pytest.raises(ConfigurationError, match="a.model: .*Misspelt: found 'on_stopp', which"):
-        declare(system(a={"model": f"{__name__}:Misspelt"}), "a")
 
 
 def test_topic_and_type_of_a_port() -> None:

@@ -40,9 +40,9 @@ class Folding(VirtualTime):
     the simulated world; in shape ``inproc`` at once.
     """
 
-    def __init__(self, context: ModelContext) -> None:
-        super().__init__(context)
-        self._p = context.parameters
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self._p = parameters
         self._schedules: Mapping[str, tuple[str, str]] = self._p["ports"]
         self._named = context.name
         #: Times of the activations so far [ns], for onlookers.
@@ -119,22 +119,11 @@ class SharingFolding(Folding):
 
     traits = _SHARING
 
-    def __init__(self, context: ModelContext, parameters: Any) -> None:
-        super().__init__(context)
-
 
 class ResettableSharingFolding(ResettableFolding):
     """The same, beginning anew in place."""
 
     traits = _SHARING
-
-    def __init__(self, context: ModelContext, parameters: Any) -> None:
-        super().__init__(context)
-
-
-def make_folding(context: ModelContext) -> Folding:
-    """Model factory."""
-    return (ResettableFolding if context.parameters["resets"] else Folding)(context)
 
 
 @dataclass
@@ -334,13 +323,14 @@ def _draw(dice: random.Random, number: int) -> dict[str, Any]:
             settings["leave"] = dice.choice(("15ms", "33ms"))
         if dice.random() < 0.25:
             settings["required"] = False
-        settings["model"] = "simulation.systems:make_folding"
         settings["parameters"] = {
             "ports": ports,
             "asynchronous": dice.random() < 0.2,
             "resets": dice.random() < 0.5,
             "stop_after": dice.choice((None, None, None, 4)),
         }
+        kind = ResettableFolding if settings["parameters"]["resets"] else Folding
+        settings["model"] = f"simulation.systems:{kind.__name__}"
         participants[name] = settings
     sharing = random.Random(f"sharing {number}")
     if len(names) > 2 and sharing.random() < 0.3:

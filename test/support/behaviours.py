@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ros2_cosim.core.kernel.graph import Connection
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Step
 
 
-class Plain(Model):
+class Plain(FullModel):
     """A model without parameters, which sends nothing; tests define what they need on top."""
 
     def __init__(self) -> None:
@@ -57,7 +57,3 @@ def wire(text: str) -> list[Connection]:
         (source, source_port), (target, target_port) = (end.split(".") for end in edge.split(">"))
         connections.append(Connection(source, source_port, target, target_port))
     return connections
-
-
-def wire_nothing() -> None:
-    """No factory of a model: it takes no context."""

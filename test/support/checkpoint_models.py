@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ros2_cosim.core.kernel.model import Model, Traits
+from ros2_cosim.core.kernel.model import FullModel, Model
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.messages.records import Acceleration
@@ -18,10 +18,8 @@ MS = 1_000_000
 ACTIVATIONS: dict[str, int] = {}
 
 
-class Hopper(Model):
+class Hopper(FullModel):
     """Draws when it is activated next, sends at once and at the end, and ends the run."""
-
-    traits = Traits(saves=True)
 
     def __init__(self, context, parameters):
         self._name = context.name
@@ -51,10 +49,10 @@ class Hopper(Model):
         _STATE.restore(self, state)
 
 
-class Collector:
-    """No Model, but with both methods: the sum of the last messages, handled and triggered."""
+class Collector(FullModel):
+    """The sum of the last messages, handled and triggered."""
 
-    def __init__(self, context):
+    def __init__(self, context, parameters):
         self._last = deque(maxlen=5)
         self._handled = 0
 

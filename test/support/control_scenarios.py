@@ -9,19 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.records import ControlCommand
 
 _TYPE = "ros2_cosim/msg/ControlCommand"
-MODEL = "support.control_scenarios:make_counter"
+MODEL = "support.control_scenarios:Counter"
 
 
-class Counter:
+class Counter(FullModel):
     """Sends a number that depends on everything it has read; forgets it when reset."""
 
-    def __init__(self, outputs: list[str], slow_s: float, slow_from_ns: int) -> None:
-        self._outputs = outputs
-        self._slow = (slow_s, slow_from_ns)
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        self._outputs = list(context.output_types)
+        self._slow = float(parameters.get("slow_s", 0.0)), int(parameters.get("slow_from_ns", 0))
         self._sum = 0.0
 
     def reset(self) -> None:
@@ -36,15 +37,6 @@ class Counter:
         if self._slow[0] and step.time >= self._slow[1]:
             time.sleep(self._slow[0])
         return {port: ControlCommand(0.0, self._sum, 0.0, 0.0) for port in self._outputs}
-
-
-def make_counter(context: ModelContext) -> Counter:
-    parameters = context.parameters
-    return Counter(
-        list(context.output_types),
-        float(parameters.get("slow_s", 0.0)),
-        int(parameters.get("slow_from_ns", 0)),
-    )
 
 
 def chain(duration: str = "2s", **settings: Any) -> dict[str, Any]:

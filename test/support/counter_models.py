@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.messages.records import Acceleration
@@ -21,7 +21,7 @@ class Settings(BaseModel):
     factor: float = 1.0
 
 
-class Counter(Model):
+class Counter(FullModel):
     """Counts its activations, times a factor that may change, beside a random number.
 
     Its port ``begun`` sends once. Made again when it begins anew.

@@ -142,12 +142,14 @@ class SlowPart(Plain):
         return {"out": Acceleration(step.time / 1e9 - 0.25 * state, 0.0, 0.0)}
 
 
-def make_fast(context: ModelContext) -> FastPart:
-    return FastPart()
+class FastModel(FastPart):
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__()
 
 
-def make_slow(context: ModelContext) -> SlowPart:
-    return SlowPart()
+class SlowModel(SlowPart):
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__()
 
 
 def loop_scenario(**coupling: Any) -> dict[str, Any]:
@@ -158,13 +160,13 @@ def loop_scenario(**coupling: Any) -> dict[str, Any]:
         "duration": "1s",
         "participants": {
             "fast": {
-                "model": "support.coupling_signals:make_fast",
+                "model": "support.coupling_signals:FastModel",
                 "period": "10ms",
                 "inputs": {"slow": "slow.out"},
                 "outputs": {"state": {"type": accel, "topic": "/state"}},
             },
             "slow": {
-                "model": "support.coupling_signals:make_slow",
+                "model": "support.coupling_signals:SlowModel",
                 "period": "10ms",
                 "inputs": {"fast": {"from": "fast.state", "delayed": True}},
                 "outputs": {"out": {"type": accel, "topic": "/out"}},

@@ -16,9 +16,11 @@ from ros2_cosim.core.kernel.participant import ModelContext, Step
 class Failing(Counter):
     """Counts until its time has come; leaves a file when it is closed."""
 
-    def __init__(self, context: ModelContext) -> None:
-        super().__init__(list(context.output_types), 0.0, 0)
-        self._parameters = context.parameters
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        if parameters.get("cannot_be_made"):
+            raise ConfigurationError("there is no such thing")
+        super().__init__(context, parameters)
+        self._parameters = parameters
         self._name = context.name
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -31,9 +33,3 @@ class Failing(Counter):
     def close(self) -> None:
         if "closed" in self._parameters:
             Path(self._parameters["closed"], self._name).touch()
-
-
-def make_failing(context: ModelContext) -> Failing:
-    if context.parameters.get("cannot_be_made"):
-        raise ConfigurationError("there is no such thing")
-    return Failing(context)

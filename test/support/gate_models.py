@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.raw import RawMessage
 from ros2_cosim.core.messages.records import ControlCommand
@@ -26,10 +27,10 @@ def value_of(message: RawMessage) -> float:
     return float(_FLOAT.unpack(message.wire)[1])
 
 
-class Source:
+class Source(Model):
     """Sends 1, 2, 3, ... times a factor."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._factor = float(context.parameters.get("factor", 1.0))
         self._count = 0
 
@@ -39,11 +40,8 @@ class Source:
         return {"number": number(self._count * self._factor)}
 
 
-class Sink:
+class Sink(Model):
     """Ends a chain: sends back what it reads, halved."""
-
-    def __init__(self, context: ModelContext) -> None:
-        pass
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Send half of the newest number."""
@@ -51,10 +49,10 @@ class Sink:
         return {} if newest is None else {"half": number(value_of(newest.value) * 0.5)}
 
 
-class Relay:
+class Relay(Model):
     """What ros_nodes/relay_node.py does."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._sum = 0.0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -73,10 +71,10 @@ class Composed(Relay):
         return {**found, "passed": step.samples["number"][-1].value}
 
 
-class Both:
+class Both(Model):
     """What ros_nodes/both_node.py does: it hears what it sends."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._sum = 0.0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -89,10 +87,10 @@ class Both:
         return {"sum": number(sent)}
 
 
-class Fold:
+class Fold(Model):
     """What ros_nodes/fold_node.py does, in the order of stamp, port, number."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._state = 1.0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -105,10 +103,10 @@ class Fold:
         return {"state": number(self._state)}
 
 
-class Pedals:
+class Pedals(Model):
     """Turns a demanded acceleration into pedal positions."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._vehicle = VEHICLES["sedan"]
 
     def activate(self, step: Step) -> Mapping[str, Any]:

@@ -41,7 +41,7 @@ def scenario_of(system: System, until: int, longest_delay_s: float = 0.0) -> dic
                 source = f"{connection.source}.{connection.source_port}"
                 sources.setdefault(connection.target_port, []).append(source)
         settings: dict[str, Any] = {
-            "model": "support.graph_scenarios:make_mixer",
+            "model": "support.graph_scenarios:MessageMixer",
             "parameters": {
                 "silent_every": entry["silent_every"],
                 "schedules": {
@@ -103,11 +103,12 @@ def _expression(activation: Activation) -> Any:
 class MessageMixer(Plain):
     """The mixer of the kernel's tests, with its number in a message."""
 
-    def __init__(self, mixer: Mixer, longest_delay_s: float, record: type) -> None:
-        self._mixer = mixer
-        self._record: Any = record
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        p = parameters
+        self._mixer = Mixer(context.name, dict(p["schedules"]), p["silent_every"], None)
+        self._record: Any = getattr(records, p.get("record", _RECORD))
         self._rest = [0.0] * (len(self._record._fields) - 1)
-        self._longest_delay_s = longest_delay_s
+        self._longest_delay_s = p["longest_delay_s"]
         # Not seeded: how long an activation takes must not matter.
         self._dice = random.SystemRandom()
 
@@ -142,10 +143,3 @@ class MessageMixer(Plain):
 
 def _number(sample: Sample) -> Sample:
     return sample._replace(value=int(sample.value[0]))
-
-
-def make_mixer(context: ModelContext) -> MessageMixer:
-    """Model factory."""
-    p = context.parameters
-    mixer = Mixer(context.name, dict(p["schedules"]), p["silent_every"], None)
-    return MessageMixer(mixer, p["longest_delay_s"], getattr(records, p.get("record", _RECORD)))

@@ -25,7 +25,7 @@ class Grouped(Model):
 
     def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._parameters = parameters
-        self._counter = Counter(list(context.output_types), 0.0, 0)
+        self._counter = Counter(context, {})
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         if step.time >= self._parameters.get("ends_at_ns", 1 << 62):

@@ -30,7 +30,7 @@ def participant(
     """A mixer with one output ``out``."""
     parameters = {"silent_every": 3, "schedules": {"out": schedule}, "longest_delay_s": 0.0}
     return {
-        "model": "support.graph_scenarios:make_mixer",
+        "model": "support.graph_scenarios:MessageMixer",
         "parameters": parameters,
         "inputs": inputs or {},
         "schedule": schedule,

@@ -19,12 +19,12 @@ duration: 300ms
 run_ahead: 100ms
 clock_step: 10ms
 participants:
-  holder: {{model: support.lifecycle_models:make_holder, period: 10ms,
+  holder: {{model: support.lifecycle_models:Holder, period: 10ms,
     parameters: {{log: {log}, hold_at: {hold_at}}},
     outputs: {{out: {{type: geometry_msgs/msg/AccelStamped, topic: /holder}}}}}}
-  server: {{model: support.lifecycle_models:make_server, period: 10ms, parameters: {{log: {log}}},
+  server: {{model: support.lifecycle_models:Server, period: 10ms, parameters: {{log: {log}}},
     outputs: {{out: {{type: geometry_msgs/msg/AccelStamped, topic: /server_out}}}}}}
-  asker: {{model: support.lifecycle_models:make_asker, period: 20ms, parameters: {{log: {log}}},
+  asker: {{model: support.lifecycle_models:Asker, period: 20ms, parameters: {{log: {log}}},
     inputs: {{holder: holder.out, server: server.out}},
     outputs: {{out: {{type: geometry_msgs/msg/AccelStamped, topic: /asker}}}}}}
 """
@@ -41,110 +41,116 @@ class Log:
             file.write(text + "\n")
 
 
-def _service(
-    context: ModelContext, other: str = "on_communication_ready_async"
-) -> tuple[VirtualTime, Log]:
-    """Time and log of a participant with all handlers but one of the two for readiness."""
-    time, log = VirtualTime(context), Log(context)
-    for name in HANDLERS:
-        if name != other:
-            time.set_handlers(**{name: lambda *a, n=name: log(" ".join([n, *(s.name for s in a)]))})
-    return time, log
+class _Logging(VirtualTime):
+    """Keeps a log of its handlers: all but one of the two for readiness."""
+
+    unset = "on_communication_ready_async"
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self.log = log = Log(context)
+        for name in HANDLERS:
+            if name != self.unset:
+                note = lambda *a, n=name: log(" ".join([n, *(s.name for s in a)]))  # noqa: E731
+                self.set_handlers(**{name: note})
 
 
-def make_holder(context: ModelContext) -> VirtualTime:
+class Holder(_Logging):
     """Its step at ``hold_at`` lasts until its service is called with ``data: true``."""
-    time, log = _service(context)
-    held = context.shape != "inproc" and context.parameters["hold_at"] >= 0
 
-    def ready() -> None:
-        log("on_communication_ready")
-        if held:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self._hold_at = context.parameters["hold_at"]
+        self._held = context.shape != "inproc" and self._hold_at >= 0
+        self._holding = False
+        self.set_handlers(on_communication_ready=self._ready)
+        self.set_step_handler_async(self._step)
+
+    def _ready(self) -> None:
+        self.log("on_communication_ready")
+        if self._held:
             from std_srvs.srv import SetBool
 
-            time.node.create_service(SetBool, "~/release", answer)
+            self.node.create_service(SetBool, "~/release", self._answer)
 
-    def answer(request: Any, response: Any) -> Any:
-        response.success = holding[0]
-        if request.data and holding[0]:
-            holding[0] = False
-            time.complete_step()
+    def _answer(self, request: Any, response: Any) -> Any:
+        response.success = self._holding
+        if request.data and self._holding:
+            self._holding = False
+            self.complete_step()
         return response
 
-    def step(step: Step) -> None:
-        log(f"step {step.time // MS}")
-        time.send("out", Acceleration(step.time / 1e9, 0.0, 0.0))
-        if held and step.time == context.parameters["hold_at"]:
-            holding[0] = True
+    def _step(self, step: Step) -> None:
+        self.log(f"step {step.time // MS}")
+        self.send("out", Acceleration(step.time / 1e9, 0.0, 0.0))
+        if self._held and step.time == self._hold_at:
+            self._holding = True
         else:
-            time.complete_step()
-
-    holding = [False]
-    time.set_handlers(on_communication_ready=ready)
-    time.set_step_handler_async(step)
-    return time
+            self.complete_step()
 
 
-def make_server(context: ModelContext) -> VirtualTime:
+class Server(_Logging):
     """Answers, also while others are in a step of theirs."""
-    time, log = _service(context)
 
-    def ready() -> None:
-        log("on_communication_ready")
-        if time.node is not None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self.set_handlers(on_communication_ready=self._ready)
+        self.set_step_handler(self._step)
+
+    def _ready(self) -> None:
+        self.log("on_communication_ready")
+        if self.node is not None:
             from std_srvs.srv import SetBool
 
-            time.node.create_service(SetBool, "~/invert", invert)
+            self.node.create_service(SetBool, "~/invert", self._invert)
 
-    def invert(request: Any, response: Any) -> Any:
+    def _invert(self, request: Any, response: Any) -> Any:
         response.success = not request.data
         return response
 
-    def step(step: Step) -> dict[str, Any]:
-        log(f"step {step.time // MS}")
+    def _step(self, step: Step) -> dict[str, Any]:
+        self.log(f"step {step.time // MS}")
         return {"out": Acceleration(0.0, 0.0, 0.0)}
 
-    time.set_handlers(on_communication_ready=ready)
-    time.set_step_handler(step)
-    return time
 
-
-def make_asker(context: ModelContext) -> VirtualTime:
+class Asker(_Logging):
     """Asks the server within each of its steps, and sends the answer with the same step."""
-    time, log = _service(context, "on_communication_ready")
-    clients: list[Any] = []
 
-    def ready(complete: Any) -> None:
-        log("on_communication_ready_async")
-        if time.node is None:
+    unset = "on_communication_ready"
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self._client: Any = None
+        self.set_handlers(on_communication_ready_async=self._ready)
+        self.set_step_handler_async(self._step)
+
+    def _ready(self, complete: Any) -> None:
+        self.log("on_communication_ready_async")
+        if self.node is None:
             complete()
             return
         from std_srvs.srv import SetBool
 
-        clients.append(time.node.create_client(SetBool, "/server/invert"))
-        timer = time.node.create_timer(0.01, lambda: look(complete, timer))
+        self._client = self.node.create_client(SetBool, "/server/invert")
+        timer = self.node.create_timer(0.01, lambda: self._look(complete, timer))
 
-    def look(complete: Any, timer: Any) -> None:
-        if clients[0].service_is_ready():
+    def _look(self, complete: Any, timer: Any) -> None:
+        if self._client.service_is_ready():
             timer.cancel()
             complete()
 
-    def step(step: Step) -> None:
-        log(f"step {step.time // MS}")
+    def _step(self, step: Step) -> None:
+        self.log(f"step {step.time // MS}")
         question = step.time // (20 * MS) % 2 == 0
-        if not clients:
-            finish(not question)
+        if self._client is None:
+            self._answered(not question)
             return
         from std_srvs.srv import SetBool
 
-        future = clients[0].call_async(SetBool.Request(data=question))
-        future.add_done_callback(lambda f: finish(f.result().success))
+        future = self._client.call_async(SetBool.Request(data=question))
+        future.add_done_callback(lambda f: self._answered(f.result().success))
 
-    def finish(answer: bool) -> None:
-        log(f"answer {answer}")
-        time.send("out", Acceleration(1.0 if answer else 0.0, 0.0, 0.0))
-        time.complete_step()
-
-    time.set_handlers(on_communication_ready_async=ready)
-    time.set_step_handler_async(step)
-    return time
+    def _answered(self, answer: bool) -> None:
+        self.log(f"answer {answer}")
+        self.send("out", Acceleration(1.0 if answer else 0.0, 0.0, 0.0))
+        self.complete_step()

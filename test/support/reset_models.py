@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.records import Acceleration
 
 TYPE = "geometry_msgs/msg/AccelStamped"
 
 
-class Holder:
+class Holder(FullModel):
     """Sums up what it has read; holds its log open. It cannot begin anew."""
 
-    def __init__(self, log: Path) -> None:
-        self._file = log.open("a", encoding="utf-8")
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        self._file = Path(parameters["log"], context.name).open("a", encoding="utf-8")
         self._note("open")
         self._sum = 1.0
 
@@ -45,12 +46,6 @@ class ResettableHolder(Holder):
         self._sum = 1.0
 
 
-def make_holder(context: ModelContext) -> Holder:
-    """``log``: a directory; ``resettable``: whether it has a method ``reset``."""
-    kind = ResettableHolder if context.parameters["resettable"] else Holder
-    return kind(Path(context.parameters["log"]) / context.name)
-
-
 def scenario(log: Path, *, resettable: bool, **slow: Any) -> dict[str, Any]:
     """``fast`` and ``slow`` (a holder) in a loop, for 300 ms.
 
@@ -59,8 +54,8 @@ def scenario(log: Path, *, resettable: bool, **slow: Any) -> dict[str, Any]:
 
     def part(writer: str, topic: str, delayed: bool, able: bool) -> dict[str, Any]:
         return {
-            "model": "support.reset_models:make_holder",
-            "parameters": {"log": str(log), "resettable": able},
+            "model": f"support.reset_models:{'ResettableHolder' if able else 'Holder'}",
+            "parameters": {"log": str(log)},
             "period": "10ms",
             "inputs": {"in": {"from": [f"{writer}.out"], "delayed": delayed}},
             "outputs": {"out": {"type": TYPE, "topic": topic}},

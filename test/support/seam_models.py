@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.core.kernel.model import Model
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages import catalogue
 
@@ -159,10 +160,10 @@ def write_definitions(directory: Path) -> Path:
     return directory
 
 
-class Demand:
+class Demand(Model):
     """Sends one message over and over: ``fields`` of a message ``type``, nested by mappings."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         kind = context.output_types["demand"]
         self._message = _filled(catalogue.record(kind), context.parameters["fields"])
 

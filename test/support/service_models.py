@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,64 +24,60 @@ def _number(value: float) -> Acceleration:
     return Acceleration(value, 0.0, 0.0)
 
 
-def make_caller(context: ModelContext) -> VirtualTime:
+class Caller(VirtualTime):
     """Asks for a sum in each step; tells what it is answered, and asks again each third time."""
-    time = VirtualTime(context)
 
-    def answered(step: Step) -> dict[str, Any]:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self.set_step_handler(lambda step: {"sum": _number(step.time / 1e6)})
+        self.set_message_handler("sum", self._answered)
+
+    def _answered(self, step: Step) -> dict[str, Any]:
         (answer,) = step.samples["sum"]
         again = {"sum": _number(0.5)} if answer.seq % 3 == 0 else {}
         return {"told": _number(answer.value.ax + answer.seq), **again}
 
-    time.set_step_handler(lambda step: {"sum": _number(step.time / 1e6)})
-    time.set_message_handler("sum", answered)
-    return time
 
-
-def make_adder(context: ModelContext) -> VirtualTime:
+class Adder(VirtualTime):
     """Adds up all requests, and what it was told last: any other order gives other sums."""
-    time = VirtualTime(context)
-    total = 0.0
 
-    def answer(request: Any, step: Step) -> Acceleration:
-        nonlocal total
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self._total = 0.0
+        self.set_service_handler("sum", self._answer)
+
+    def _answer(self, request: Any, step: Step) -> Acceleration:
         told = step.latest["told"]
-        total = 0.75 * total + request.ax + (told.value.ax if told else 0.0)
-        return _number(total)
-
-    time.set_service_handler("sum", answer)
-    return time
+        self._total = 0.75 * self._total + request.ax + (told.value.ax if told else 0.0)
+        return _number(self._total)
 
 
-def make_early(context: ModelContext) -> VirtualTime:
+class Early(VirtualTime):
     """Sends from a thread of its own, message by message, and completes the step then."""
-    time = VirtualTime(context)
 
-    def work(now: int) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self.set_step_handler_async(self._begin)
+
+    def _begin(self, step: Step) -> None:
+        threading.Thread(target=self._work, args=(step.time,)).start()
+
+    def _work(self, now: int) -> None:
         for part in range(3):
-            time.send_now("out", _number(now / 1e6 + part))
-        time.complete_step()
-
-    time.set_step_handler_async(
-        lambda step: threading.Thread(target=work, args=(step.time,)).start()
-    )
-    return time
+            self.send_now("out", _number(now / 1e6 + part))
+        self.complete_step()
 
 
-def make_listener(context: ModelContext) -> VirtualTime:
+class Listener(VirtualTime):
     """Folds all that it hears into one number."""
-    time = VirtualTime(context)
-    total = 0.0
 
-    def hear(port: str) -> Any:
-        def handle(step: Step) -> dict[str, Any]:
-            nonlocal total
-            (sample,) = step.samples[port]
-            total = 0.5 * total + sample.value.ax + sample.seq
-            return {"heard": _number(total)}
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self._total = 0.0
+        for port in ("early", "told"):
+            self.set_message_handler(port, partial(self._hear, port))
 
-        return handle
-
-    for port in ("early", "told"):
-        time.set_message_handler(port, hear(port))
-    return time
+    def _hear(self, port: str, step: Step) -> dict[str, Any]:
+        (sample,) = step.samples[port]
+        self._total = 0.5 * self._total + sample.value.ax + sample.seq
+        return {"heard": _number(self._total)}

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
+from ros2_cosim.core.kernel.model import FullModel, Model, Report
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages import catalogue
 from ros2_cosim.core.messages.raw import RawMessage
@@ -14,10 +15,10 @@ from ros2_cosim.core.messages.raw import RawMessage
 POINTS = 3000
 
 
-class Surveyor:
+class Surveyor(Model):
     """Sends a survey and a point cloud; every third survey as a whole message."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._survey: Any = catalogue.record("survey_msgs/msg/Survey")
         self._corner: Any = catalogue.record("survey_msgs/msg/Corner")
         self._cloud: Any = catalogue.record("sensor_msgs/msg/PointCloud2")
@@ -57,10 +58,10 @@ class Surveyor:
         return {"survey": survey, "cloud": cloud}
 
 
-class Adder:
+class Adder(Model):
     """Adds up what it reads, as a message without a header."""
 
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._total: Any = catalogue.record("survey_msgs/msg/Total")
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -78,11 +79,10 @@ class Adder:
         return {"total": self._total(total, " ".join(notes))}
 
 
-class Reader:
+class Reader(FullModel):
     """Reads a message without a header and ends the run when it is large."""
 
-    def __init__(self, context: ModelContext) -> None:
-        self.stop_reason: str | None = None
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._seen = 0.0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -92,6 +92,6 @@ class Reader:
             self._seen = newest.value.sum
         return {}
 
-    def figures(self) -> Mapping[str, Any]:
+    def report(self) -> Report:
         """The newest sum."""
-        return {"sum": self._seen}
+        return Report(figures={"sum": self._seen})

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.core.kernel.participant import ModelContext, Step
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.messages.records import ControlCommand
 
 OUTPUTS = {
@@ -15,7 +16,7 @@ OUTPUTS = {
 }
 
 
-class Driver:
+class Driver(Model):
     """Holds 15 m/s and swings the steering."""
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -23,10 +24,6 @@ class Driver:
         wanted = 0.2 * (15.0 - seen.vx)
         steer = 0.02 if step.time // 500_000_000 % 2 else -0.02
         return {"control": ControlCommand(wanted, max(0.0, wanted), max(0.0, -wanted), steer)}
-
-
-def make_driver(context: ModelContext) -> Driver:
-    return Driver()
 
 
 def loop(parameters: Mapping[str, Any], duration: str = "2s") -> dict[str, Any]:
@@ -45,7 +42,7 @@ def loop(parameters: Mapping[str, Any], duration: str = "2s") -> dict[str, Any]:
                 },
             },
             "driver": {
-                "model": "support.vds_models:make_driver",
+                "model": "support.vds_models:Driver",
                 "activation": "odometry",
                 "inputs": {"odometry": "plant.odometry"},
                 "outputs": {

@@ -15,7 +15,7 @@ from support.control_scenarios import Counter
 
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 
-MODEL = "support.waiting_models:make_waiting"
+MODEL = "support.waiting_models:Waiting"
 
 
 def waiting_file(file: Path) -> Path:
@@ -26,16 +26,12 @@ def waiting_file(file: Path) -> Path:
 class Waiting(Counter):
     """Counts; its first step waits for the file."""
 
-    def __init__(self, context: ModelContext) -> None:
-        super().__init__(list(context.output_types), 0.0, 0)
-        self._file = Path(context.parameters["file"])
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context, parameters)
+        self._file = Path(parameters["file"])
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         waiting_file(self._file).touch()
         while not self._file.exists():
             time.sleep(0.02)
         return super().activate(step)
-
-
-def make_waiting(context: ModelContext) -> Waiting:
-    return Waiting(context)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ros2_cosim.core.kernel import exactmath
 from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.model import FullModel, Model, Report
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.records import ControlCommand, Odometry
 from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
@@ -43,10 +44,10 @@ class Trigonometric(SlaveModel):
         self.hits = self.hits + (self.y > 0.5)
 
 
-class Driver:
+class Driver(Model):
     """Commands a throttle of one hundredth per activation."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self.count = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -54,10 +55,10 @@ class Driver:
         return {"control": ControlCommand(0.0, 0.01 * self.count, 0.0, 0.0)}
 
 
-class Checker:
+class Checker(FullModel):
     """Compares what the slave answers with the closed form."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self.checked = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -71,13 +72,5 @@ class Checker:
             self.checked += 1
         return {}
 
-    def figures(self) -> Mapping[str, Any]:
-        return {"checked": self.checked}
-
-
-def make_driver(context: ModelContext) -> Driver:
-    return Driver()
-
-
-def make_checker(context: ModelContext) -> Checker:
-    return Checker()
+    def report(self) -> Report:
+        return Report(figures={"checked": self.checked})

@@ -11,7 +11,7 @@ from support.virtual_clock import VirtualClock
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
-from ros2_cosim.vds.data_port.api import DataPortApi, error_answer
+from ros2_cosim.vds.data_port.api import ROUTES, DataPortApi
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,
     IoRequest,
@@ -21,7 +21,7 @@ from ros2_cosim.vds.data_port.messages import (
     plain_status,
     read_document,
 )
-from ros2_cosim.vds.data_port.openapi import openapi
+from ros2_cosim.vds.data_port.routes import described, error_answer
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.data_port.view import NoChanges, VehicleView, picture_of
 from ros2_cosim.vds.fleet import VehicleOutput
@@ -279,7 +279,7 @@ def test_telemetry_counts_what_leaves_and_holds_its_rate() -> None:
 
 
 def test_the_schema_says_what_is_required() -> None:
-    schemas = openapi()["components"]["schemas"]
+    schemas = described(ROUTES)["components"]["schemas"]
     assert schemas["IoRequest"]["required"] == ["vehicle"]
     assert schemas["TargetsRequest"]["required"] == ["vehicle", "targets"]
     assert schemas["Vehicle"]["required"] == ["vehicle", "time_s", "step", "measured_s", "state"]

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, TypeVar
 
-from ros2_cosim.core.kernel.model import BeginsAnew, Model, Report, Traits
+from ros2_cosim.core.kernel.model import BeginsAnew, FullModel, Model, Onlooker, Report
 from ros2_cosim.core.kernel.participant import Host, Step
 
 #: What an activation calls: inputs -> output port name -> record.
@@ -113,7 +112,7 @@ class Layer:
 _Kind = TypeVar("_Kind")
 
 
-class LayeredModel(Model):
+class LayeredModel(FullModel):
     """A model with layers.
 
     :param model: what computes
@@ -121,7 +120,9 @@ class LayeredModel(Model):
     """
 
     def __init__(self, model: Model, layers: Sequence[Layer] = ()) -> None:
-        self._model = model
+        self._model = model = bare(model)
+        #: It too, if it takes part in more than activations.
+        self._full: FullModel
         self._layers: tuple[Layer, ...] = ()
         self._host: Host | None = None
         self._put(model, tuple(layers))
@@ -154,6 +155,7 @@ class LayeredModel(Model):
 
         :param layers: those that are nearer to the model than ``above``
         """
+        model = bare(model)
         is_other = model is not self._model
         at = self._layers.index(above)
         self._put(model, (*layers, *self._layers[at:]))
@@ -162,8 +164,7 @@ class LayeredModel(Model):
 
     def _put(self, model: Model, layers: tuple[Layer, ...]) -> None:
         known, self._layers, self._model = self._layers, layers, model
-        self.sets_stop_reason = model.sets_stop_reason
-        self.sets_next_time = model.sets_next_time
+        self._full = model if isinstance(model, FullModel) else Onlooker()
         for layer in layers:
             if layer not in known:
                 layer.placed(self)
@@ -179,12 +180,12 @@ class LayeredModel(Model):
         return activation
 
     @property
-    def traits(self) -> Traits:  # type: ignore[override]
-        """Those of the model; a layer may stand in the way of a checkpoint."""
+    def unsaved(self) -> str | None:
+        """Why model or a layer stand in the way of a checkpoint; None: they do not."""
         for layer in self._layers:
             if layer.unsaved is not None:
-                return replace(self._model.traits, saves=False, unsaved=layer.unsaved)
-        return self._model.traits
+                return layer.unsaved
+        return self._full.unsaved
 
     @property
     def stop_reason(self) -> str | None:  # type: ignore[override]
@@ -212,7 +213,7 @@ class LayeredModel(Model):
             host = host._replace(send=self.send_at_once)
         for layer in reversed(self._layers):
             host = layer.attach(host)
-        self._model.attach(host)
+        self._full.attach(host)
 
     def send_at_once(self, port: str, record: Any, above: Layer | None = None) -> None:
         """Send within an activation.
@@ -229,11 +230,11 @@ class LayeredModel(Model):
 
     def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
         """Pass on, whichever of the two handlers the model has."""
-        self._model.on_communication_ready_async(complete)
+        self._full.on_communication_ready_async(complete)
 
     def on_starting(self) -> None:
         """Pass on."""
-        self._model.on_starting()
+        self._full.on_starting()
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Activate the model, through its layers."""
@@ -250,7 +251,7 @@ class LayeredModel(Model):
         """The same for a single message; one that a layer has lost is not handled."""
 
         def handle(step: Step) -> Mapping[str, Any]:
-            return self._model.handle_message(port, step) if step.samples[port] else {}
+            return self._full.handle_message(port, step) if step.samples[port] else {}
 
         self._begin(step.time)
         return self._over(handle)(step)
@@ -260,17 +261,17 @@ class LayeredModel(Model):
         self._begin(step.time)
         for layer in reversed(self._layers):
             step = layer.read(step)
-        return self._model.answer_service(name, request, step)
+        return self._full.answer_service(name, request, step)
 
     def on_stop(self) -> None:
         """Tell layers and model that no activation follows."""
         self._end()
-        self._model.on_stop()
+        self._full.on_stop()
 
     def finish(self) -> None:
         """Pass on."""
         self._end()
-        self._model.finish()
+        self._full.finish()
 
     def _end(self) -> None:
         for layer in reversed(self._layers):
@@ -278,64 +279,69 @@ class LayeredModel(Model):
 
     def report(self) -> Report:
         """What the model says, and each layer about it."""
-        report = self._model.report()
+        report = self._full.report()
         for layer in self._layers:
             report = layer.report(report)
         return report
 
     def on_shutdown(self) -> None:
         """Pass on."""
-        self._model.on_shutdown()
+        self._full.on_shutdown()
 
     def on_abort(self, before: Any) -> None:
         """Pass on."""
-        self._model.on_abort(before)
+        self._full.on_abort(before)
 
     def close(self) -> None:
         """Close the layers, those next to the ports first, and the model in any case."""
         with ExitStack() as stack:
-            stack.callback(self._model.close)
+            stack.callback(self._full.close)
             for layer in self._layers:
                 stack.callback(layer.close)
 
     def reset(self) -> None:
         """Pass on."""
-        self._model.reset()
+        self._full.reset()
 
-    def release(self) -> Model:
+    def release(self) -> FullModel:
         """Give up the layers; the model stays as it is, for a run that begins anew."""
         for layer in reversed(self._layers):
             layer.release()
-        return self._model
+        return full(self._model)
 
     def save_state(self) -> Any:
         """The states of the layers, by name, and of the model."""
         saved = [x for x in self._layers if type(x).save_state is not Layer.save_state]
-        return [{layer.name: layer.save_state() for layer in saved}, self._model.save_state()]
+        return [{layer.name: layer.save_state() for layer in saved}, self._full.save_state()]
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
         layers, model = state
-        self._model.restore_state(model)
+        self._full.restore_state(model)
         for layer in self._layers:
             if layer.name in layers:
                 layer.restore_state(layers[layer.name])
 
     def change_parameters(self, parameters: Any) -> None:
         """Pass on."""
-        self._model.change_parameters(parameters)
+        self._full.change_parameters(parameters)
 
     @property
     def begins_anew(self) -> BeginsAnew:
         """The layers are made anew each time: the model decides."""
-        return self._model.begins_anew
+        return self._full.begins_anew
 
     @property
     def ready_handlers(self) -> int:
         """Those of the model."""
-        return self._model.ready_handlers
+        return self._full.ready_handlers
 
 
 def bare(model: Model) -> Model:
     """A model without its layers."""
     return model.model if isinstance(model, LayeredModel) else model
+
+
+def full(model: Model) -> FullModel:
+    """A model as the kernel uses it."""
+    return model if isinstance(model, FullModel) else LayeredModel(model)

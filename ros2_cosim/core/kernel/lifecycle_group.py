@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from ros2_cosim.core.kernel.errors import Aborted, AbortOrigin, ParticipantError
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.membership import system_state
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
@@ -30,7 +30,7 @@ class LifecycleGroup:
 
     def __init__(
         self,
-        models: Mapping[str, Model],
+        models: Mapping[str, FullModel],
         *,
         operations: Mapping[str, Operation] | None = None,
         on_change: Callable[[Change], None] = lambda change: None,

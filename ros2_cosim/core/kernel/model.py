@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a participant computes: the one interface of all models.
+"""What a participant computes: the interface of all models.
 
-A model knows neither clock nor transport. It is a class with a method ``activate``; everything
-else has a default that does nothing. What a scenario has to know of a model before one is made
-is declared on the class: parameters, ports, traits and needs. Nothing is found by name.
+A model knows neither clock nor transport. It is a class derived from :class:`Model`, with a method
+``activate``; what a scenario has to know of it before one is made is declared on the class:
+parameters, ports, traits and needs. One that takes part in more than activations (states of the
+run, single messages, services, checkpoints, the summary) is a :class:`FullModel`. Nothing is found
+by name.
 """
 
 from __future__ import annotations
@@ -129,8 +131,6 @@ class Traits:
     :param cost_ns: typical wall time of one activation [ns], for plans; None: not known. A model
         that declares it computes and returns, without waiting for other participants: it may share
         a thread with them
-    :param saves: whether ``save_state`` and ``restore_state`` keep its state
-    :param unsaved: what of it they do not keep, for the message that refuses a checkpoint
     :param changeable: its parameters that ``change_parameters`` takes during a run
     """
 
@@ -140,8 +140,6 @@ class Traits:
     needs_graph: bool = False
     law: str | None = None
     cost_ns: int | None = None
-    saves: bool = False
-    unsaved: str = ""
     changeable: tuple[str, ...] = ()
 
 
@@ -204,11 +202,14 @@ class Report(NamedTuple):
     transport_ns: int = 0
 
 
-class Model(ABC):
-    """What a participant computes.
+#: The names that the interface of a model declares; known when the classes below are made.
+DECLARED: frozenset[str] = frozenset()
 
-    ``activate`` is the one method that a model must have. The class methods are asked before a
-    model is made, and make nothing; the other methods are called in the order of this page.
+
+class Model(ABC):
+    """What a participant computes: ``activate`` is the one method that it must have.
+
+    The class methods are asked before a model is made, and make nothing.
 
     A model ends the run by setting ``stop_reason`` to a text during an activation: the run then
     ends a fixed, declared latency later. One with a ``dynamic_step`` sets ``next_time`` (None: a
@@ -224,18 +225,21 @@ class Model(ABC):
     #: Whether a scenario may have further ports, of any type: the model decides about them when
     #: it is made.
     other_ports: ClassVar[bool] = True
-    #: The services that it answers, by :meth:`answer_service`.
+    #: The services that it answers, by :meth:`FullModel.answer_service`.
     offered_services: ClassVar[tuple[Service, ...]] = ()
     traits: ClassVar[Traits] = Traits()
     stop_reason: str | None = None
     next_time: int | None = None
-    #: Whether it may set those two at all: the kernel does not look at them otherwise.
-    sets_stop_reason: bool = True
-    sets_next_time: bool = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         check_names(cls.__name__, public_names(cls), DECLARED)
+        for name in public_names(cls):
+            if name in DECLARED and not (hasattr(Model, name) or issubclass(cls, FullModel)):
+                raise ConfigurationError(
+                    f"{cls.__name__}: found '{name}', which nothing calls of a Model; allowed is "
+                    "it in a class derived from FullModel"
+                )
 
     def __init__(self, context: ModelContext, parameters: Any) -> None:
         """Make the model of one participant.
@@ -286,6 +290,21 @@ class Model(ABC):
         """Fields of view to be drawn."""
         return ()
 
+    @abstractmethod
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Compute one activation.
+
+        :param step: activation time and inputs
+        :returns: output port name -> record; a port left out (or None) stays silent
+        """
+
+
+class FullModel(Model):
+    """A model that takes part in more than activations; everything has a default.
+
+    The methods are called in the order of this page.
+    """
+
     def attach(self, host: Host) -> None:
         """Get to know the process; once, before everything else."""
 
@@ -299,14 +318,6 @@ class Model(ABC):
 
     def on_starting(self) -> None:
         """The transition to RUNNING is imminent."""
-
-    @abstractmethod
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        """Compute one activation.
-
-        :param step: activation time and inputs
-        :returns: output port name -> record; a port left out (or None) stays silent
-        """
 
     def on_stop(self) -> None:
         """No activation follows: collect results."""
@@ -356,11 +367,16 @@ class Model(ABC):
         raise ConfigurationError(f"found a request to service '{name}'; it offers {offered}")
 
     def save_state(self) -> Any:
-        """The state as plain data; only of a model whose trait ``saves`` says so."""
+        """The state as plain data."""
         return None
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why no checkpoint can have its state, empty without ``save_state``; None: it can."""
+        return "" if type(self).save_state is FullModel.save_state else None
 
     def change_parameters(self, parameters: Any) -> None:
         """Take other parameters from the next activation on.
@@ -373,16 +389,16 @@ class Model(ABC):
     def begins_anew(self) -> BeginsAnew:
         """How it takes part in another run of the same process."""
         own = type(self)
-        if own.reset is not Model.reset:
+        if own.reset is not FullModel.reset:
             return BeginsAnew.RESET
-        return BeginsAnew.MADE_AGAIN if own.close is Model.close else BeginsAnew.CANNOT
+        return BeginsAnew.MADE_AGAIN if own.close is FullModel.close else BeginsAnew.CANNOT
 
     @property
     def ready_handlers(self) -> int:
         """How many of the two communication-ready handlers it defines; one at most is allowed."""
         own = type(self)
-        return (own.on_communication_ready is not Model.on_communication_ready) + (
-            own.on_communication_ready_async is not Model.on_communication_ready_async
+        return (own.on_communication_ready is not FullModel.on_communication_ready) + (
+            own.on_communication_ready_async is not FullModel.on_communication_ready_async
         )
 
 
@@ -395,11 +411,10 @@ HANDLERS = (
     "on_shutdown",
     "on_abort",
 )
-#: The names that the interface of a model declares.
-DECLARED = frozenset(name for name in vars(Model) if not name.startswith("_"))
+DECLARED |= {name for kind in (Model, FullModel) for name in public_names(kind)}
 
 
-class Onlooker(Model):
+class Onlooker(FullModel):
     """The model of what goes through the lifecycle and is never activated, as a recorder."""
 
     def __init__(self) -> None:

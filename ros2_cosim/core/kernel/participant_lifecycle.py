@@ -20,7 +20,7 @@ from ros2_cosim.core.kernel.errors import (
 )
 from ros2_cosim.core.kernel.lifecycle import Change, Lifecycle, Operation, State
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 
 
@@ -38,7 +38,7 @@ class ParticipantLifecycle:
     def __init__(
         self,
         participant: str,
-        model: Model,
+        model: FullModel,
         *,
         operation: Operation = Operation.COORDINATED,
         on_change: Callable[[Change], None] = lambda change: None,

@@ -23,7 +23,7 @@ from ros2_cosim.core.kernel.latched import (
     SharedInputs,
 )
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Past, Sample, Step
 from ros2_cosim.core.kernel.time import NEVER, format_ns
 from ros2_cosim.core.kernel.time_advance import QueuedSample, TimeAdvance
@@ -87,7 +87,7 @@ class ParticipantRuntime:
         self,
         graph: Graph,
         name: str,
-        model: Model,
+        model: FullModel,
         timer: Callable[[], int] | None = None,
         shared: SharedInputs | None = None,
     ) -> None:
@@ -122,8 +122,6 @@ class ParticipantRuntime:
         self.last_time = NEVER
         #: What its inputs held at the last activation.
         self._latest: dict[str, Sample | None] = {}
-        self._can_stop = model.sets_stop_reason
-        self._can_choose = model.sets_next_time
         self._senders = {port.name: _Sender(i, port) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
@@ -302,7 +300,7 @@ class ParticipantRuntime:
             inbox.read(time, samples, latest, partial(self._record, recorded, time))
         self._latest = latest
         self._regular += not handled
-        chosen_before = self.model.next_time if handled and self._can_choose else None
+        chosen_before = self.model.next_time if handled else None
         self.last_time = time
         self._now, self._sent_now = time, recorded
         self.moment[0] = time
@@ -327,12 +325,11 @@ class ParticipantRuntime:
             raise failure from error
         if timer:
             self.compute_ns += timer() - started
-        if self._can_choose:
-            following = self.model.next_time
-            # While it handles a message it may leave the choice of its last step alone.
-            if following is not None and not (handled and following == chosen_before):
-                self._choose_next(time, following)
-        if self._can_stop and self.stop_reason is None:
+        following = self.model.next_time
+        # While it handles a message it may leave the choice of its last step alone.
+        if following is not None and not (handled and following == chosen_before):
+            self._choose_next(time, following)
+        if self.stop_reason is None:
             self.stop_reason = self.model.stop_reason
             if self.stop_reason is not None:
                 self.stop_time = time

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.latched import SharedInputs
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.core.kernel.time import FOREVER, NEVER, saturating_add
@@ -38,7 +38,7 @@ class SequentialScheduler:
     def __init__(
         self,
         graph: Graph,
-        models: Mapping[str, Model],
+        models: Mapping[str, FullModel],
         *,
         stop_latency_ns: int = 0,
         timer: Callable[[], int] | None = None,

@@ -20,7 +20,7 @@ from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.plain_data import json_value
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 
 #: Directory of these files below the output directory of a run.
@@ -284,7 +284,10 @@ class SequenceChronicle(Chronicle):
 
 
 def noted_scheduler(
-    chronicle: SequenceChronicle | None, graph: Graph, models: Mapping[str, Model], **settings: Any
+    chronicle: SequenceChronicle | None,
+    graph: Graph,
+    models: Mapping[str, FullModel],
+    **settings: Any,
 ) -> SequentialScheduler:
     """A scheduler that a chronicle, if there is one, notes the time of."""
     if chronicle is None:

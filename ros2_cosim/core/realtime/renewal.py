@@ -11,23 +11,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import CosimError, ParticipantError
-from ros2_cosim.core.kernel.layers import Activation, Layer, LayeredModel
+from ros2_cosim.core.kernel.layers import Activation, Layer, LayeredModel, full
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import BeginsAnew, Model
+from ros2_cosim.core.kernel.model import BeginsAnew, FullModel
 from ros2_cosim.core.kernel.participant import Host
 
 #: A handler that completes asynchronously is looked at so often [s of wall time].
 _LOOK_S = 0.02
 
 
-def cannot_begin_anew(model: Model) -> str:
+def cannot_begin_anew(model: FullModel) -> str:
     """Why a model cannot take part in another run in its process; empty if it can."""
     if model.begins_anew is BeginsAnew.CANNOT:
         return "its model holds something open (it has a method close) and has no method reset"
     return ""
 
 
-def renewed(model: Model, name: str, make: Callable[[], Model]) -> Model:
+def renewed(model: FullModel, name: str, make: Callable[[], FullModel]) -> FullModel:
     """The model of a participant for a run that begins anew, without layers.
 
     One with a method ``reset`` is kept; one that holds nothing that has to be closed is made
@@ -70,7 +70,7 @@ class Reset(Layer):
     def __init__(
         self,
         name: str,
-        make: Callable[[], Model],
+        make: Callable[[], FullModel],
         below: Callable[[], Sequence[Layer]],
         once: Collection[str] = (),
     ) -> None:
@@ -111,7 +111,7 @@ class Reset(Layer):
 
         :raises ParticipantError: it cannot begin anew, or its reset failed
         """
-        before = self._whole.model
+        before = full(self._whole.model)
         before.on_stop()
         before.finish()
         model = renewed(before, self._name, self._make)

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual time service: write a participant as a step handler.
 
-A factory makes a :class:`VirtualTime`, sets one handler, and returns it as the model of
-the participant::
+A model derived from :class:`VirtualTime` sets one handler when it is made::
 
-    def make_motor(context):
-        time = VirtualTime(context)
+    class Motor(VirtualTime):
+        def __init__(self, context, parameters):
+            super().__init__(context, parameters)
+            self.set_step_handler(self.turn)
 
-        def step(step):
-            time.send("speed", Speed(...))
-
-        time.set_step_handler(step)
-        return time
+        def turn(self, step):
+            self.send("speed", Speed(...))
 
 A *blocking* handler is the whole step: when it returns, the step is complete. An *asynchronous*
 one only begins the step and returns; the step goes on, while the host keeps handling events,
@@ -34,7 +32,7 @@ from ros2_cosim.core.kernel.errors import (
     LifecycleError,
     ParticipantError,
 )
-from ros2_cosim.core.kernel.model import HANDLERS, Model
+from ros2_cosim.core.kernel.model import HANDLERS, FullModel
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.kernel.time import format_ns
 
@@ -47,13 +45,10 @@ MessageHandler = Callable[[Step], Mapping[str, Any] | None]
 ServiceHandler = Callable[[Any, Step], Any]
 
 
-class VirtualTime(Model):
-    """The time of one participant, and the model that its step handler makes.
+class VirtualTime(FullModel):
+    """The time of one participant, and the model that its step handler makes."""
 
-    :param context: what the model factory was given
-    """
-
-    def __init__(self, context: ModelContext) -> None:
+    def __init__(self, context: ModelContext, parameters: Any = None) -> None:
         self._name = context.name
         self._period = context.period_ns
         self._handler: BlockingHandler | None = None

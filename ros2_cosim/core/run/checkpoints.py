@@ -54,8 +54,8 @@ def check_savable(scenario: Scenario) -> None:
         for name, settings in scenario.participants.items():
             model = build_model(scenario, name, "inproc")
             stack.callback(model.close)
-            if not model.traits.saves:
-                unsaved = model.traits.unsaved
+            unsaved = model.unsaved
+            if unsaved is not None:
                 raise ConfigurationError(
                     f"--checkpoint: participants.{name}: found the model '{settings.model}', which "
                     f"cannot save its state in this scenario{unsaved and f' ({unsaved})'}; allowed "

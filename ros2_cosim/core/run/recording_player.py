@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Traits
+from ros2_cosim.core.kernel.model import FullModel, Traits
 from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.messages.cdr import WireCodec
@@ -27,14 +27,12 @@ from ros2_cosim.core.scenario.schema import ParticipantSettings, Scenario
 RECORDING = "recording"
 
 
-class RecordingFeed(Model):
+class RecordingFeed(FullModel):
     """Sends recorded messages at their stamps, on a port for each topic.
 
     :param messages: in the order of their stamps
     :param codecs: topic -> codec of the port
     """
-
-    sets_stop_reason = False
 
     def __init__(self, messages: Iterator[PlacedMessage], codecs: Mapping[str, WireCodec]) -> None:
         self._messages = messages

@@ -21,7 +21,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Connection, Graph, Latency, OutputPort, ParticipantSpec
 from ros2_cosim.core.kernel.lifecycle import Operation
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.sequential import MessageObserver, SequentialScheduler
 from ros2_cosim.core.kernel.time import FOREVER
@@ -353,7 +353,7 @@ class _Replay:
             ],
         )  # fmt: skip
         with ExitStack() as stack:
-            models: dict[str, Model] = {PLAYER: player}
+            models: dict[str, FullModel] = {PLAYER: player}
             for name in self._into:
                 models[name] = build_model(self._scenario, name, "inproc")
                 stack.callback(models[name].close)

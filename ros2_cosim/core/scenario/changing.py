@@ -10,7 +10,7 @@ from typing import Any
 from ros2_cosim.core.faults.faulty import Faults
 from ros2_cosim.core.kernel.errors import ConfigurationError, LifecycleError
 from ros2_cosim.core.kernel.layers import Layer, LayeredModel
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Past
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.time import NEVER
@@ -138,7 +138,7 @@ class Changes(Layer):
         apply(due.scenario, due.path, self._whole)
 
 
-def changes_layer(scenario: Scenario, name: str, model: Model) -> Changes | None:
+def changes_layer(scenario: Scenario, name: str, model: FullModel) -> Changes | None:
     """What changes a participant; None: nothing does.
 
     :param model: its model
@@ -217,7 +217,7 @@ class ChangesTaken:
         return layer
 
 
-def _layered(model: Model) -> LayeredModel:
+def _layered(model: FullModel) -> LayeredModel:
     """That of a run in which changes are made by hand."""
     assert isinstance(model, LayeredModel), model
     return model

@@ -20,7 +20,7 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.kernel.loading import refuse_code
-from ros2_cosim.core.kernel.model import Model, Port
+from ros2_cosim.core.kernel.model import FullModel, Port
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.protocol import HISTORY_DEPTH
 from ros2_cosim.core.scenario.changes import check_changes
@@ -192,18 +192,17 @@ def _check_inputs(declaration: ParticipantDeclaration) -> None:
 def _check_handler(
     declaration: ParticipantDeclaration, port: str, settings: InputSettings, place: str
 ) -> None:
-    """See whether the model can handle single messages; what a factory makes is not known."""
-    kind = declaration.model.kind
+    """See whether the model can handle single messages."""
+    given = declaration.model.kind
+    kind = given if issubclass(given, FullModel) else FullModel
     model = declaration.model.name
-    if declaration.model.factory is not None:
-        return
     if settings.service is not None:
-        if kind.answer_service is Model.answer_service:
+        if kind.answer_service is FullModel.answer_service:
             raise ConfigurationError(
                 f"{place}.services.{settings.service}: model {model} answers no services; allowed "
                 "is one with a method answer_service(name, request, step)"
             )
-    elif kind.handle_message is Model.handle_message:
+    elif kind.handle_message is FullModel.handle_message:
         what = f"calls.{settings.call}" if settings.call else f"inputs.{port}"
         raise ConfigurationError(
             f"{place}.{what}: model {model} handles no messages; allowed is one with a method "

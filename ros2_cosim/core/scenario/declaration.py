@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.core.documents.settings import read_section
-from ros2_cosim.core.kernel.duck_typed import as_model
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.kernel.graph import Graph
+from ros2_cosim.core.kernel.layers import full
 from ros2_cosim.core.kernel.listening import Listening
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import Model, Needs, Ports, Repeatability, Sector, Traits
+from ros2_cosim.core.kernel.model import FullModel, Needs, Ports, Repeatability, Sector, Traits
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scenario.executables import find_node, is_own
 from ros2_cosim.core.scenario.registry import NamedModel, find_model
@@ -83,16 +83,14 @@ class ParticipantDeclaration:
         """
         self.model.kind.check_settings(self.context, self.parameters)
 
-    def make(self) -> Model:
+    def make(self) -> FullModel:
         """Make the model.
 
         :raises ConfigurationError: its constructor failed; the message shows where
         """
         where = f"participants.{self.name}.model: '{self.model.name}'"
         try:
-            if self.model.factory is None:
-                return self.model.kind(self.context, self.parameters)
-            return as_model(self.model.factory(self.context), where)
+            return full(self.model.kind(self.context, self.parameters))
         except CosimError:
             raise
         except (Exception, SystemExit) as error:

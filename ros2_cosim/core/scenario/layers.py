@@ -17,7 +17,7 @@ from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.kernel.layers import Layer, LayeredModel
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import Model, Onlooker
+from ros2_cosim.core.kernel.model import FullModel, Onlooker
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.messages.seams import NoParameters
 from ros2_cosim.core.realtime.layers import (
@@ -48,8 +48,8 @@ class LayeredParticipant(NamedTuple):
 
     scenario: Scenario
     name: str
-    model: Model
-    make: Callable[[], Model]
+    model: FullModel
+    make: Callable[[], FullModel]
     realtime: RealtimeRun = AS_FAST_AS_POSSIBLE
     by_hand: bool = False
 
@@ -116,7 +116,7 @@ PLACES: Final = (
     ),
     Place(
         "reset",
-        "Model and seams begin anew; what is known of late data, faults and changes stays.",
+        "FullModel and seams begin anew; what is known of late data, faults and changes stays.",
         _reset,
     ),
     Place(

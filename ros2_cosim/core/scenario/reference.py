@@ -272,7 +272,7 @@ def scenario_schema() -> dict[str, Any]:
             {"enum": models},
             {"type": "string", "pattern": "^[A-Za-z_][\\w.]*:[A-Za-z_][\\w.]*$"},
         ],
-        "description": "Name of an installed model, or module:factory",
+        "description": "Name of an installed model, or module:Class",
     }
     if rules:
         participant["allOf"] = rules

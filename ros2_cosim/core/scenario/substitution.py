@@ -9,14 +9,14 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Report
+from ros2_cosim.core.kernel.layers import full
+from ros2_cosim.core.kernel.model import FullModel, Model, Report
 from ros2_cosim.core.kernel.participant import Host, Step
 from ros2_cosim.core.scenario.adjust import change_controller
-from ros2_cosim.core.scenario.registry import Undeclared, available_models, find_model
+from ros2_cosim.core.scenario.registry import available_models, find_model
 from ros2_cosim.core.scenario.schema import Scenario, SubstituteSettings
 
 
@@ -64,15 +64,14 @@ def with_substitute(scenario: Scenario, name: str, target: str, from_ns: int) ->
 
 def _is_model(target: str) -> bool:
     """Whether a text names a model, and no control law."""
-    if target in available_models():
-        return True
     try:
-        return find_model(target, "--substitute").kind is not Undeclared
+        find_model(target, "--substitute")
     except ConfigurationError:
-        return False
+        return target in available_models()
+    return True
 
 
-class Substituted(Model):
+class Substituted(FullModel):
     """Two models in turn.
 
     :param first: the one until then
@@ -81,15 +80,10 @@ class Substituted(Model):
     """
 
     def __init__(self, first: Model, second: Model, from_ns: int) -> None:
-        self._first = first
-        self._second = second
+        self._first = full(first)
+        self._second = full(second)
         self._from = from_ns
-        self._current = first
-        saves = first.traits.saves and second.traits.saves
-        unsaved = first.traits.unsaved or second.traits.unsaved
-        self.traits = replace(first.traits, saves=saves, unsaved=unsaved)  # type: ignore[misc]
-        self.sets_stop_reason = first.sets_stop_reason or second.sets_stop_reason
-        self.sets_next_time = first.sets_next_time or second.sets_next_time
+        self._current = self._first
 
     @property
     def stop_reason(self) -> str | None:  # type: ignore[override]
@@ -135,7 +129,7 @@ class Substituted(Model):
         """The same for a request."""
         return self._in_turn(step, lambda model: model.answer_service(name, request, step))
 
-    def _in_turn(self, step: Step, act: Callable[[Model], Any]) -> Any:
+    def _in_turn(self, step: Step, act: Callable[[FullModel], Any]) -> Any:
         if step.time >= self._from:
             self._current = self._second
             return act(self._second)
@@ -147,6 +141,12 @@ class Substituted(Model):
         """Those of both, and which one's turn it is."""
         turn = self._current is self._second
         return [turn, self._first.save_state(), self._second.save_state()]
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why one of them stands in the way of a checkpoint."""
+        reasons = (self._first.unsaved, self._second.unsaved)
+        return max((reason for reason in reasons if reason is not None), default=None)
 
     def restore_state(self, state: Any) -> None:
         """Both go back."""

@@ -16,8 +16,8 @@ from ros2_cosim.core.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.core.kernel.layers import LayeredModel
-from ros2_cosim.core.kernel.model import Model, Port
+from ros2_cosim.core.kernel.layers import LayeredModel, full
+from ros2_cosim.core.kernel.model import FullModel, Port
 from ros2_cosim.core.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
@@ -70,7 +70,7 @@ def build_graph(scenario: Scenario) -> Graph:
 
 def build_model(
     scenario: Scenario, name: str, shape: str, realtime: RealtimeRun = AS_FAST_AS_POSSIBLE
-) -> Model:
+) -> FullModel:
     """Make the model of one participant, with the layers that the scenario asks for, if any.
 
     :param shape: the run shape it will run in
@@ -79,15 +79,15 @@ def build_model(
     """
     make = partial(bare_model, scenario, name, shape)
     model = with_layers(LayeredParticipant(scenario, name, make(), make, realtime))
-    return model if model.layers else model.model
+    return model if model.layers else full(model.model)
 
 
 def layered_model(
     scenario: Scenario,
     name: str,
-    make: Callable[[], Model],
+    make: Callable[[], FullModel],
     realtime: RealtimeRun,
-    former: Model | None = None,
+    former: FullModel | None = None,
 ) -> LayeredModel:
     """Make the model of one participant of a run, in which it may be changed by hand.
 
@@ -100,7 +100,7 @@ def layered_model(
     return with_layers(LayeredParticipant(scenario, name, model, make, realtime, by_hand=True))
 
 
-def bare_model(scenario: Scenario, name: str, shape: str) -> Model:
+def bare_model(scenario: Scenario, name: str, shape: str) -> FullModel:
     """Make the model of one participant, without anything around it.
 
     :raises ConfigurationError: unknown model, or its parameters are wrong

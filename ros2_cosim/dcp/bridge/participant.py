@@ -46,7 +46,7 @@ from ros2_cosim.core.kernel.listening import Listening, PortUse
 from ros2_cosim.core.kernel.loading import refuse_code
 from ros2_cosim.core.kernel.model import (
     Companion,
-    Model,
+    FullModel,
     Needs,
     Port,
     Ports,
@@ -203,7 +203,7 @@ _SHARED = tuple(
 )  # fmt: skip
 
 
-class DcpMaster(Model):
+class DcpMaster(FullModel):
     """Any DCP slaves, coupled to the ports of a participant by configuration.
 
     The example of this module shows the parameters.

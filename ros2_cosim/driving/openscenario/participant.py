@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.message_types import COLLISION, CONTROL, ODOMETRY
 from ros2_cosim.core.messages.records import ControlCommand, Odometry
@@ -26,7 +26,7 @@ from ros2_cosim.world.vehicle import VEHICLES
 _MAX_EVENTS: Final = 200
 
 
-class StoryboardPlayer(Model):
+class StoryboardPlayer(FullModel):
     """Plays a storyboard of OpenSCENARIO, to be activated periodically.
 
     Inputs: ``odometry/<vehicle>`` of each vehicle, and ``collision``, handled. Output at every

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.message_types import CONTROL, ODOMETRY
 from ros2_cosim.core.messages.records import ControlCommand
@@ -22,7 +22,7 @@ _NORMAL, _MANUAL = "vehicle_control_cmd", "vehicle_control_cmd_manual"
 _OVERRIDE, _TARGET = "vehicle_control_manual_override", "set_target_velocity"
 
 
-class CarlaRosControl(Model):
+class CarlaRosControl(FullModel):
     """Obeys the command topics of CARLA's ROS bridge, to be activated by each of them.
 
     Commands of ``vehicle_control_cmd`` count until ``vehicle_control_manual_override`` is true, and
@@ -36,7 +36,7 @@ class CarlaRosControl(Model):
     """
 
     Parameters = SpeedParameters
-    traits = Traits(cost_ns=20_000, saves=True)
+    traits = Traits(cost_ns=20_000)
     input_ports = (
         *(
             Port(command.port, command.type, required=False, description=command.description)

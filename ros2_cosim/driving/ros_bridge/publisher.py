@@ -10,7 +10,7 @@ from typing import Any
 
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import NS_PER_S
@@ -42,7 +42,7 @@ class RosBridgeParameters(Section):
     """Parameters of the model carla_ros_bridge: none."""
 
 
-class CarlaRosBridge(Model):
+class CarlaRosBridge(FullModel):
     """Publishes what CARLA's ROS bridge does, to be activated with the period of the world.
 
     Inputs, latched: what the world sends, and the commands that it obeys. Each output has the
@@ -52,7 +52,7 @@ class CarlaRosBridge(Model):
     """
 
     Parameters = RosBridgeParameters
-    traits = Traits(cost_ns=150_000, saves=True)
+    traits = Traits(cost_ns=150_000)
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, required=False, description="of each vehicle"),
         Port("acceleration/{vehicle}", ACCELERATION, required=False, description="the same"),

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.exactmath import PI, TWO_PI, sincos
-from ros2_cosim.core.kernel.model import Model, Port, Sector, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Sector, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
@@ -105,7 +105,7 @@ class SensorParameters(Section):
     )
 
 
-class ObjectSensor(Model):
+class ObjectSensor(FullModel):
     """The sensor of one vehicle, to be activated periodically.
 
     Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, ``static_objects``, ``traffic``.
@@ -123,7 +123,7 @@ class ObjectSensor(Model):
     """
 
     Parameters = SensorParameters
-    traits = Traits(cost_ns=200_000, saves=True)
+    traits = Traits(cost_ns=200_000)
 
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),

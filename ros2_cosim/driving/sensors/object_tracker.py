@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.messages.message_types import OBJECTS, ODOMETRY, V2V
@@ -43,7 +43,7 @@ class TrackerParameters(TrackParameters):
     )
 
 
-class ObjectTracker(Model):
+class ObjectTracker(FullModel):
     """Joins what sensors of a vehicle detect to tracks, to be activated periodically.
 
     Inputs, all latched: ``objects/<sensor>`` (ObjectList) of each sensor, whose identities are not
@@ -64,7 +64,7 @@ class ObjectTracker(Model):
     """
 
     Parameters = TrackerParameters
-    traits = Traits(cost_ns=150_000, saves=True)
+    traits = Traits(cost_ns=150_000)
 
     input_ports = (
         Port("objects/{sensor}", OBJECTS, description="of each sensor"),

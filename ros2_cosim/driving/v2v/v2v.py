@@ -17,7 +17,7 @@ from pydantic import Field
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import total
-from ros2_cosim.core.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
@@ -87,7 +87,7 @@ class ChannelParameters(Section):
     )
 
 
-class V2VChannel(Model):
+class V2VChannel(FullModel):
     """All links between vehicles, to be activated at the beacon period.
 
     Inputs, all latched, for each sender: ``odometry/<sender>``, ``acceleration/<sender>``,
@@ -111,7 +111,7 @@ class V2VChannel(Model):
     """
 
     Parameters = ChannelParameters
-    traits: ClassVar[Traits] = Traits(cost_ns=50_000, saves=True)
+    traits: ClassVar[Traits] = Traits(cost_ns=50_000)
 
     input_ports: ClassVar[tuple[Port, ...]] = (
         Port("odometry/{sender}", ODOMETRY),

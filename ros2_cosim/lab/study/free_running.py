@@ -37,7 +37,7 @@ from typing import Final
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.latched import LatchedChannel
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.core.kernel.time import FOREVER, NEVER
@@ -130,7 +130,7 @@ class _FreeRuntime(ParticipantRuntime):
         self,
         graph: Graph,
         name: str,
-        model: Model,
+        model: FullModel,
         timer: Callable[[], int] | None,
         counts: FreeRunningCounts,
         errors: ActivationErrors,
@@ -175,7 +175,7 @@ class FreeRunning:
         self,
         graph: Graph,
         name: str,
-        model: Model,
+        model: FullModel,
         *,
         end_ns: int = FOREVER,
         timer: Callable[[], int] | None = None,

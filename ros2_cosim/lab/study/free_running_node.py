@@ -14,7 +14,7 @@ from functools import partial
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError, begun_elsewhere
 from ros2_cosim.core.kernel.lifecycle import State
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.messages.protocol import Horizon
 from ros2_cosim.core.messages.reporting import report_of
@@ -64,7 +64,7 @@ class FreeRunningNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        model: Model,
+        model: FullModel,
         *,
         factor: float,
         end_ns: int,

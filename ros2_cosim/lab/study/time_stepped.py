@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ros2_cosim.core.kernel.graph import Graph
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import Output
 from ros2_cosim.lab.study.free_running import FreeRunning
@@ -51,7 +51,7 @@ class TimeStepped:
     def __init__(
         self,
         graph: Graph,
-        models: Mapping[str, Model],
+        models: Mapping[str, FullModel],
         step_ns: int,
         *,
         end_ns: int,

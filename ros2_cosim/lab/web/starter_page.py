@@ -12,10 +12,8 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from typing import Final, NamedTuple
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
@@ -30,21 +28,26 @@ from ros2_cosim.lab.web.dashboard import RequestQueue, tell_now
 from ros2_cosim.lab.web.driven_run import DrivenControl, drive
 from ros2_cosim.lab.web.startable import Startable, changed_scenario, startable, values_of
 from ros2_cosim.vds.controllable import ControlStatus
-from ros2_cosim.vds.data_port.api import DataPortApi, HttpAnswer, error_answer, json_answer
+from ros2_cosim.vds.data_port.api import ROUTES, DataPortApi, Query
 from ros2_cosim.vds.data_port.http_server import DataPort
-from ros2_cosim.vds.data_port.messages import PortDocument, read_document
-from ros2_cosim.vds.data_port.openapi import openapi, operation, schemas_of
+from ros2_cosim.vds.data_port.messages import PortDocument
+from ros2_cosim.vds.data_port.routes import (
+    HttpAnswer,
+    Route,
+    answered,
+    described,
+    error_answer,
+    json_answer,
+    parts_of,
+)
 from ros2_cosim.vds.data_port.view import picture_of
 
 #: Where the files of the newest run are.
 OUTPUT = Path("out/dashboard")
 #: State of a page whose run has not been chosen yet.
 IDLE = "idle"
-_SCENARIOS, _START, _STOP = "/api/scenarios", "/api/start", "/api/stop"
-_SCHEMA = "/api/schema"
 #: Why a run ends that is under way then.
 _CLOSED = "the page is closed"
-_METHODS = {_SCENARIOS: ("GET",), _START: ("GET", "POST"), _STOP: ("POST",)}
 
 
 class StartRequest(PortDocument):
@@ -150,48 +153,36 @@ class StarterApi:
 
     def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:
         """Answer a request; never raises for what is in it."""
+        parts = parts_of(path)
         try:
-            parts = urlsplit(path)
-        except ValueError:
-            parts = urlsplit("")
-        if parts.path == _SCHEMA and method == "GET":
-            return json_answer(200, interface())
-        if parts.path not in _METHODS:
-            with self._lock:
-                shown = self._shown
-            return shown.answer(method, path, body)
-        if method not in _METHODS[parts.path]:
-            allow = ", ".join(_METHODS[parts.path])
-            return error_answer(405, f"method: found {method}; allowed is {allow}", allow)
-        try:
-            if parts.path == _SCENARIOS:
-                wanted = parse_qs(parts.query).get("name")
-                return self._list() if wanted is None else self._values(wanted[0])
-            if parts.path == _START and method == "GET":
-                return self._state()
-            if parts.path == _START:
-                return self._start(read_document(StartRequest, body))
-            read_document(StopRequest, body)
-            return self._stop()
-        except ConfigurationError as error:
-            return error_answer(400, str(error))
+            answer = parts and answered(STARTER_ROUTES, self, method, parts, body)
         except OSError as error:
             return error_answer(400, in_words(error))
+        if answer is not None:
+            return answer
+        with self._lock:
+            shown = self._shown
+        return shown.answer(method, path, body)
 
-    def _state(self) -> HttpAnswer:
+    def _schema(self, query: Query) -> HttpAnswer:
+        own = [route for route in STARTER_ROUTES if route.path != "/api/schema"]
+        return json_answer(200, described([*ROUTES, *own]))
+
+    def _state(self, query: Query) -> HttpAnswer:
         with self._lock:
             return json_answer(200, {"busy": self._busy(), "failure": self._failure})
 
-    def _list(self) -> HttpAnswer:
+    def _scenarios(self, query: Query) -> HttpAnswer:
+        """The list of all, or the values of one that is named."""
+        if "name" in query:
+            name = query["name"][0]
+            values = [value._asdict() for value in values_of(self._known(name))]
+            return json_answer(200, {"name": name, "values": values})
         scenarios = [
             {"name": s.name, "description": s.description, "origin": s.origin}
             for s in startable(self._folder)
         ]
         return json_answer(200, {"scenarios": scenarios})
-
-    def _values(self, name: str) -> HttpAnswer:
-        values = [value._asdict() for value in values_of(self._known(name))]
-        return json_answer(200, {"name": name, "values": values})
 
     def _start(self, request: StartRequest) -> HttpAnswer:
         scenario = changed_scenario(self._known(request.scenario), request.values)
@@ -202,7 +193,7 @@ class StarterApi:
             self._starts.put(Start(scenario, request.rate))
         return json_answer(200, {"name": scenario.name})
 
-    def _stop(self) -> HttpAnswer:
+    def _stop(self, request: StopRequest) -> HttpAnswer:
         with self._lock:
             if self._control is None or not self._busy():
                 raise ConfigurationError("stop: no run is under way")
@@ -222,24 +213,17 @@ class StarterApi:
         raise ConfigurationError(f"scenario: found {name[:100]!r}; there are {names}")
 
 
-def interface() -> dict[str, Any]:
-    """The interface of a port that starts runs, as OpenAPI: that of any, and the starts."""
-    described = deepcopy(openapi())
-    query = {"name": "name", "in": "query", "schema": {"type": "string"}}
-    described["paths"] |= {
-        _SCENARIOS: {
-            "get": operation("Scenarios that can be started; values of the one that is named")
-            | {"parameters": [query]}
-        },
-        _START: {
-            "get": operation("Whether a run is under way, and why the newest one failed"),
-            "post": operation("Start a scenario", None, "StartRequest"),
-        },
-        _STOP: {"post": operation("End the run under way", None, "StopRequest")},
-    }
-    for model in (StartRequest, StopRequest):
-        described["components"]["schemas"] |= schemas_of(model)
-    return described
+STARTER_ROUTES: Final = (
+    Route("GET", "/api/schema", StarterApi._schema, "This document"),
+    Route("GET", "/api/scenarios", StarterApi._scenarios,
+          "Scenarios that can be started; values of the one that is named",
+          query=("name", "string")),
+    Route("GET", "/api/start", StarterApi._state,
+          "Whether a run is under way, and why the newest one failed"),
+    Route("POST", "/api/start", StarterApi._start, "Start a scenario", request=StartRequest),
+    Route("POST", "/api/stop", StarterApi._stop, "End the run under way", request=StopRequest),
+)  # fmt: skip
+"""What a port answers besides that starts runs."""
 
 
 class StarterPage:

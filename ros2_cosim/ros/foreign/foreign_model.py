@@ -8,13 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Needs, Port, Ports, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.model import (
+    FullModel,
+    Needs,
+    Port,
+    Ports,
+    Repeatability,
+    Report,
+    Traits,
+)
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.foreign import ForeignSettings, full_topic
 from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_environment
 
 
-class ForeignNode(Model):
+class ForeignNode(FullModel):
     """An unmodified ROS node, in a process of its own, behind the ports of a participant.
 
     Each port is tied to one of the node's topics. See ``docs/foreign-nodes.md``.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from ros2_cosim.core.kernel.hop_watch import HopWatch
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.messages.protocol import ParticipantState, SystemState
@@ -37,7 +37,7 @@ class RosLifecycle(LifecycleGroup):
     def __init__(
         self,
         session: Session,
-        models: Mapping[str, Model],
+        models: Mapping[str, FullModel],
         scheduler: SequentialScheduler,
         wait: Callable[[float], None],
         run_id: str,

@@ -24,7 +24,7 @@ from ros2_cosim.core.kernel.errors import (
 )
 from ros2_cosim.core.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.core.kernel.membership import MembershipView, Presence
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.participant import Host
 from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
@@ -96,7 +96,7 @@ class ParticipantNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        model: Model,
+        model: FullModel,
         settings: NodeSettings,
         timer: Callable[[], int],
         spans: Spans | None = None,

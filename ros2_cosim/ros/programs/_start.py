@@ -25,7 +25,7 @@ from ros2_cosim.core.kernel.errors import (
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.layers import LayeredModel
 from ros2_cosim.core.kernel.lifecycle import Operation
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.messages.namespaces import namespace_of, node_name_of
 from ros2_cosim.core.messages.wiring import Wiring
@@ -340,12 +340,14 @@ def participant_node(
     return node
 
 
-def run_participant(default_name: str, build: Callable[[Started, str], Model] | None = None) -> int:
+def run_participant(
+    default_name: str, build: Callable[[Started, str], FullModel] | None = None
+) -> int:
     """The main of every participant: which one it is says the ROS parameter ``participant``.
 
     :param build: makes the model of the participant named; None: as the scenario says
     """
-    kept: list[Model] = []
+    kept: list[FullModel] = []
 
     def body(started: Started) -> bool:
         session, scenario = started.session, started.scenario
@@ -357,7 +359,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             )
         realtime = realtime_of(session, floating=True)
 
-        def make() -> Model:
+        def make() -> FullModel:
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = layered_model(scenario, name, make, realtime, kept.pop() if kept else None)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.process.processes import leave
 from ros2_cosim.driving.cacc import CaccController
 from ros2_cosim.driving.controllers import LongitudinalLaw
@@ -35,7 +35,7 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
     from ros2_cosim.core.scenario.declaration import declare
     from ros2_cosim.ros.programs._start import Started, run_participant
 
-    def build(started: Started, name: str) -> Model:
+    def build(started: Started, name: str) -> FullModel:
         declared = declare(started.scenario, name)
         return CaccController(declared.context, declared.parameters, law=law)
 

@@ -12,7 +12,7 @@ from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.lifecycle import Operation
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.membership import check_required
-from ros2_cosim.core.kernel.model import Model, Repeatability
+from ros2_cosim.core.kernel.model import FullModel, Repeatability
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
 from ros2_cosim.core.live.foxglove_view import with_viewers
@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     """What is left of a run for the next one in this process."""
 
     control: RunControl
-    models: dict[str, Model]
+    models: dict[str, FullModel]
 
 
 def main() -> int:
@@ -82,7 +82,7 @@ def _run(kept: list[Kept], started: Started, chronicle: SequenceChronicle | None
         open_sink(output, scenario, graph, session.parameter("bag", True)),
         *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
     )
-    models: dict[str, Model] = {}
+    models: dict[str, FullModel] = {}
     again = False
     repeats = session.repetition + 1 < session.parameter("repeat", 1)
     lifecycles: RosLifecycle | None = None
@@ -197,7 +197,7 @@ def _make_models(
     started: Started,
     realtime: RealtimeRun,
     former: Kept | None,
-    models: dict[str, Model],
+    models: dict[str, FullModel],
     control: RunControl,
 ) -> None:
     """Make the models of all participants, or take those of the run before.

@@ -16,7 +16,7 @@ from ros2_cosim.core.kernel.errors import (
     begun_elsewhere,
 )
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel
 from ros2_cosim.core.process.processes import leave
 from ros2_cosim.core.process.spans import Spans
 from ros2_cosim.core.run.tracebacks import noted
@@ -40,7 +40,7 @@ def main() -> int:
     return run_node("participants", partial(host, {}, SystemThreads()), shared=True)
 
 
-def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
+def host(models: dict[str, FullModel], threads: Threads, started: Started) -> bool:
     """Run all participants of the process.
 
     :param models: of those that take part again; changed to those that will
@@ -78,7 +78,7 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
 def _members(
     started: Started,
     names: list[str],
-    models: dict[str, Model],
+    models: dict[str, FullModel],
     failures: _Failures,
     together: Collection[str],
     spans: Spans | None,
@@ -104,7 +104,7 @@ def _members(
             own.parameter("participant", name)
             member = started._replace(session=own)
 
-            def make(name: str = name) -> Model:
+            def make(name: str = name) -> FullModel:
                 return bare_model(scenario, name, "ros")
 
             try:
@@ -193,7 +193,7 @@ class _Failures:
             raise ReportedError
 
 
-def _close(models: dict[str, Model]) -> None:
+def _close(models: dict[str, FullModel]) -> None:
     LifecycleGroup(models).close()
     models.clear()
 

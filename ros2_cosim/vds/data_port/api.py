@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, NamedTuple, Protocol
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from typing import Any, Final, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import Sector
@@ -19,9 +17,17 @@ from ros2_cosim.vds.data_port.messages import (
     TargetsRequest,
     plain_output,
     plain_status,
-    read_document,
 )
-from ros2_cosim.vds.data_port.openapi import openapi
+from ros2_cosim.vds.data_port.routes import (
+    HttpAnswer,
+    Route,
+    answered,
+    described,
+    error_answer,
+    json_answer,
+    method_refused,
+    parts_of,
+)
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.data_port.view import (
     HISTORY,
@@ -33,46 +39,18 @@ from ros2_cosim.vds.data_port.view import (
 )
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
-_PAGES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
-    "/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
-    "/world.js": ("world.js", "text/javascript; charset=utf-8"),
-    "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
-    "/parameters.js": ("parameters.js", "text/javascript; charset=utf-8"),
-    "/faults.js": ("faults.js", "text/javascript; charset=utf-8"),
-    "/start.js": ("start.js", "text/javascript; charset=utf-8"),
-    "/scene3d.js": ("scene3d.js", "text/javascript; charset=utf-8"),
-}
+_PAGES: Final = {
+    f"/{'' if name == 'index.html' else name}": (name, f"text/{kind}; charset=utf-8")
+    for kind, names in (
+        ("html", ("index.html",)),
+        ("css", ("dashboard.css",)),
+        ("javascript", ("dashboard.js", "world.js", "drawing.js", "parameters.js", "faults.js",
+                        "start.js", "scene3d.js")),
+    )
+    for name in names
+}  # fmt: skip
 Lines = Sequence[Sequence[tuple[float, float]]]
-JSON_TYPE = "application/json"
-
-
-class HttpAnswer(NamedTuple):
-    """Status, content type and body of an answer; ``allow``: methods, where one was wrong."""
-
-    status: int
-    content_type: str
-    body: bytes
-    allow: str | None = None
-
-
-def json_answer(status: int, data: Mapping[str, Any]) -> HttpAnswer:
-    """An answer in JSON."""
-    return HttpAnswer(status, JSON_TYPE, json.dumps(data, allow_nan=False).encode() + b"\n")
-
-
-def error_answer(status: int, text: str, allow: str | None = None) -> HttpAnswer:
-    """An error: its text names the place, what was found and what is allowed."""
-    return json_answer(status, {"error": text, "status": status})._replace(allow=allow)
-
-
-def _split(path: str) -> SplitResult | None:
-    """The parts of the target of a request; None: it has none."""
-    try:
-        return urlsplit(path)
-    except ValueError:
-        return None
+Query = Mapping[str, Sequence[str]]
 
 
 class RequestApi(Protocol):
@@ -129,60 +107,46 @@ class DataPortApi:
         self._view = view
         self._target = target
         self._telemetry = telemetry
-        self._routes: dict[str, dict[str, Callable[[str, bytes], HttpAnswer]]] = {
-            "/api/health": {"GET": self._health},
-            "/api/schema": {"GET": lambda query, body: json_answer(200, openapi())},
-            "/api/run": {"GET": self._run, "POST": self._change},
-            "/api/scene": {"GET": self._scene},
-            "/api/camera": {"GET": self._image},
-            "/api/history": {"GET": self._past},
-            "/api/changes": {"GET": self._changeable, "POST": self._change_value},
-            "/api/faultable": {"GET": self._faultable},
-            "/api/state": {"GET": self._state},
-            "/api/io": {"POST": self._io},
-            "/api/io/targets": {"GET": self._targets, "POST": self._set_targets},
-        }
 
     @staticmethod
     def is_open(path: str) -> bool:
         """Whether a path is a part of the page, which contains nothing about the run."""
-        parts = _split(path)
+        parts = parts_of(path)
         return parts is not None and parts.path in _PAGES
 
     def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:
         """HttpAnswer a request; never raises for what is in it."""
-        parts = _split(path)
+        parts = parts_of(path)
         if parts is None:
             return error_answer(400, f"path: found {path[:100]!r}, which is none")
         if parts.path in _PAGES:
             if method != "GET":
-                return error_answer(405, f"method: found {method}; allowed is GET", "GET")
+                return method_refused(method, "GET")
             name, content_type = _PAGES[parts.path]
             page = files(__package__).joinpath("dashboard", name)
             return HttpAnswer(200, content_type, page.read_bytes())
-        methods = self._routes.get(parts.path)
-        if methods is None:
-            known = ", ".join(self._routes)
+        answer = answered(ROUTES, self, method, parts, body)
+        if answer is None:
+            known = ", ".join(dict.fromkeys(route.path for route in ROUTES))
             return error_answer(404, f"path: found {parts.path[:100]!r}; there are {known}")
-        if method not in methods:
-            allow = ", ".join(methods)
-            return error_answer(405, f"method: found {method}; allowed is {allow}", allow)
-        try:
-            return methods[method](parts.query, body)
-        except ConfigurationError as error:
-            return error_answer(400, str(error))
+        return answer
 
-    def _health(self, query: str, body: bytes) -> HttpAnswer:
-        status = plain_status(self._control.status())
-        return json_answer(200, {"status": "ok", "name": self._name, **status})
+    def _health(self, query: Query) -> HttpAnswer:
+        return json_answer(200, {"status": "ok", **self._state_of_run()})
 
-    def _scene(self, query: str, body: bytes) -> HttpAnswer:
+    def _state_of_run(self) -> dict[str, Any]:
+        return {"name": self._name, **plain_status(self._control.status())}
+
+    def _schema(self, query: Query) -> HttpAnswer:
+        return json_answer(200, described(ROUTES))
+
+    def _scene(self, query: Query) -> HttpAnswer:
         lines = self._lines() if callable(self._lines) else self._lines
         known = {"lines": lines, "sectors": self._sectors, "starts": self._starts}
         return json_answer(200, known)
 
-    def _image(self, query: str, body: bytes) -> HttpAnswer:
-        wanted = parse_qs(query).get("id", [""])[0]
+    def _image(self, query: Query) -> HttpAnswer:
+        wanted = query.get("id", [""])[0]
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 11):
             return error_answer(400, f"id: found {wanted[:20]!r}; allowed is a number")
         image = self._camera(int(wanted))
@@ -190,16 +154,14 @@ class DataPortApi:
             return error_answer(404, f"camera: found {wanted}, which there is not")
         return HttpAnswer(200, "image/png", image)
 
-    def _run(self, query: str, body: bytes) -> HttpAnswer:
-        status = plain_status(self._control.status())
-        run = {"name": self._name, "number": self._number, **status}
+    def _run(self, query: Query) -> HttpAnswer:
+        run = {"number": self._number, **self._state_of_run()}
         return json_answer(200, {"run": run, **self._view.picture()})
 
-    def _past(self, query: str, body: bytes) -> HttpAnswer:
+    def _past(self, query: Query) -> HttpAnswer:
         return json_answer(200, {"fields": HISTORY, "vehicles": dict(self._history())})
 
-    def _change(self, query: str, body: bytes) -> HttpAnswer:
-        request = read_document(ChangeRunRequest, body)
+    def _change(self, request: ChangeRunRequest) -> HttpAnswer:
         if request.action == "pause":
             self._control.pause()
         elif request.action == "resume":
@@ -208,55 +170,39 @@ class DataPortApi:
             self._control.step(request.count)
         else:
             self._control.set_rate(request.rate)
-        return json_answer(200, {"name": self._name, **plain_status(self._control.status())})
+        return json_answer(200, self._state_of_run())
 
-    def _changeable(self, query: str, body: bytes) -> HttpAnswer:
+    def _changeable(self, query: Query | None = None) -> HttpAnswer:
         return json_answer(200, {"changes": self._changes.values()})
 
-    def _faultable(self, query: str, body: bytes) -> HttpAnswer:
+    def _faultable(self, query: Query) -> HttpAnswer:
         return json_answer(200, self._changes.faultable())
 
-    def _change_value(self, query: str, body: bytes) -> HttpAnswer:
-        request = read_document(ChangeValueRequest, body)
+    def _change_value(self, request: ChangeValueRequest) -> HttpAnswer:
         self._changes.request(request.set, request.to)
-        return self._changeable(query, body)
+        return self._changeable()
 
-    def _state(self, query: str, body: bytes) -> HttpAnswer:
+    def _state(self, query: Query) -> HttpAnswer:
         target = self._commandable()
-        wanted = parse_qs(query).get("vehicle", list(target.vehicles()))
-        return json_answer(
-            200,
-            {
-                "vehicles": [
-                    plain_output(name, target.output(known_vehicle(target, name)), command=True)
-                    for name in wanted[:64]
-                ]
-            },
-        )
+        wanted = query.get("vehicle", list(target.vehicles()))
+        outputs = {name: target.output(known_vehicle(target, name)) for name in wanted[:64]}
+        found = [plain_output(name, outputs[name], command=True) for name in wanted[:64]]
+        return json_answer(200, {"vehicles": found})
 
-    def _io(self, query: str, body: bytes) -> HttpAnswer:
+    def _io(self, request: IoRequest) -> HttpAnswer:
         target = self._commandable()
-        request = read_document(IoRequest, body)
         vehicle = known_vehicle(target, request.vehicle)
         if request.model_fields_set != {"vehicle"}:
-            target.command(
-                vehicle,
-                VehicleCommand(
-                    request.steer * target.max_steer(vehicle),
-                    request.throttle,
-                    request.brake,
-                    request.gear,
-                    request.handbrake,
-                ),
-            )
+            steer = request.steer * target.max_steer(vehicle)
+            pedals = request.throttle, request.brake
+            target.command(vehicle, VehicleCommand(steer, *pedals, request.gear, request.handbrake))
         return json_answer(200, plain_output(vehicle, target.output(vehicle), command=True))
 
-    def _targets(self, query: str, body: bytes) -> HttpAnswer:
+    def _targets(self, query: Query) -> HttpAnswer:
         return json_answer(200, {"vehicles": self._sender().targets()})
 
-    def _set_targets(self, query: str, body: bytes) -> HttpAnswer:
+    def _set_targets(self, request: TargetsRequest) -> HttpAnswer:
         sender = self._sender()
-        request = read_document(TargetsRequest, body)
         vehicle = known_vehicle(self._commandable(), request.vehicle)
         sender.set_targets(vehicle, request.targets, command=request.command)
         return json_answer(200, {"vehicles": sender.targets()})
@@ -270,3 +216,30 @@ class DataPortApi:
         if self._telemetry is None:
             raise ConfigurationError("this run sends no telemetry")
         return self._telemetry
+
+
+_Api = DataPortApi
+ROUTES: Final = (
+    Route("GET", "/api/health", _Api._health, "Whether the run is alive, and where it is", "Run"),
+    Route("GET", "/api/schema", _Api._schema, "This document"),
+    Route("GET", "/api/run", _Api._run, "Picture of the run for a dashboard"),
+    Route("POST", "/api/run", _Api._change, "Pause, resume, step, change the rate", "Run",
+          ChangeRunRequest),
+    Route("GET", "/api/scene", _Api._scene, "Lines of the road, fields of view of sensors"),
+    Route("GET", "/api/camera", _Api._image, "Picture (PNG) of a camera of the world",
+          query=("id", "integer")),
+    Route("GET", "/api/history", _Api._past, "Speeds, gaps and accelerations of the last time"),
+    Route("GET", "/api/changes", _Api._changeable,
+          "Parameters and faults that may be changed, with their values"),
+    Route("POST", "/api/changes", _Api._change_value, "Change one of them from now on",
+          request=ChangeValueRequest),
+    Route("GET", "/api/faultable", _Api._faultable,
+          "Ports that a fault can be added to, and kinds"),
+    Route("GET", "/api/state", _Api._state, "Measured states and commands",
+          query=("vehicle", "string")),
+    Route("POST", "/api/io", _Api._io, "Command in, state out", "Vehicle", IoRequest),
+    Route("GET", "/api/io/targets", _Api._targets, "Receivers of telemetry"),
+    Route("POST", "/api/io/targets", _Api._set_targets, "Set the receivers of a vehicle",
+          request=TargetsRequest),
+)  # fmt: skip
+"""What each port answers."""

@@ -28,7 +28,8 @@ from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConnectionFailedError
 from ros2_cosim.core.sockets.endpoints import is_loopback
 from ros2_cosim.core.sockets.peers import ADMISSION, user_of
-from ros2_cosim.vds.data_port.api import JSON_TYPE, HttpAnswer, RequestApi, error_answer
+from ros2_cosim.vds.data_port.api import RequestApi
+from ros2_cosim.vds.data_port.routes import JSON_TYPE, HttpAnswer, error_answer
 
 MAX_BODY = 16_384
 MAX_CONNECTIONS = 32

@@ -13,7 +13,7 @@ from ros2_cosim.core.kernel.listening import Listening
 from ros2_cosim.core.kernel.loading import refuse_missing_wing
 from ros2_cosim.core.kernel.model import (
     Companion,
-    Model,
+    FullModel,
     Needs,
     Port,
     Ports,
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from ros2_cosim.dcp.bridge.coupled import CoupledSlaves
 
 
-class CarlaWorld(Model):
+class CarlaWorld(FullModel):
     """Road, vehicles, objects and background traffic of the section ``scene``.
 
     In shape inproc the scene runs in this process; in the others it is a DCP slave, a process of
@@ -97,7 +97,7 @@ class CarlaWorld(Model):
     """
 
     Parameters = WorldParameters
-    traits = Traits(cost_ns=500_000, saves=True)
+    traits = Traits(cost_ns=500_000)
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
@@ -256,10 +256,6 @@ class CarlaWorld(Model):
         #: What the scene tells and the scenario has no port for.
         self._unheard = [port for port in told if port not in context.output_types]
         self._plant: ScenePlant | CoupledSlaves
-        elsewhere = context.shape != "inproc" or find_simulator(context.simulator) is not None
-        if elsewhere:
-            # A simulator elsewhere cannot be put back.
-            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
         self._step_ns = scene.step_ns
         #: Where the headless server of the run is; None: it has none.
         self._server: tuple[str, int] | None = None
@@ -303,6 +299,11 @@ class CarlaWorld(Model):
     def save_state(self) -> Any:
         """The scene, its vehicles and what drives them."""
         return SCENE_STATE.save(self)
+
+    @property
+    def unsaved(self) -> str | None:
+        """A simulator elsewhere cannot be put back."""
+        return None if isinstance(self._plant, ScenePlant) else ""
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""

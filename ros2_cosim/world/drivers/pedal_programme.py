@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Number, Section
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.kernel.time import SECOND
@@ -58,14 +58,13 @@ class PedalProgrammeParameters(Section):
     top_speed: Number = Field(default=25.0, ge=5, le=100, description="up to which it goes [m/s]")
 
 
-class PedalProgramme(Model):
+class PedalProgramme(FullModel):
     """Presses pedals phase by phase; afterwards it brakes.
 
     Input ``odometry``, latched; output ``control`` at every activation.
     """
 
     Parameters = PedalProgrammeParameters
-    traits = Traits(saves=True)
     input_ports = (Port("odometry", ODOMETRY, description="of the vehicle"),)
     output_ports = (Port("control", CONTROL),)
     other_ports = False

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Section, Whole
 from ros2_cosim.core.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.messages.message_types import CONTROL, ODOMETRY
@@ -35,7 +35,7 @@ class LaneKeepingParameters(Section):
     )
 
 
-class LaneKeepingController(Model):
+class LaneKeepingController(FullModel):
     """Adds the steering that keeps a lane to each control command.
 
     Inputs: ``command`` (ControlCommand, the trigger), whose pedals and demand are passed on, and
@@ -46,7 +46,7 @@ class LaneKeepingController(Model):
     """
 
     Parameters = LaneKeepingParameters
-    traits = Traits(cost_ns=50_000, saves=True)
+    traits = Traits(cost_ns=50_000)
 
     input_ports = (
         Port("command", CONTROL, description="triggers"),

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.model import Model, Port, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.cdr import NS_PER_S
@@ -46,7 +46,7 @@ class TransformParameters(Section):
     )
 
 
-class Transforms(Model):
+class Transforms(FullModel):
     """Publishes where frames are, to be activated periodically.
 
     Inputs, latched: ``odometry/<vehicle>``. Outputs: ``tf`` at each activation, with a transform
@@ -58,7 +58,7 @@ class Transforms(Model):
     """
 
     Parameters = TransformParameters
-    traits = Traits(cost_ns=50_000, saves=True)
+    traits = Traits(cost_ns=50_000)
     input_ports = (Port("odometry/{vehicle}", ODOMETRY, required=False),)
     output_ports = (
         Port("tf", TRANSFORMS, description="map to the vehicles"),

@@ -15,7 +15,7 @@ from ros2_cosim.core.documents.files import read_bounded
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import cos, radians, sin
-from ros2_cosim.core.kernel.model import Model, Port, Repeatability, Report, Traits
+from ros2_cosim.core.kernel.model import FullModel, Port, Repeatability, Report, Traits
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.time import SECOND, format_ns, to_seconds
 from ros2_cosim.core.messages.message_types import ODOMETRY, ROAD_USERS
@@ -38,7 +38,7 @@ _TRUCK: Final = 6.0
 _HEIGHT: Final = 1.5
 
 
-class SumoTraffic(Model):
+class SumoTraffic(FullModel):
     """SUMO's vehicles around those of the scene, a periodic model; its period is SUMO's step.
 
     Inputs, latched: ``odometry/<vehicle>`` for each vehicle of the scene. Output ``traffic``
