@@ -62,7 +62,7 @@ lint: environment
 	.venv/bin/lint-imports
 
 reference: environment
-	.venv/bin/python buildtools/generate_reference.py
+	.venv/bin/python -m buildtools.generate_reference
 
 release: environment
 	.venv/bin/python buildtools/release.py

@@ -146,7 +146,17 @@ def measure(name: str, duration: str, seed: int, directory: Path) -> dict[str, A
         port = processes.enter_context(started(me))
         there = ["--set", f"{DCP}.start=false", "--set", f"{DCP}.port={port}"]
         out = directory / "run"
-        run = [*COSIM, "run", str(PLATOON), *settings, *there, "--shape", "composed", "--rate", "1"]
+        run = [
+            *COSIM,
+            "run",
+            str(PLATOON),
+            *settings,
+            *there,
+            "--shape",
+            "composed",
+            "--factor",
+            "1",
+        ]
         with claim() as domain:
             first = _done([*run, "--no-bag", "--out", str(out)], ROS_DOMAIN_ID=str(domain))
     again = _done([*COSIM, "replay", str(out), "--no-bag"])

@@ -17,7 +17,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
 from pathlib import Path
@@ -58,28 +57,24 @@ def main() -> int:
 
 def measure(rate: int, seconds: float, further: list[str]) -> dict[str, Any]:
     """Run a server for so long (simulated), answering every state by a command."""
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer,
-    ):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", 0))
         peer.settimeout(GLANCE_S)
-        report = Path(directory) / "report.json"
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve"]
-        command += ["--cmd-port", "0", "--state-ip", f"127.0.0.1:{peer.getsockname()[1]}"]
-        command += ["--rate", str(rate), "--vx0", "20", "--duration", f"{seconds}s"]
-        command += ["--report", str(report), *further]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        assert server.stdout is not None
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve", "--json"]
+        command += ["--port", "0", "--to", f"127.0.0.1:{peer.getsockname()[1]}"]
+        command += ["--set", f"dt={1 / rate:.9f}s", "--set", "speed=20"]
+        command += ["--duration", f"{seconds}s", *further]
+        pipe = subprocess.PIPE
+        server = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+        assert server.stderr is not None
         try:
-            port = int(server.stdout.readline().rsplit(":", 1)[1])
+            port = int(server.stderr.readline().rsplit(":", 1)[1])
             seen = exchange(peer, port, round(seconds * rate), server)
-            server.communicate(timeout=PATIENCE_S)
+            said, _ = server.communicate(timeout=PATIENCE_S)
         finally:
             server.kill()
             server.wait()
-        figures = json.loads(report.read_text(encoding="utf-8"))
-    return {**seen, "server": figures}
+    return {**seen, "server": json.loads(said)}
 
 
 def exchange(

@@ -10,12 +10,16 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 from rosbags.typesys import Stores, get_typestore
 
+from buildtools.count_house import walk
+from ros2_cosim.core.run.removed import REMOVED
 from ros2_cosim.core.scenario.reference import (
     ParameterRow,
     models_table,
@@ -27,11 +31,37 @@ from ros2_cosim.core.scenario.registry import available_models
 from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.manoeuvres import Action
 from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP
+from ros2_cosim.ros.bringup.launch_request import launch_arguments
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
+CHANGELOG = ROOT / "CHANGELOG.md"
 SCHEMA = ROOT / "config" / "scenario.schema.json"
 JAZZY = ROOT / "ros2_cosim" / "core" / "messages" / "jazzy_types.json"
+#: Where the pages say more of an option.
+SEE = {
+    "--arrivals": "realtime.md#repeating-a-run",
+    "--branch": "checkpoints.md",
+    "--checkpoint": "checkpoints.md",
+    "--controllers": "#control-laws",
+    "--dashboard": "vds.md#dashboard",
+    "--foxglove": "run-control.md#live-view-in-foxglove",
+    "--hard": "realtime.md#hard-real-time",
+    "--into": "replay.md",
+    "--namespace": "run-control.md#namespaces",
+    "--open": "security.md#what-each-user-can-do",
+    "--paused": "run-control.md",
+    "--processes": "architecture.md#shared-processes",
+    "--profile": "benchmarks.md#profile-of-a-run",
+    "--repeat": "run-control.md#running-again",
+    "--ros-args": "run-control.md#remappings-and-quality-of-service",
+    "--shape": "architecture.md#run-shapes",
+    "--substitute": "replay.md#what-if",
+    "--transport": "architecture.md#the-lane",
+    "--untrusted": "security.md#a-scenario-is-code",
+    "--view": "carla-headless.md#the-view",
+    "--without": "clock.md#joining-late-and-leaving-early",
+}
 
 
 def generated() -> dict[Path, str]:
@@ -42,11 +72,16 @@ def generated() -> dict[Path, str]:
         **{key: section_table(template) for key, template in templates().items()},
         "models": models_table(),
         "laws": laws_table(),
+        "commands": "\n".join(commands()),
+        "launch arguments": "\n".join(launch_table()),
     }
     for name, table in tables.items():
-        text = _between(text, f"<!-- generated: {name} -->", "<!-- end of generated -->", table)
+        text = _between(text, name, table)
+    changes = _between(
+        CHANGELOG.read_text(encoding="utf-8"), "removed words", "\n".join(removed_table())
+    )
     schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
-    return {REFERENCE: text, SCHEMA: schema, JAZZY: jazzy_types()}
+    return {REFERENCE: text, CHANGELOG: changes, SCHEMA: schema, JAZZY: jazzy_types()}
 
 
 def jazzy_types() -> str:
@@ -79,13 +114,69 @@ def laws_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _between(text: str, first: str, last: str, content: str) -> str:
+def commands() -> Iterator[str]:
+    """The commands of ``cosim`` with arguments and options, as Markdown."""
+    for words, command in walk():
+        yield f"### cosim {words}\n"
+        yield command.help + "\n"
+        yield from _table("Argument or option", map(_parameter_row, command.params))
+
+
+def _parameter_row(parameter: Any) -> tuple[str, str, str]:
+    """Name, default and meaning of an argument or option."""
+    if parameter.param_type_name == "option":
+        name = ", ".join(f"`{flag}`" for flag in (*parameter.opts, *parameter.secondary_opts))
+        see = SEE.get(parameter.opts[0])
+        name = f"[{name}]({see})" if see else name
+    else:
+        name = f"`{parameter.metavar or parameter.name.upper()}`"
+    default = parameter.default
+    if default is None or default is False or default in ("", ()):
+        default = "required" if parameter.required else ""
+    elif default is True:
+        default = f"`{parameter.opts[0]}`"
+    else:
+        default = f"`{getattr(default, 'value', default)}`"
+    return name, default, parameter.help or ""
+
+
+def launch_table() -> Iterator[str]:
+    """The launch arguments as Markdown."""
+    rows = (
+        (f"`{each.name}`", f"`{each.default}`" if each.default else "", each.description)
+        for each in launch_arguments()
+    )
+    return _table("Argument", rows)
+
+
+def removed_table() -> Iterator[str]:
+    """Commands, options and launch arguments that are gone, as Markdown."""
+    yield "| Gone | Instead |"
+    yield "|---|---|"
+    for old, new in REMOVED.items():
+        is_argument = old.startswith("launch ")
+        name = f"launch argument `{old[7:]}`" if is_argument else f"`cosim {old}`"
+        yield f"| {name} | {new} |"
+    yield ""
+
+
+def _table(name: str, rows: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    yield f"| {name} | Default | Meaning |"
+    yield "|---|---|---|"
+    for row in rows:
+        cells = " | ".join(row)
+        yield f"| {cells} |"
+    yield ""
+
+
+def _between(text: str, name: str, content: str) -> str:
+    first, last = f"<!-- generated: {name} -->", "<!-- end of generated -->"
     head, found, rest = text.partition(first + "\n")
     if not found:
-        raise SystemExit(f"{REFERENCE}: the line {first!r} is missing")
+        raise SystemExit(f"the line {first!r} is missing")
     _, end, tail = rest.partition(last)
     if not end:
-        raise SystemExit(f"{REFERENCE}: the line {last!r} is missing after {first!r}")
+        raise SystemExit(f"the line {last!r} is missing after {first!r}")
     return f"{head}{first}\n\n{content}\n{end}{tail}"
 
 

@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosim check``: what is wrong with a scenario."""
+"""``cosim check``: what is wrong with a scenario, or with slave descriptions."""
 
 from __future__ import annotations
 
 import json
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ros2_cosim.cli.completion import scenario_files
 from ros2_cosim.cli.console import EXIT_ERROR, clear_errors
-from ros2_cosim.cli.parameters import ScenarioFile, Settings, Shape
+from ros2_cosim.cli.options import RunWords, with_options
+from ros2_cosim.cli.parameters import AsJson
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 
+@with_options
 def check(
-    scenario: ScenarioFile,
-    settings: Settings = None,
-    shape: Shape = "ros",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    *,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Scenario file (YAML or JSON), or slave descriptions (.dcpx and .dcp) of DCP.",
+            autocompletion=scenario_files,
+        ),
+    ],
+    wanted: Annotated[RunWords, "set shape"],
+    as_json: AsJson = False,
     untrusted: Annotated[
         bool,
         typer.Option(
@@ -30,8 +41,21 @@ def check(
 ) -> None:
     """Check a scenario: file, wiring, models and their parameters; nothing is made or run.
 
-    Modules of the models that it names are imported, unless it is --untrusted.
+    Modules of the models that it names are imported, unless it is --untrusted. Slave descriptions
+    are checked against the schema and the rules of the standard.
     """
+    if all(file.suffix in (".dcpx", ".dcp") for file in files):
+        from ros2_cosim.cli.dcp import check_descriptions
+
+        if not check_descriptions(files, as_json=as_json):
+            raise typer.Exit(EXIT_ERROR)
+        return
+    if len(files) > 1:
+        raise typer.BadParameter("allowed is one scenario, or descriptions alone")
+    _check_scenario(files[0], wanted, as_json=as_json, untrusted=untrusted)
+
+
+def _check_scenario(scenario: Path, wanted: RunWords, *, as_json: bool, untrusted: bool) -> None:
     from ros2_cosim.core.kernel import lookahead
     from ros2_cosim.core.kernel.loading import data_only
     from ros2_cosim.core.scenario.check import check_scenario
@@ -42,8 +66,8 @@ def check(
     with clear_errors():
         try:
             with data_only() if untrusted else nullcontext():
-                loaded = load_scenario(scenario, settings or ())
-                graph = check_scenario(loaded, shape)
+                loaded = load_scenario(scenario, wanted["set"] or ())
+                graph = check_scenario(loaded, wanted["shape"] or "ros")
                 notes = doubts_of(loaded)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]

@@ -30,9 +30,10 @@ from ros2_cosim.core.run.process_limits import check_space
 if TYPE_CHECKING:
     from ros2_cosim.ros.bringup.control import Visit
 
-#: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
-#: repeated run is not the same.
+#: Exit codes: something failed; the words are wrong; it is complete, but the answer is no: a
+#: verdict is not met, or a repeated run is not the same.
 EXIT_ERROR = 1
+EXIT_USAGE = 2
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128

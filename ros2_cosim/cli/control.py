@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``cosim control`` and ``cosim monitor``, which talk to a run under way.
+"""The command ``cosim control``, which talks to a run under way.
 
-What they need of ROS is imported when they are called.
+What it needs of ROS is imported when it is called.
 """
 
 from __future__ import annotations
@@ -10,30 +10,27 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ros2_cosim.cli.console import refuse_beside, visiting
+from ros2_cosim.cli.parameters import AsJson
 from ros2_cosim.core.documents.plain_data import parse_value
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.time import parse_duration, to_seconds
 from ros2_cosim.core.realtime.pacing import parse_rate
 from ros2_cosim.core.realtime.run_control import Command, Request
-from ros2_cosim.core.run.options import read_time
+from ros2_cosim.core.run.request import read_time
 from ros2_cosim.core.sockets.peers import own_user
-
-if TYPE_CHECKING:
-    from ros2_cosim.ros.bringup.control import WhichRun
 
 _UNSIGNED = 2**32
 
-Domain = Annotated[int | None, typer.Option(help="ROS domain of the run, if there are several.")]
-Namespace = Annotated[
-    str | None, typer.Option(help="Namespace of the run, if there are several in its domain.")
+Out = Annotated[
+    Path | None, typer.Option(help="Output directory of the run, if there are several.")
 ]
-Out = Annotated[Path | None, typer.Option(help="Output directory of the run, which says it, too.")]
 Word = Literal[
+    "monitor",
     "status",
     "pause",
     "resume",
@@ -67,41 +64,50 @@ def make_request(
     if at is not None and command is not Command.CHANGE:
         raise ConfigurationError(f"control {word}: --at is for changes only")
     if command is Command.CHANGE:
-        path, equals, text = values[0].partition("=") if len(values) == 1 else ("", "", "")
-        if not (path and equals):
-            found = " ".join(values)
-            raise ConfigurationError(
-                f"control change: found '{found}'; needed is PATH=VALUE, 'cosim control changes' "
-                "lists the paths"
-            )
-        by = f"cosim control of {own_user()}" + (f": {reason}" if reason else "")
-        change = Request(command, reason=by, path=path, value=_as_json(text))
-        return change if at is None else change._replace(time_ns=read_time("control --at", at))
+        return _change(values, reason, at)
     if command is Command.REQUIRE:
         if not values:
             raise ConfigurationError("control require: needs the names of participants")
         return Request(command, reason=reason, participants=tuple(values))
-    if len(values) > 1:
-        found = " ".join(values)
-        raise ConfigurationError(f"control {word}: found '{found}'; it takes one value at most")
-    value = values[0] if values else None
-    counted = command in (Command.STEP, Command.INSTANT)
-    if value is None and command in (Command.UNTIL, Command.RATE):
-        raise ConfigurationError(f"control {word}: needs a value, as in 'cosim control {word} 1s'")
-    if value is not None and not counted and command not in (Command.UNTIL, Command.RATE):
-        raise ConfigurationError(f"control {word}: found '{value}'; it takes no value")
+    value = _only_value(command, word, values)
     request = Request(command, reason=reason)
     if command is Command.UNTIL:
-        return request._replace(time_ns=read_time("control until", str(value), minimum=0))
+        return request._replace(time_ns=read_time("control until", value, minimum=0))
     if command is Command.RATE:
-        return request._replace(rate=parse_rate(str(value)) or 0.0)
-    if counted and value is not None:
+        return request._replace(rate=parse_rate(value, "control rate") or 0.0)
+    if value:
         if not value.isdecimal() or not 0 < int(value) < _UNSIGNED:
             raise ConfigurationError(f"control {word}: found '{value}'; allowed is a count from 1")
         request = request._replace(steps=int(value))
     if by is not None:
         request = request._replace(time_ns=read_time("control step --by", by))
     return request
+
+
+def _change(values: Sequence[str], reason: str, at: str | None) -> Request:
+    path, equals, text = values[0].partition("=") if len(values) == 1 else ("", "", "")
+    if not (path and equals):
+        found = " ".join(values)
+        raise ConfigurationError(
+            f"control change: found '{found}'; needed is PATH=VALUE, 'cosim control changes' "
+            "lists the paths"
+        )
+    by = f"cosim control of {own_user()}" + (f": {reason}" if reason else "")
+    change = Request(Command.CHANGE, reason=by, path=path, value=_as_json(text))
+    return change if at is None else change._replace(time_ns=read_time("control --at", at))
+
+
+def _only_value(command: Command, word: str, values: Sequence[str]) -> str:
+    """The value of a request that takes one at most; empty: there is none."""
+    if len(values) > 1:
+        found = " ".join(values)
+        raise ConfigurationError(f"control {word}: found '{found}'; it takes one value at most")
+    needs = command in (Command.UNTIL, Command.RATE)
+    if not values and needs:
+        raise ConfigurationError(f"control {word}: needs a value, as in 'cosim control {word} 1s'")
+    if values and not needs and command not in (Command.STEP, Command.INSTANT):
+        raise ConfigurationError(f"control {word}: found '{values[0]}'; it takes no value")
+    return values[0] if values else ""
 
 
 def _as_json(text: str) -> str:
@@ -115,11 +121,11 @@ def _as_json(text: str) -> str:
         raise ConfigurationError(f"control change: found {text!r}: {error}") from None
 
 
-def _tell_changes(which: WhichRun, *, as_json: bool) -> None:
+def _tell_changes(output: Path | None, *, as_json: bool) -> None:
     """Print what may be changed in a run under way, as it is now."""
     from ros2_cosim.ros.bringup.control import changeable_now, find_run
 
-    found = changeable_now(find_run(which, _tell))
+    found = changeable_now(find_run(output, _tell))
     if as_json:
         print(json.dumps([each._asdict() for each in found], indent=1))
     for each in () if as_json else found:
@@ -128,7 +134,12 @@ def _tell_changes(which: WhichRun, *, as_json: bool) -> None:
 
 def control(
     context: typer.Context,
-    word: Annotated[Word, typer.Argument(help="The request.")],
+    word: Annotated[
+        Word,
+        typer.Argument(
+            help="The request; monitor: show how far each participant is, and what it waits for."
+        ),
+    ],
     value: Annotated[
         list[str] | None,
         typer.Argument(
@@ -143,50 +154,35 @@ def control(
         str | None,
         typer.Option(help="Simulated time from which on a change holds (as soon as it can)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer as one JSON document.")] = False,
+    as_json: AsJson = False,
     reason: Annotated[
         str, typer.Option(help="The reason; part of the end reason of the run.")
     ] = "",
-    domain: Domain = None,
-    namespace: Namespace = None,
     out: Out = None,
-    timeout: Annotated[
-        str, typer.Option(help="Wall time to wait until the run answers; 0: no limit.")
+    wait: Annotated[
+        str, typer.Option(help="Longest wall time to wait for an answer (as long as the run goes).")
     ] = "0",
 ) -> None:
-    """Pause, step, pace, change or end a run under way; returns when that is done."""
+    """Watch, pause, step, pace, change or end a run under way; returns when that is done."""
     with visiting() as visit:
-        from ros2_cosim.ros.bringup.control import WhichRun, ask
+        from ros2_cosim.ros.bringup.control import ask
+        from ros2_cosim.ros.bringup.monitor import watch
 
-        which = WhichRun(domain, namespace, out)
+        if word == "monitor":
+            refuse_beside(context, "control monitor", "value by at reason wait")
+            live = sys.stdout.isatty()
+            watch(visit, out, form="json" if as_json else "live" if live else "table")
+            return
         if word == "changes":
-            refuse_beside(context, "control changes", "value by at reason timeout")
-            _tell_changes(which, as_json=as_json)
+            refuse_beside(context, "control changes", "value by at reason wait")
+            _tell_changes(out, as_json=as_json)
             return
         request = make_request(word, value or (), by, reason, at)
-        limit_s = to_seconds(parse_duration(timeout, "--timeout"))
-        answer = ask(visit, request, which, limit_s, _tell)
+        limit_s = to_seconds(parse_duration(wait, "--wait"))
+        answer = ask(visit, request, out, limit_s, _tell)
         if not answer.success:
             raise RunError(f"control {word}: {answer.message}")
         print(json.dumps(answer._asdict()) if as_json else answer.message)
-
-
-def monitor(
-    once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the state as one JSON document, and end.")
-    ] = False,
-    domain: Domain = None,
-    namespace: Namespace = None,
-    out: Out = None,
-) -> None:
-    """Show how far each participant of a run under way is, and what it waits for."""
-    with visiting() as visit:
-        from ros2_cosim.ros.bringup.control import WhichRun
-        from ros2_cosim.ros.bringup.monitor import Form, watch
-
-        form: Form = "json" if as_json else "table" if once else "live"
-        watch(visit, WhichRun(domain, namespace, out), form=form)
 
 
 def _tell(text: str) -> None:

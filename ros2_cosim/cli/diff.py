@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors
+from ros2_cosim.cli.parameters import AsJson
 
 if TYPE_CHECKING:
     from ros2_cosim.core.record.run_comparison import RunComparison
@@ -31,7 +32,7 @@ def diff(
     html: Annotated[
         Path | None, typer.Option(help="Write a page with plots of both to this file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare the messages of two runs or bags; exit code 3 if they differ."""
     from ros2_cosim.cli.diff_text import print_comparison

@@ -25,11 +25,9 @@ def join(
             "(ssh).",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--as", help="Name of this host in the scenario of the run.")
-    ] = "",
-    patience: Annotated[
-        str, typer.Option("--wait", help="Wall time for which to try to reach the run.")
+    name: Annotated[str, typer.Argument(help="Name of this host in the scenario of the run.")] = "",
+    wait: Annotated[
+        str, typer.Option(help="Longest wall time to wait for an answer, as 20s.")
     ] = "2min",
 ) -> None:
     """Take part in a run of another host, with the processes that its scenario has on this one.
@@ -44,7 +42,7 @@ def join(
 
     with clear_errors():
         if run is None:
-            refuse_beside(context, "no ADDRESS:PORT", "host patience")
+            refuse_beside(context, "no ADDRESS:PORT", "wait")
             if os.isatty(0):
                 raise ConfigurationError(
                     "ADDRESS:PORT: missing, and a terminal is no run; allowed is where the run "
@@ -58,11 +56,11 @@ def join(
                     f"{RUN_SECRET}: not in the environment; allowed is the secret of the run, "
                     "which cosim run prints"
                 )
-            if not host:
-                raise ConfigurationError("--as: missing; allowed is the name of this host")
+            if not name:
+                raise ConfigurationError("NAME: missing; allowed is that of this host")
             address = Address.of(run, "ADDRESS:PORT")
-            limit_s = to_seconds(parse_duration(patience, "--wait"))
-            link = far_part.connect((address.host, address.port), secret, host, limit_s)
+            limit_s = to_seconds(parse_duration(wait, "--wait"))
+            link = far_part.connect((address.host, address.port), secret, name, limit_s)
             code = far_part.join(link, _say)
     if code:
         raise typer.Exit(EXIT_ERROR)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import Annotated
 
@@ -20,11 +19,11 @@ from ros2_cosim.cli.console import (
 from ros2_cosim.cli.verbs import Verbs, make_group
 from ros2_cosim.core.kernel.errors import MissingWingError
 from ros2_cosim.core.kernel.loading import refuse_missing_wing
-from ros2_cosim.core.run.options import OPTIONS
+from ros2_cosim.core.run.request import words
 
 app = make_group("cosim", "Deterministic ROS 2 co-simulation for automated driving.", cls=Verbs)
 #: As all programs of ROS take it: what follows is for ROS.
-ROS_ARGS = OPTIONS["ros_args"].flag
+ROS_ARGS = "--ros-args"
 
 
 def _print_version(wanted: bool) -> None:
@@ -78,15 +77,16 @@ def _refuse_missing_wing(error: ModuleNotFoundError) -> None:
 
 
 def _with_ros_arguments(arguments: list[str]) -> list[str]:
-    """Make one value of what stands behind ``--ros-args``, up to ``--`` or to the end."""
+    """Give each word behind ``--ros-args``, up to ``--`` or to the end, to that option."""
     if ROS_ARGS not in arguments:
         return arguments
     start = arguments.index(ROS_ARGS) + 1
     end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
     given = arguments[start:end]
     # A single value may be quoted already, as that of the launch argument is.
-    value = given[0] if len(given) == 1 else shlex.join(given)
-    return [*arguments[: start - 1], f"{ROS_ARGS}={value}", *arguments[end + 1 :]]
+    values = words(ROS_ARGS, given[0]) if len(given) == 1 else given
+    own = [f"{ROS_ARGS}={value}" for value in values]
+    return [*arguments[: start - 1], *own, *arguments[end + 1 :]]
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.parameters import AsJson
 from ros2_cosim.cli.verbs import make_group
 
 app = make_group("messages", "Message types that are not part of this environment.")
@@ -36,7 +37,7 @@ def build(
             "variables that are printed."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compile message packages from their definitions, for ROS topics of any type.
 

@@ -10,6 +10,7 @@ import typer
 
 from ros2_cosim.cli.completion import model_names
 from ros2_cosim.cli.console import clear_errors, refuse_beside
+from ros2_cosim.cli.parameters import AsJson
 
 if TYPE_CHECKING:
     from ros2_cosim.core.scenario.reference import ModelPage
@@ -24,7 +25,7 @@ def models(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the models, or print parameters, units, limits and ports of one."""
     from ros2_cosim.cli.model_tables import print_list, print_page

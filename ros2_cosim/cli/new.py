@@ -11,6 +11,7 @@ import typer
 
 from ros2_cosim.cli.completion import library_names
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.parameters import AsJson
 
 
 def new(
@@ -28,7 +29,7 @@ def new(
         ),
     ] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a scenario of your own from another one; the road map comes with it."""
     from ros2_cosim.core.scenario.library import library, new_scenario

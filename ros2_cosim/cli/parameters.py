@@ -4,39 +4,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ros2_cosim.cli import completion
-from ros2_cosim.core.run.options import OPTIONS
+from ros2_cosim.core.run.request import run_options
 
 if TYPE_CHECKING:
     from ros2_cosim.core.live.address import Address
 
+#: Environment variable: what requests to a page must show. The words of a command are seen by all.
+TOKEN = "COSIM_TOKEN"
 ScenarioFile = Annotated[
     Path,
     typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
 ]
-Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[
-    str | None,
-    typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
+ScenarioChanges = Annotated[
+    list[str] | None,
+    typer.Option("--set", help=run_options()["set"].told.help),
 ]
-ShapeName = Literal["ros", "composed", "inproc"]
-Shape = Annotated[ShapeName, typer.Option(help=OPTIONS["shape"].help)]
-Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
-Transport = Annotated[Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)]
-Foxglove = Annotated[str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)]
 Dashboard = Annotated[
     str,
     typer.Option(
         metavar="[HOST:]PORT",
-        help="Show and control the run in the browser (shape inproc; for others: cosim dashboard).",
+        help="Show and control the run in the browser (cosim run: in shape inproc; for others "
+        "there is cosim dashboard).",
     ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Serve other users of this machine, too.")]
-Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
+Duration = Annotated[str, typer.Option(help="Simulated time at which the run ends, as 20s.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def page_address(address: str, shape: str, repeat: int) -> Address | None:

@@ -10,50 +10,29 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from ros2_cosim.cli.console import clear_errors, refuse_beside
-from ros2_cosim.cli.parameters import (
-    Dashboard,
-    Foxglove,
-    Open,
-    Processes,
-    ScenarioFile,
-    Settings,
-    Shape,
-    Simulator,
-    Transport,
-    page_address,
-)
-from ros2_cosim.core.messages.namespaces import ROOT, parse_namespace
-from ros2_cosim.core.run.options import OPTIONS
+from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.options import RunWords, with_options
+from ros2_cosim.cli.parameters import AsJson, Dashboard, ScenarioFile, page_address
+from ros2_cosim.core.run.request import RunRequest, adjusted_scenario, read_options
+from ros2_cosim.core.sockets.peers import ADMISSION
 
 if TYPE_CHECKING:
     from ros2_cosim.ros.bringup.listening import ListeningPort
     from ros2_cosim.ros.bringup.plan import Process
 
 
+@with_options
 def plan(
-    context: typer.Context,
+    *,
     scenario: ScenarioFile,
-    shape: Shape = "ros",
-    simulator: Simulator = None,
-    host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
-    port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
-    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
-    settings: Settings = None,
-    without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
-    transport: Transport = "auto",
-    processes: Processes = "auto",
-    namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
-    visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
-    foxglove: Foxglove = "",
+    wanted: Annotated[
+        RunWords,
+        "shape set without transport processes namespace visualise foxglove",
+    ],
     dashboard: Dashboard = "",
-    open_to_all: Open = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the processes that a run would start, their command lines, and all that listens."""
-    from ros2_cosim.core.run.request import RunOptions, RunRequest, adjusted_scenario
     from ros2_cosim.core.run.shape import find_shape
     from ros2_cosim.core.scenario.check import check_scenario
     from ros2_cosim.core.scenario.grouping import cores_for, grouped
@@ -63,40 +42,22 @@ def plan(
     from ros2_cosim.ros.bringup.processes import command_of
 
     with clear_errors():
-        request = RunRequest(
-            scenario,
-            set=tuple(settings or ()),
-            shape=shape,
-            simulator=simulator,
-            host=host,
-            port=port,
-            without=tuple(without or ()),
-            transport=transport,
-            processes=processes,
-            namespace=parse_namespace(namespace, "--namespace"),
-            visualise=visualise,
-        )
-        if shape == "inproc":
-            refuse_beside(context, "shape inproc", "out")
+        request = RunRequest(scenario, **read_options(wanted, flags=True))
+        shape = request.shape
         page_address(dashboard, shape, 1)
         loaded = adjusted_scenario(request)
         find_shape(shape).check(request, loaded)
         check_scenario(loaded, shape)
-        options = RunOptions(
-            out,
-            shape=shape,
-            visualise=visualise,
-            foxglove=foxglove,
-            transport=transport,
-            namespace=request.namespace,
-        )
+        options = request.options(out=Path("out/plan"))
         if shape == "ros":
-            loaded = grouped(loaded, cores_for(processes))
+            loaded = grouped(loaded, cores_for(request.processes))
         found = []
         if shape != "inproc":
             loaded = resolve_ports(loaded, shape)
             found = make_plan(loaded, options)
-        ports = listening_ports(loaded, options, found, dashboard=dashboard, is_open=open_to_all)
+        ports = listening_ports(
+            loaded, options, found, dashboard=dashboard, is_open=ADMISSION.is_open
+        )
     if as_json:
         described = [_described(process, ports) for process in found]
         own = [asdict(port) for port in ports if port.process == STARTER]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.parameters import AsJson
 
 #: So many parts of the critical path are printed.
 _MOST_PARTS = 20
@@ -22,7 +23,7 @@ def profile(
         Path | None,
         typer.Option(help="Write all spans as a Chrome trace, for ui.perfetto.dev, to this file."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print where the wall time of a run went: participants, hops, and the critical path of a step.
 

@@ -67,9 +67,6 @@ def replay(
         Path | None,
         typer.Option(help="Output directory (RUN_DIRECTORY-replay; with --into none is kept)."),
     ] = None,
-    bag: Annotated[
-        bool, typer.Option(help="Record a bag of the repeated run, and make a report from it.")
-    ] = True,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -84,8 +81,8 @@ def replay(
         raise typer.BadParameter("allowed is one of --into and --substitute")
     if (substitute is None) != (from_ is None):
         raise typer.BadParameter("--substitute and --from belong together")
-    if (into or substitute) and (shape != "inproc" or not bag):
-        raise typer.BadParameter("--shape and --no-bag belong to the repetition of a whole run")
+    if (into or substitute) and shape != "inproc":
+        raise typer.BadParameter("--shape belongs to the repetition of a whole run")
     if not into and (controllers is not None or scenario is not None or to_topics):
         raise typer.BadParameter("--controllers, --scenario and --to-topics need --into")
     if to_topics and controllers is not None:
@@ -95,14 +92,13 @@ def replay(
     elif substitute is not None and from_ is not None:
         _what_if(run_directory, substitute, from_, out, as_json)
     else:
-        _repeat(run_directory, shape, out, bag, as_json)
+        _repeat(run_directory, shape, out, as_json)
 
 
 def _repeat(
     run_directory: Path,
     shape: Literal["ros", "composed", "inproc"],
     out: Path | None,
-    bag: bool,
     as_json: bool,
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
@@ -117,7 +113,7 @@ def _repeat(
         output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
         if output.resolve() == run_directory.resolve():
             raise ConfigurationError(f"--out {output}: it holds the run that is repeated")
-        request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
+        request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output)
         if shape == "inproc":
             go_on_apart()
         with (
@@ -193,8 +189,8 @@ def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_
     """Run again with another model from a time on; compare."""
     from ros2_cosim.cli.diff_text import print_comparison
     from ros2_cosim.core.record.summary import print_summary
-    from ros2_cosim.core.run.options import read_time
     from ros2_cosim.core.run.output_directory import shown
+    from ros2_cosim.core.run.request import read_time
     from ros2_cosim.core.run.start import run_request
     from ros2_cosim.core.run.what_if import compare_what_if, prepare_what_if, run_of
 

@@ -12,6 +12,7 @@ import typer
 
 from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import go_on_apart, print_line, running
+from ros2_cosim.cli.parameters import AsJson, Duration, ScenarioChanges
 from ros2_cosim.cli.verbs import make_group
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
@@ -29,11 +30,10 @@ def causality(
         str | None,
         typer.Option(help="Step widths of time-stepped synchronisation, as 1ms,2.5ms,10ms."),
     ] = None,
-    duration: Annotated[
-        str | None, typer.Option(help="Simulated time of each run, as 100s.")
-    ] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(help="Runs that are compared with the synchronised one.")
+    duration: Duration = "",
+    repeat: Annotated[
+        int | None,
+        typer.Option(help="Number of repetitions that are compared with the synchronised run."),
     ] = None,
     together: Annotated[
         float | None,
@@ -45,7 +45,7 @@ def causality(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the study in the output directory.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
     from ros2_cosim.lab.study.causality import run_study
@@ -56,10 +56,10 @@ def causality(
         options = study_options(
             out,
             quick=quick,
-            duration=duration,
+            duration=duration or None,
             factors=factors,
             steps=steps,
-            repetitions=repetitions,
+            repetitions=repeat,
             together=together,
             resume=resume,
         )
@@ -88,7 +88,7 @@ def string_stability(
         ),
     ] = None,
     vehicles: Annotated[
-        int | None, typer.Option(help="Vehicles of the platoon, with the leader.")
+        int | None, typer.Option(help="Number of vehicles of the platoon, with the leader.")
     ] = None,
     time_gap: Annotated[
         list[float] | None, typer.Option(help="Time gap [s]; may be repeated (the scenario's).")
@@ -98,14 +98,12 @@ def string_stability(
         typer.Option(help="Share of beacons that is lost; may be repeated (the scenario's)."),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each setting, for the confidence.")] = 3,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change of the scenario, key=value.")
-    ] = None,
+    settings: ScenarioChanges = None,
     bisect: Annotated[
         bool, typer.Option(help="Look for the smallest string-stable time gap.")
     ] = True,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/string_stability"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how a disturbance passes down a platoon, beside what theory says."""
     from ros2_cosim.core.run.tracebacks import noting
@@ -142,13 +140,11 @@ def pedals(
         Path,
         typer.Argument(help="Scenario file with the vehicle.", autocompletion=scenario_files),
     ],
-    vehicle: Annotated[str, typer.Option(help="Its name in the scene.")],
+    vehicle: Annotated[str, typer.Argument(help="Its name in the scene.")],
     top_speed: Annotated[float, typer.Option(help="Up to which it is measured [m/s].")] = 25.0,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change of the scenario, key=value.")
-    ] = None,
+    settings: ScenarioChanges = None,
     out: Annotated[Path, typer.Option(help="File of the pedal map.")] = Path("pedal_map.yaml"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure what the pedals of a vehicle do: the lower controller for it."""
     from ros2_cosim.core.run.tracebacks import noting

@@ -12,6 +12,7 @@ import typer
 
 from ros2_cosim.cli.completion import scenario_files
 from ros2_cosim.cli.console import EXIT_ERROR, running
+from ros2_cosim.cli.parameters import AsJson
 
 if TYPE_CHECKING:
     from ros2_cosim.lab.sweep.search import Search
@@ -46,7 +47,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Output directory (out/ and the name of the file).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a scenario many times with other values; results as a table. Exit 1 if a run failed."""
     from ros2_cosim.lab.sweep.settings import load_sweep

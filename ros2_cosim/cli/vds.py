@@ -6,174 +6,136 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from ros2_cosim.cli.console import clear_errors, go_on_without_output, refuse_beside
+from ros2_cosim.cli.parameters import TOKEN, Dashboard, Duration
 from ros2_cosim.cli.verbs import make_group
-from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.time import SECOND, format_ns, parse_duration
+from ros2_cosim.core.kernel.time import SECOND, parse_duration
+from ros2_cosim.core.live.address import LOOPBACK, Address
 from ros2_cosim.core.realtime.pacing import parse_rate
-from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
     from ros2_cosim.vds.fleet import VehicleOutput
     from ros2_cosim.vds.fleet_settings import FleetSettings
-    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
+
+#: From the centre of a vehicle in a row to the next one [m].
+SPACING_M: Final = 30.0
 
 app = make_group(
     "vds", "Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port."
 )
 
 
-#: Parameters of the vehicles that the options describe.
-_OF_ROW = (
-    "vehicle_file tyre_file level rate vx0 vehicle vehicles spacing road start solver_step "
-    "actuator_delay sensor_delay"
-)
-
-
 @app.command()
 def serve(
     context: typer.Context,
-    vehicle_file: Annotated[
-        Path | None, typer.Argument(help="YAML file of the vehicle, instead of --vehicle.")
+    file: Annotated[
+        Path | None, typer.Argument(help="YAML file of a fleet, or of a vehicle.")
     ] = None,
-    tyre_file: Annotated[Path | None, typer.Argument(help="YAML file of its tyres.")] = None,
-    level: Annotated[
-        Literal["kinematic", "linear", "pacejka", "two_track"],
-        typer.Option(help="Level of detail of the vehicles."),
-    ] = "linear",
-    cmd_port: Annotated[
-        int, typer.Option(help="UDP port for commands; 0: any free one.")
-    ] = COMMAND_PORT,
-    state_ip: Annotated[
+    tyre_file: Annotated[
+        Path | None, typer.Argument(help="YAML file of the tyres of that vehicle.")
+    ] = None,
+    settings: Annotated[
         list[str] | None,
-        typer.Option(help="Receiver of states: HOST or HOST:PORT (may be repeated)."),
+        typer.Option(
+            "--set",
+            help="Change one value, dotted.key=value, of the fleet (dt, road, ...) or of each "
+            "vehicle (speed, level, ...); several are allowed.",
+        ),
     ] = None,
-    state_port: Annotated[int, typer.Option(help="UDP port of the receivers.")] = STATE_PORT,
-    rate: Annotated[int, typer.Option(help="Steps per simulated second.")] = 200,
-    vx0: Annotated[float, typer.Option(help="Speed at the start [m/s].")] = 0.0,
-    cmd_timeout: Annotated[
+    vehicles: Annotated[
+        int | None, typer.Option(help="Number of vehicles, one behind the other (1).")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port to listen at for commands to the first vehicle; vehicle i has this + i; 0: "
+            "any free ones.",
+        ),
+    ] = COMMAND_PORT,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help=f"Receiver of states, 127.0.0.1:{STATE_PORT} if there is none; vehicle i goes to "
+            "PORT + i (may be repeated).",
+        ),
+    ] = None,
+    command_timeout: Annotated[
         str, typer.Option(help="Fail-safe after this wall time without command; 0: never.")
     ] = "100ms",
-    http_port: Annotated[
-        int | None, typer.Option(help="Port of the JSON data port and dashboard; 0: any free one.")
-    ] = None,
-    http_host: Annotated[str, typer.Option(help="Address of the data port.")] = "127.0.0.1",
-    token: Annotated[
-        str | None, typer.Option(help="Token of the data port (generated unless it is loopback).")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to receive commands at.")] = "127.0.0.1",
-    vehicle: Annotated[Literal["sedan", "van", "truck"], typer.Option(help="Type.")] = "sedan",
-    vehicles: Annotated[int, typer.Option(help="Number of vehicles, in a row.")] = 1,
-    spacing: Annotated[float, typer.Option(help="Distance of their centres [m].")] = 30.0,
-    road: Annotated[
-        Path | None, typer.Option(help="OpenDRIVE file: the ground below each wheel.")
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option(help="Place of the first vehicle on it: ROAD,LANE,S [m].")
-    ] = None,
-    solver_step: Annotated[
-        str, typer.Option(help="Longest step of the integration, at most 10ms.")
-    ] = "10ms",
-    actuator_delay: Annotated[
-        str, typer.Option(help="From a command to the actuators, as 20ms.")
-    ] = "0s",
-    sensor_delay: Annotated[
-        str, typer.Option(help="Age of the states that are sent, as 20ms.")
-    ] = "0s",
-    fleet: Annotated[
-        Path | None, typer.Option(help="YAML file with step and vehicles, used instead.")
-    ] = None,
-    factor: Annotated[str, typer.Option(help="Real-time factor, or max.")] = "1",
+    factor: Annotated[
+        str, typer.Option(help="Real-time factor, or max (as fast as possible).")
+    ] = "1",
     lockstep: Annotated[
         bool, typer.Option("--lockstep", help="One command, one step; no clock.")
     ] = False,
+    dashboard: Dashboard = "",
     record: Annotated[
         Path | None, typer.Option(help="Write the commands to a file for cosim vds replay.")
     ] = None,
-    duration: Annotated[
-        str | None, typer.Option(help="End after this simulated time, as 20s.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the figures of the run as JSON.")
-    ] = None,
-    open_to_all: Annotated[
-        bool, typer.Option("--open", help="Serve other users of this machine, too.")
+    duration: Duration = "",
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the figures as one JSON document; all else to stderr."),
     ] = False,
 ) -> None:
     """Serve vehicles until interrupted."""
-    from ros2_cosim.vds.fleet_settings import read_vehicle
     from ros2_cosim.vds.free_run import FreeRunSettings
-    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
     from ros2_cosim.vds.sockets import read_address
 
     go_on_without_output()
-    context.with_resource(ADMISSION.widened(open_to_all))
-    with clear_errors():
-        if fleet is not None:
-            refuse_beside(context, "--fleet", _OF_ROW)
+    with (
+        clear_errors(),
+        contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(),
+    ):
         if lockstep:
-            refuse_beside(context, "--lockstep", "factor cmd_timeout")
-        if http_port is None:
-            refuse_beside(context, "no --http-port", "http_host token")
-        settings = ServerSettings(
-            fleet=(
-                _read_fleet(fleet)
-                if fleet
-                else _row(
-                    {
-                        **read_vehicle(vehicle, vehicle_file, tyre_file),
-                        "level": level,
-                        "speed": vx0,
-                        "solver_step": solver_step,
-                        "actuator_delay": actuator_delay,
-                        "sensor_delay": sensor_delay,
-                    },
-                    _places(vehicles, spacing, start),
-                    rate,
-                    road,
-                )
-            ),
+            refuse_beside(context, "--lockstep", "factor command_timeout")
+        page = Address.of(dashboard, "--dashboard") if dashboard else None
+        server_settings = ServerSettings(
+            fleet=_fleet(file, tyre_file, vehicles, settings or ()),
             host=host,
-            command_port=_port(cmd_port, "--cmd-port"),
-            receivers=tuple(
-                read_address(text, state_port, "--state-ip") for text in state_ip or ["127.0.0.1"]
-            ),
+            command_port=port,
+            receivers=tuple(read_address(text, STATE_PORT, "--to") for text in to or ["127.0.0.1"]),
             lockstep=lockstep,
             free_run=FreeRunSettings(
-                rate=parse_rate(factor),
-                command_timeout_ns=parse_duration(cmd_timeout, "--cmd-timeout"),
+                rate=parse_rate(factor, "--factor"),
+                command_timeout_ns=parse_duration(command_timeout, "--command-timeout"),
             ),
-            http_host=http_host,
-            http_port=None if http_port is None else _port(http_port, "--http-port"),
-            token=token,
+            http_host=LOOPBACK if page is None else page.host,
+            http_port=None if page is None else page.port,
+            token=os.environ.get(TOKEN),
             record=record,
         )
-        dt = settings.fleet.dt
-        steps = None if duration is None else -(-parse_duration(duration, "--duration") // dt)
+        dt = server_settings.fleet.dt
+        steps = -(-parse_duration(duration, "--duration") // dt) if duration else None
         # A computing thread may delay the pacing thread by this time: 5 ms by default.
         sys.setswitchinterval(0.0005)
-        server = VdsServer(settings)
+        server = VdsServer(server_settings)
         try:
             with _stopping(server):
-                _tell_places(server, settings)
+                _tell_places(server, server_settings)
                 server.run(steps)
         finally:
             server.close()
-        figures = server.figures()
-        if report is not None:
-            write_atomically(report, json.dumps(figures, indent=2) + "\n")
-        print(_sentence(figures))
+    figures = server.figures()
+    print(json.dumps(figures, indent=2) if as_json else _sentence(figures))
 
 
 @app.command()
@@ -195,55 +157,63 @@ def replay(
         print(f"{done.time / SECOND:g} s in {done.steps} steps; states {done.trace_sha256}")
 
 
-def _read_fleet(path: Path) -> FleetSettings:
-    from ros2_cosim.core.documents.plain_data import read_mapping
-    from ros2_cosim.vds.fleet_settings import read_settings
-
-    settings = read_settings(read_mapping(path, "--fleet"), str(path))
-    if settings.road is None:
-        return settings
-    return settings.model_copy(update={"road": str(path.parent / settings.road)})
-
-
-def _places(count: int, spacing: float, start: str | None) -> list[dict[str, Any]]:
-    """Where vehicles in a row begin, the first one in front."""
-    from ros2_cosim.vds.fleet_settings import MAX_VEHICLES
-
-    if not 1 <= count <= MAX_VEHICLES:
-        raise ConfigurationError(f"--vehicles: found {count}; allowed is 1 to {MAX_VEHICLES}")
-    if start is None:
-        return [{"x": 0.0 - i * spacing} for i in range(count)]
-    try:
-        road, lane, s = start.split(",")
-        place = {"road": int(road), "lane": int(lane)}
-        station = float(s)
-    except ValueError:
-        raise ConfigurationError(
-            f"--start: found {start!r}; allowed is ROAD,LANE,S as 1,-2,100"
-        ) from None
-    # Lanes of positive number run against the stations.
-    step = -spacing if place["lane"] < 0 else spacing
-    return [{"start": {**place, "s": station + i * step}} for i in range(count)]
-
-
-def _row(
-    kind: Mapping[str, Any], places: Sequence[Mapping[str, Any]], rate: int, road: Path | None
+def _fleet(
+    file: Path | None, tyre_file: Path | None, count: int | None, changes: Sequence[str]
 ) -> FleetSettings:
-    """Vehicles of one kind at some places."""
-    from ros2_cosim.vds.fleet_settings import read_settings
+    """The fleet of a file, or vehicles of one kind in a row, changed."""
+    from ros2_cosim.core.documents.plain_data import read_mapping
+    from ros2_cosim.vds.fleet_settings import MAX_VEHICLES, read_settings, read_vehicle
 
-    if not 1 <= rate <= 10_000 or SECOND % rate:
-        raise ConfigurationError(f"--rate: found {rate}; allowed is 1 to 10000, a divisor of 1e9")
-    digits = len(str(len(places) - 1))
-    row = {f"v{i:0{digits}d}": {**kind, **place} for i, place in enumerate(places)}
-    ground = {} if road is None else {"road": str(road)}
-    return read_settings({"dt": format_ns(SECOND // rate), **ground, "vehicles": row}, "--vehicles")
+    data = {} if file is None else read_mapping(file, "FILE")
+    where, is_row = str(file), "vehicles" not in data
+    if not is_row:
+        if tyre_file is not None or count is not None:
+            raise ConfigurationError(
+                f"{file}: a fleet, which leaves no use for a file of tyres and --vehicles"
+            )
+        if data.get("road") is not None and file is not None:
+            data["road"] = str(file.parent / str(data["road"]))
+    else:
+        count, where = 1 if count is None else count, "vds"
+        if not 1 <= count <= MAX_VEHICLES:
+            raise ConfigurationError(f"--vehicles: found {count}; allowed is 1 to {MAX_VEHICLES}")
+        digits = len(str(count - 1))
+        kind = read_vehicle("sedan", file, tyre_file)
+        data = {"vehicles": {f"v{i:0{digits}d}": dict(kind) for i in range(count)}}
+    _change(data, changes)
+    if is_row:
+        _stand_in_row(data["vehicles"].values())
+    return read_settings(data, where)
 
 
-def _port(value: int, option: str) -> int:
-    if not 0 <= value <= 65535:
-        raise ConfigurationError(f"{option}: found {value}; allowed is 0 to 65535")
-    return value
+def _change(data: dict[str, Any], changes: Sequence[str]) -> None:
+    """Set values of a fleet, or of each of its vehicles."""
+    from ros2_cosim.core.documents.plain_data import parse_value
+    from ros2_cosim.vds.fleet_settings import FleetSettings
+
+    for text in changes:
+        key, equals, value = text.partition("=")
+        *path, last = key.split(".")
+        if not (equals and last):
+            raise ConfigurationError(f"--set {text}: allowed is key=value")
+        is_of_fleet = (*path, last)[0] in FleetSettings.model_fields
+        for node in [data] if is_of_fleet else list(data["vehicles"].values()):
+            for name in path:
+                node = node.setdefault(name, {}) if isinstance(node, dict) else None
+            if not isinstance(node, dict):
+                raise ConfigurationError(f"--set {text}: '{'.'.join(path)}' has no keys")
+            node[last] = parse_value(value, f"--set {text}")
+
+
+def _stand_in_row(vehicles: Iterable[dict[str, Any]]) -> None:
+    """Each behind the one before; lanes of positive number run against the stations."""
+    for i, vehicle in enumerate(vehicles):
+        start = vehicle.get("start")
+        if start is None:
+            vehicle["x"] = vehicle.get("x", 0.0) - i * SPACING_M
+        elif isinstance(start, dict) and {"lane", "s"} <= start.keys():
+            behind = -SPACING_M if start["lane"] < 0 else SPACING_M
+            vehicle["start"] = {**start, "s": start["s"] + i * behind}
 
 
 def _tell_places(server: VdsServer, settings: ServerSettings) -> None:

@@ -6,6 +6,7 @@ Each is imported when it is called: to import all takes longer than most of them
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, cast
@@ -13,10 +14,11 @@ from typing import Any, Final, cast
 import typer
 from typer.core import TyperGroup
 
-from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.cli.console import EXIT_USAGE, clear_errors
 from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.loading import line_of, refuse_missing_wing
+from ros2_cosim.core.run.removed import REMOVED
 
 #: Verb -> where its function, or the application of a group of commands, is; in the order of
 #: ``cosim --help``.
@@ -34,12 +36,11 @@ VERBS: Final = {
     "sweep": "ros2_cosim.cli.sweep:sweep",
     "join": "ros2_cosim.cli.join:join",
     "control": "ros2_cosim.cli.control:control",
-    "monitor": "ros2_cosim.cli.control:monitor",
     "dashboard": "ros2_cosim.cli.dashboard:dashboard",
     "dcp": "ros2_cosim.cli.dcp:app",
     "study": "ros2_cosim.cli.study:app",
     "vds": "ros2_cosim.cli.vds:app",
-    "fmu": "ros2_cosim.cli.fmu:app",
+    "fmu": "ros2_cosim.cli.fmu:fmu",
     "messages": "ros2_cosim.cli.messages:app",
 }
 VERB_GROUP = "ros2_cosim.verbs"
@@ -109,6 +110,17 @@ def _refusing(error: ConfigurationError) -> typer.Typer:
     return alone
 
 
+def _refuse_removed(words: list[str]) -> None:
+    """End with one line if a command line has a word that is gone."""
+    given = {word.partition("=")[0] for word in words if word.startswith("--")}
+    for old, new in REMOVED.items():
+        command, _, option = old.partition(" --")
+        named = command.split()
+        if words[: len(named)] == named and (not option or f"--{option}" in given):
+            print(f"cosim: {old} is gone; it is {new} now", file=sys.stderr)
+            raise typer.Exit(EXIT_USAGE)
+
+
 class Verbs(TyperGroup):
     """A group whose commands are the verbs."""
 
@@ -131,6 +143,7 @@ class Verbs(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that words name; what is misspelt is compared with all that are loaded."""
+        _refuse_removed(args)
         if args[0] not in VERBS and args[0] not in offered_verbs():
             self.load_all()
         return super().resolve_command(ctx, args)

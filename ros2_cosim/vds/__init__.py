@@ -2,8 +2,8 @@
 """The vehicle simulator over UDP (protocol VDS1).
 
 ``fleet`` steps vehicles without clock or socket. ``free_run``, ``lock_step`` and ``replay`` are the
-run modes, ``server`` puts a mode, the UDP ports and the data port together. ``participant`` is the
-model ``vds_plant``, the client side.
+run modes. ``data_port`` shows and commands a run over HTTP, ``serving`` puts all of it together.
+``participant`` is the model ``vds_plant``, the client side.
 
 May use: driving, world, dcp, core. Used by: lab, cli.
 """

@@ -14,28 +14,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
 from struct import Struct
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND, format_ns
 from ros2_cosim.vds.actuator import Actuator, ActuatorSettings, DelayLine
-from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces, VehicleCommand
+from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces, VehicleCommand, VehiclePlant
 
 MAX_STEP = SECOND
 _FLOATS = Struct("<24d")
-
-
-class Plant(Protocol):
-    """The vehicle model that a session steps; ``VehiclePlant`` is the one of this project."""
-
-    def step(self, command: VehicleCommand, dt_ns: int) -> None:
-        """Move by ``dt_ns`` under a constant command."""
-
-    def state(self) -> PlantState:
-        """The state now."""
-
-    def forces(self) -> TyreForces:
-        """Forces of the tyres and of the rack, now."""
 
 
 class VehicleOutput(NamedTuple):
@@ -82,7 +69,7 @@ class VehicleSession:
 
     def __init__(
         self,
-        plant: Plant,
+        plant: VehiclePlant,
         settings: SessionSettings = SessionSettings(),
         initial: VehicleCommand = IDLE,
     ) -> None:

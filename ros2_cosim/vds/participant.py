@@ -18,14 +18,14 @@ one of this project, in this process; the numbers are the same as over the proto
 ``mode: lockstep``: every command is one step of the simulator, ``step`` long (the period by
 default, or a part of it), and its answer is waited for; the run is repeatable if the simulator
 is. ``mode: free``: the simulator runs by itself; an activation takes its newest state. The run
-then has to be paced (``--rate 1``), and depends on the wall clock.
+then has to be paced (``--factor 1``), and depends on the wall clock.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
@@ -100,24 +100,8 @@ class VdsPlantParameters(Section):
         return self.mode == "free" and self.own is None
 
 
-class _Link(Protocol):
-    """The simulator behind the participant."""
-
-    def begin(self) -> PlantState:
-        """The state at the start."""
-
-    def step(self, command: VehicleCommand, now: int, count: int) -> PlantState:
-        """The state at ``now`` [ns], ``count`` steps after the last one."""
-
-    def figures(self) -> dict[str, Any]:
-        """Figures of the link."""
-
-    def close(self) -> None:
-        """Release its resources."""
-
-
 class _Own:
-    """A session of this process."""
+    """A session of this process: the state at the start, then after so many steps."""
 
     def __init__(self, session: VehicleSession) -> None:
         self._session = session
@@ -139,7 +123,7 @@ class _Own:
 
 
 class _Remote:
-    """A simulator behind the protocol."""
+    """A simulator behind the protocol: as :class:`_Own`."""
 
     def __init__(self, settings: VdsPlantParameters, step_ns: int, where: str) -> None:
         address = read_address(str(settings.host), settings.port, f"{where}.host")
@@ -253,7 +237,7 @@ class VdsPlant(FullModel):
         vehicle = VEHICLES[parameters.own.kind] if parameters.own else SEDAN
         self._max_steer = parameters.max_steer or vehicle.max_steer_angle
         # Made here, so that wrong settings show before anything runs.
-        self._link: _Link | None = None
+        self._link: _Own | _Remote | None = None
         if parameters.own is not None:
             road = scene_road(context) if parameters.ground == "scene" else None
             self._link = _Own(parameters.own.session(self._step_ns, road))
@@ -294,7 +278,7 @@ class VdsPlant(FullModel):
         if self._link is not None:
             self._link.close()
 
-    def _open(self) -> _Link:
+    def _open(self) -> _Own | _Remote:
         if self._link is None:
             if self._shape == "inproc":
                 raise ConnectionFailedError(

@@ -18,7 +18,10 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from pydantic import ConfigDict
+
 from ros2_cosim.core.documents.files import cause_of, open_ordinary
+from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.time import FOREVER, format_ns, parse_duration
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
@@ -29,7 +32,6 @@ FORMAT = 1
 #: Of recordings: a simulator takes at most 10000 steps per second.
 _SHORTEST_DT_NS = 100_000
 _MAX_LINE = 1_000_000
-_NUMBERS = ("steer", "throttle", "brake", "acceleration", "speed")
 
 
 class Replayed(NamedTuple):
@@ -174,25 +176,25 @@ def _time(line: Mapping[str, Any], key: str, where: str) -> int:
     return time
 
 
+class _CommandLine(Section):
+    """A line that gives a vehicle a command."""
+
+    model_config = ConfigDict(strict=True)
+
+    at: Any
+    vehicle: str
+    steer: float = 0.0
+    throttle: float = 0.0
+    brake: float = 0.0
+    gear: int = 1
+    handbrake: bool = False
+    acceleration: float = nan
+    speed: float = nan
+
+
 def _command(line: Mapping[str, Any], where: str) -> VehicleCommand:
-    known = {"at", "vehicle", *VehicleCommand._fields}
-    for key in line:
-        if key not in known:
-            raise ConfigurationError(f"{where}: unknown key {key!r}; known are {sorted(known)}")
-    numbers: dict[str, float] = {}
-    for key in _NUMBERS:
-        default = nan if key in ("acceleration", "speed") else 0.0
-        value = line.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ConfigurationError(f"{where}: {key}: found {value!r}; allowed is a number")
-        numbers[key] = float(value)
-    gear, handbrake = line.get("gear", 1), line.get("handbrake", False)
-    if isinstance(gear, bool) or not isinstance(gear, int) or not isinstance(handbrake, bool):
-        raise ConfigurationError(
-            f"{where}: found gear {gear!r}, handbrake {handbrake!r}; allowed is an integer, and "
-            "true or false"
-        )
-    return VehicleCommand(gear=gear, handbrake=handbrake, **numbers)
+    found = read_section(_CommandLine, line, origin=where)
+    return VehicleCommand(**found.model_dump(exclude={"at", "vehicle"}))
 
 
 def _meets(line: Mapping[str, Any], fleet: Fleet, where: str) -> None:

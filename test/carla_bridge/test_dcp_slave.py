@@ -41,7 +41,7 @@ def slave_process(directory: Path) -> Iterator[tuple[SlaveDescription, int]]:
     """Server and slave as ``cosim run`` starts them; description and port of the slave."""
     scenario = resolve_ports(world_scenario(control_period="20ms"))
     save_scenario(scenario, directory / RESOLVED_SCENARIO)
-    plan = make_plan(scenario, RunOptions(directory))
+    plan = make_plan(scenario, RunOptions(out=directory))
     servers = [p for p in plan if p.name in ("simulator", "world_slave")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     description = describe_world(declare(scenario, "world").context)

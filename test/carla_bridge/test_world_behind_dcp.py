@@ -197,11 +197,11 @@ def test_nothing_is_bound_or_started_for_a_slave_on_another_host() -> None:
     resolved = resolve_ports(scenario)
     dcp = resolved.participants["world"].parameters["dcp"]
     assert (dcp["host"], dcp["port"]) == ("192.0.2.9", 9123)
-    names = [process.name for process in make_plan(resolved, RunOptions(Path("out")))]
+    names = [process.name for process in make_plan(resolved, RunOptions(out=Path("out")))]
     assert "world" in names and not {"simulator", "world_slave"} & set(names)
     # The same on this machine, where the user starts it.
     by_hand = load_scenario(PLATOON, [f"{WORLD}.dcp.start=false", f"{WORLD}.dcp.port=9123"])
-    plan = make_plan(resolve_ports(by_hand), RunOptions(Path("out")))
+    plan = make_plan(resolve_ports(by_hand), RunOptions(out=Path("out")))
     assert not {"simulator", "world_slave"} & {process.name for process in plan}
     unknown = load_scenario(PLATOON, changes[:1])
     with pytest.raises(ConfigurationError, match=r"dcp.port: found 0; the run does not start the"):

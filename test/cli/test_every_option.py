@@ -23,9 +23,7 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.cli.verbs import VERBS, load
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.bringup import checked
-from ros2_cosim.core.run.options import OPTIONS as RUN_OPTIONS
-from ros2_cosim.core.run.options import read_options
-from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.run.request import RunRequest, read_options, run_options
 from ros2_cosim.core.run.start import run_request
 
 ROOT = Path(__file__).parents[2]
@@ -78,13 +76,18 @@ def test_all_options_are_seen() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_uses_its_options(command: str) -> None:
-    body = body_of(COMMANDS[command])
+    function = COMMANDS[command]
+    module = ast.parse(Path(inspect.getfile(inspect.unwrap(function))).read_text())
     used = {
         node.id
-        for statement in body.body
+        for statement in body_of(function).body
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
+    of_classes = {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)}
+    if "wanted" in used:  # what each of them does shows below
+        of_classes |= run_options().keys()
+    used |= of_classes - inspect.signature(inspect.unwrap(function)).parameters.keys()
     asked = {name for each, name in OPTIONS if each == command}
     if not command:
         asked.remove("version")  # acts before the command, by a function of its own
@@ -108,19 +111,17 @@ def value_of(kind: Any) -> list[str]:
 
 #: What leaves no use for other options -> the words of the command with it.
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("vds serve", "--fleet"): ("--fleet", "fleet.yaml"),
     ("vds serve", "--lockstep"): ("--lockstep",),
-    ("vds serve", "no --http-port"): (),
     ("dcp serve", "--world"): ("--world", str(ROOT / "config" / "platoon.yaml")),
     ("dcp serve", "--scenario"): ("--scenario", str(ROOT / "config" / "platoon.yaml")),
     ("dcp serve", "a model"): ("gain.py:Gain",),
-    ("dcp describe", "--scenario"): ("--scenario", str(ROOT / "config" / "platoon.yaml")),
-    ("dcp describe", "--external"): ("--external", str(ROOT / "config" / "platoon.yaml")),
+    ("dcp serve", "--describe"): ("gain.py:Gain", "--describe", "-"),
+    ("dcp serve", "no --describe"): ("gain.py:Gain",),
     ("control", "control changes"): ("changes",),
+    ("control", "control monitor"): ("monitor",),
     ("dashboard", "--folder"): ("--folder", "."),
     ("join", "no ADDRESS:PORT"): (),
     ("models", "--schema"): ("--schema",),
-    ("plan", "shape inproc"): (str(ROOT / "config" / "platoon.yaml"), "--shape", "inproc"),
     ("report", "one RUN"): ("run",),
 }
 
@@ -131,7 +132,7 @@ def refusals() -> Iterator[tuple[str, str, str]]:
         for node in ast.walk(body_of(function)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "refuse_beside":
                 for scenario in (True, False):  # the one name that a choice depends on
-                    known = {**function.__globals__, "scenario": scenario}
+                    known = {**inspect.unwrap(function).__globals__, "scenario": scenario}
                     choice, names = (
                         eval(compile(ast.Expression(part), "refusal", "eval"), known)
                         for part in node.args[1:]
@@ -163,7 +164,6 @@ PLATOON = ROOT / "config" / "platoon.yaml"
 OF_RUN: dict[str, Any] = {
     "shape": "composed",
     "simulator": "sumo",
-    "host": "127.0.0.2",
     "out": "elsewhere",
     "set": "run_ahead=200ms",
     "controllers": "cruise_control",
@@ -174,40 +174,37 @@ OF_RUN: dict[str, Any] = {
     "ros_args": "-p use_sim_time:=false",
     "foxglove": "0",
     "namespace": "/other",
+    "checkpoint": "1s",
 }
-BY_READER = {"_whole": "3", "_rate": "2", "read_time": "1s", "_times": "1s"}
 #: What another option needs beside it.
 BESIDE = {
     "hard": {"rate": 1.0},
     "without": {"set": ("participants.referee.required=false",)},
-    "checkpoints": {"shape": "inproc"},
+    "checkpoint": {"shape": "inproc"},
 }
 #: Options that need the files of a run before, or a program; where tests follow them.
 ELSEWHERE = {
     "arrivals": ROOT / "test" / "realtime" / "test_runs.py",
     "branch": ROOT / "test" / "run" / "test_checkpoints.py",
-    "no-control": ROOT / "test" / "runs" / "test_control.py",
     "rviz": ROOT / "test" / "launch" / "test_plan.py",
 }
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_the_others_are_followed_elsewhere(name: str) -> None:
-    assert name.replace("-", "_") in RUN_OPTIONS
+    assert name.replace("-", "_") in run_options()
     assert name in ELSEWHERE[name].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in RUN_OPTIONS if name.replace("_", "-") not in ELSEWHERE]
+    "name", [name for name in run_options() if name.replace("_", "-") not in ELSEWHERE]
 )
 def test_each_option_of_a_run_changes_what_is_prepared(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    option = RUN_OPTIONS[name]
-    text = OF_RUN.get(name) or BY_READER.get(option.read.__name__)
-    if text is None:
-        text = "false" if option.default == "true" else "true"
+    option = run_options()[name]
+    text = OF_RUN.get(name) or {int: "3", float: "2", bool: str(not option.default)}[option.kind]
     beside: Any = BESIDE.get(name, {})
     given = RunRequest(PLATOON, **beside, **read_options({name: text}))
     assert checked(given) != checked(RunRequest(PLATOON, **beside))
@@ -226,18 +223,14 @@ def test_what_has_no_use_in_a_shape_is_refused(shape: str, given: dict[str, str]
 #: long, reaches other processes or needs a run under way: that it is used shows above.
 CASES: dict[str, dict[str, str]] = {
     "check FOLD": {
-        "settings": "--set duration=0s",
+        "set": "--set duration=0s",
         "shape": "--shape inproc",
         "as_json": "--json",
         "untrusted": "--untrusted",
     },
     "plan PLATOON": {
         "shape": "--shape composed",
-        "simulator": "--simulator sumo",
-        "host": "--host 127.0.0.2",
-        "port": "--port 2345",
-        "out": "--out elsewhere",
-        "settings": "--set participants.world.parameters.dcp.port=2345",
+        "set": "--set participants.world.parameters.dcp.port=2345",
         "transport": "--transport dds",
         "processes": "--processes own",
         "namespace": "--namespace /other",
@@ -247,7 +240,6 @@ CASES: dict[str, dict[str, str]] = {
     },
     "plan PLATOON --set participants.referee.required=false": {"without": "--without referee"},
     "plan CARS --shape inproc": {"dashboard": "--dashboard 8080"},
-    "plan CARS --shape inproc --dashboard 8080": {"open_to_all": "--open"},
     "report RUN OTHER": {"out": "--out both.html"},
     "diff RUN OTHER": {
         "tolerance": "--tolerance /ego/control.acceleration=100",
@@ -257,7 +249,6 @@ CASES: dict[str, dict[str, str]] = {
     },
     "profile RUN": {"perfetto": "--perfetto trace.json", "as_json": "--json"},
     "replay RUN --out again": {
-        "bag": "--no-bag",
         "as_json": "--json",
         "into": "--into driving",
         "out": "--out elsewhere",
@@ -279,7 +270,7 @@ CASES: dict[str, dict[str, str]] = {
         "factors": "--factors 0",
         "steps": "--steps 1ns",
         "duration": "--duration 1ns",
-        "repetitions": "--repetitions 101",
+        "repeat": "--repeat 101",
         "together": "--together -1",
     },
     "study string-stability BRAKING --law nosuch": {
@@ -289,104 +280,67 @@ CASES: dict[str, dict[str, str]] = {
         "loss": "--loss 2",
         "settings": "--set duration=0s",
     },
-    "study pedals CARS --vehicle nosuch": {
-        "vehicle": "--vehicle other",
+    "study pedals CARS nosuch": {
         "top_speed": "--top-speed 4",
         "settings": "--set duration=0s",
     },
     "models": {"name": "cacc_controller", "schema": "--schema", "as_json": "--json"},
     "new braking": {"template": "--from curve", "as_json": "--json"},
     "new": {"as_list": "--list", "name": "braking"},
-    "fmu export --scenario STEPPED": {"out": "--out other.fmu", "settings": "--set duration=0s"},
-    "fmu build idm": {"out": "--out other.fmu", "settings": "--set nosuch=1"},
-    "dcp describe slaves.py:Offset": {
+    "fmu STEPPED": {"out": "--out other.fmu", "settings": "--set duration=0s"},
+    "fmu idm": {"out": "--out other.fmu", "settings": "--set nosuch=1"},
+    "dcp serve slaves.py:Offset --describe -": {
         "step": "--step 1/50",
         "modes": "--mode srt",
-        "out": "--out gain.dcpx",
         "host": "--host 127.0.0.2",
         "port": "--port 2345",
         "data_ports": "--data-ports 9000-9009",
-        "fmu": "--fmu nosuch.fmu",
+        "describe": "--describe gain.dcpx",
     },
-    "dcp describe": {
-        "model": "slaves.py:Offset",
-        "scenario": "--scenario PLATOON",
-        "external": "--external STEPPED",
-    },
-    "dcp validate NOTHING": {"as_json": "--json"},
-    "dcp run COUPLED": {"out": "--out out.csv", "steps": "--steps 2"},
+    "check NOTHING": {"as_json": "--json"},
+    "dcp run COUPLED": {"out": "--out out.csv"},
     # Without a model none of these begins to serve.
     "dcp serve": {
         "model": "nosuch.py:Nosuch",
-        "fmu": "--fmu nosuch.fmu",
         "scenario": "--scenario nosuch.yaml",
         "world": "--world nosuch.yaml",
         "settings": "--set a=1",
-        "allow": "--allow nosuch",
-        "record": "--no-record",
         "out": "--out there",
     },
     "dcp serve slaves.py:Nosuch": {
         "step": "--step nosuch",
         "directory": "--directory nosuch",
     },
-    "dcp sniff": {
-        "pcap": "--pcap nosuch",
-        "proxy": "--proxy nosuch",
-        "interface": "--interface nosuch",
-    },
-    "vds serve --cmd-port 0 --factor max --duration 20ms --vx0 5": {
-        "vehicle_file": "vehicle.yaml",
-        "level": "--level pacejka",
-        "rate": "--rate 100",
-        "vx0": "--vx0 6",
-        "vehicle": "--vehicle truck",
+    "vds serve --port 0 --factor max --duration 20ms --set speed=5": {
+        "file": "vehicle.yaml",
+        "settings": "--set level=pacejka",
         "vehicles": "--vehicles 2",
-        "start": "--start 1,-1,10",
-        "road": "--road nosuch.xodr",
-        "solver_step": "--solver-step 20ms",
-        "actuator_delay": "--actuator-delay soon",
-        "sensor_delay": "--sensor-delay 5ms",
-        "fleet": "--fleet nosuch.yaml",
-        "http_port": "--http-port 70000",
-        "cmd_port": "--cmd-port 70000",
-        "state_ip": "--state-ip 127.0.0.1:2345",
-        "state_port": "--state-port 2345",
+        "dashboard": "--dashboard 70000",
+        "to": "--to 127.0.0.1:2345",
         "host": "--host 127.0.0.2",
         "duration": "--duration 40ms",
-        "report": "--report figures.json",
+        "as_json": "--json",
         "record": "--record commands.jsonl",
         "factor": "--factor 0",
-        "cmd_timeout": "--cmd-timeout soon",
+        "command_timeout": "--command-timeout soon",
         "lockstep": "--lockstep",
-    },
-    "vds serve --cmd-port 0 --factor max --duration 20ms --vx0 5 --vehicles 2": {
-        "spacing": "--spacing 5"
     },
     "vds replay COMMANDS": {"out": "--out states.csv"},
     # No run has its results there: nothing is asked of a run under way.
     "control step --out nowhere": {
         "by": "--by soon",
         "at": "--at 1s",
-        "timeout": "--timeout soon",
-        "namespace": "--namespace 7",
-        "domain": "--domain 231",
+        "wait": "--wait soon",
         "out": "--out elsewhere",
     },
     "control require --out nowhere": {"value": "sensor"},
-    "monitor --out nowhere": {
-        "namespace": "--namespace 7",
-        "domain": "--domain 231",
-        "out": "--out elsewhere",
-    },
     "dashboard --out nowhere": {
-        "namespace": "--namespace 7",
-        "domain": "--domain 231",
+        "address": "70000",
         "out": "--out elsewhere",
         "folder": "--folder .",
     },
-    "join 127.0.0.1:1 --wait 1ms": {"host": "--as lab"},
-    "join 127.0.0.1:1 --as lab --wait 1ms": {"patience": "--wait soon"},
+    "join 127.0.0.1:1 --wait 1ms": {"name": "lab"},
+    "join 127.0.0.1:1 lab --wait 1ms": {"wait": "--wait soon"},
 }
 SLAVES = "from support.dcp_models import Offset as Offset\n"
 
@@ -398,7 +352,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     cars, library = ROOT / "config" / "car_following.yaml", ROOT / "config" / "library"
     for name, speed in (("run", 25.0), ("other", 20.0)):
         changes = ("duration=200ms", f"participants.driving.parameters.set_speed={speed}")
-        wanted = RunRequest(cars, changes, "inproc", out=here / name, profile=True)
+        wanted = RunRequest(cars, changes, shape="inproc", out=here / name, profile=True)
         run_request(wanted)
     outside = {"step": "10ms", "outputs": {"seen": {"from": "traffic.odometry/ego"}}}
     stepped = {**yaml.safe_load(cars.read_text(encoding="utf-8")), "external": outside}
@@ -413,7 +367,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for name, data in files.items():
         (here / f"{name.lower()}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
     (here / "slaves.py").write_text(SLAVES, encoding="utf-8")
-    recorded = ["vds", "serve", "--cmd-port", "0", "--factor", "max", "--duration", "20ms"]
+    recorded = ["vds", "serve", "--port", "0", "--factor", "max", "--duration", "20ms"]
     CliRunner().invoke(app, [*recorded, "--record", str(here / "commands.jsonl")])
     return {
         "PLATOON": str(PLATOON),

@@ -38,8 +38,8 @@ def test_units_are_shown(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COLUMNS", "250")  # a help text of one line stays one
     texts = [p.help for p in COMMANDS[words].params if getattr(p, "help", None)]
     bracketed = [text for text in texts if "[" in text]
-    if words == ("vds", "serve"):
-        assert "Speed at the start [m/s]." in bracketed
+    if words == ("study", "pedals"):
+        assert "Up to which it is measured [m/s]." in bracketed
     if bracketed:
         shown = plain(CliRunner().invoke(app, [*words, "--help"]).output)
         assert [text for text in bracketed if plain(text) not in shown] == []

@@ -479,7 +479,7 @@ def test_what_a_transition_refuses_is_asked_for_twenty_times() -> None:
         thread.start()
         try:
             requests.sockets.open(remote)
-            requests.stc(remote, PduType.STC_prepare)
+            requests.request(remote, PduType.STC_prepare)
             with pytest.raises(DcpError, match="'a' refused STC_prepare in CONFIGURATION: "):
                 requests.await_state([remote], State.PREPARED)
         finally:

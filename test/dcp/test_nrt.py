@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from support.dcp_models import Offset, Sine, Types, running, sine_description
+from support.dcp_models import Offset, Sine, Types, follow_loop, running, sine_description
 from support.patience import HANG_S
 from support.ports import free_port
 
@@ -65,15 +65,7 @@ def test_sine_and_offset_in_closed_loop(transport: TransportProtocol, stepping: 
         master.configure({"offset": {"offset": 0.5}})
         master.initialise(2)
         master.run()
-        y, z = first.outputs[0], second.outputs[0]
-        for _ in range(30):
-            master.do_step()
-            if stepping == "parallel":
-                y, z = math.sin(z), y + 0.5
-            else:
-                y = math.sin(z)
-                z = y + 0.5
-            assert (first.outputs[0], second.outputs[0]) == (y, z)
+        follow_loop(master, (first, second), stepping, 30, 0.5)
         master.stop()
 
 

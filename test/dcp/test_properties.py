@@ -16,7 +16,11 @@ from support.dcp_session import HOME, E, P, S, Session
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.properties import Check, PropertyChecks
-from ros2_cosim.dcp.description.slave_description import SimpleType, TypeAttributes
+from ros2_cosim.dcp.description.slave_description import (
+    SimpleType,
+    SlaveDescription,
+    TypeAttributes,
+)
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
@@ -251,35 +255,32 @@ def test_by_default_nothing_is_watched() -> None:
     assert made.state is S.RUNNING
 
 
-def test_limits_of_a_declared_type_count() -> None:
-    plain = describe(Limited)
-    typed = replace(
-        plain,
-        types=(SimpleType("small", DataType.float64, TypeAttributes(max=0.5)),),
-        variables=tuple(
-            replace(v, declared_type="small", attributes=TypeAttributes()) if v.name == "t" else v
-            for v in plain.variables
-        ),
+def of_a_type(description: SlaveDescription) -> SlaveDescription:
+    """With the limit of ``t`` in its declared type."""
+    variables = tuple(
+        replace(v, declared_type="small", attributes=TypeAttributes()) if v.name == "t" else v
+        for v in description.variables
     )
-    with (
-        running(Limited(), typed, options=SlaveOptions(checks=ALL)) as slave,
-        Master(timeout_s=HANG_S) as master,
-    ):
-        master.add_slave(typed, port=slave.port, name="limited")
-        with pytest.raises(DcpError, match="CFG_parameter.*PROPERTY_VIOLATED"):
-            master.configure({"limited": {"t": 0.75}})
+    small = SimpleType("small", DataType.float64, TypeAttributes(max=0.5))
+    return replace(description, types=(small,), variables=variables)
 
 
-def test_after_a_refusal_the_same_slave_is_configured_again() -> None:
+@pytest.mark.parametrize(
+    ("description", "refused"),
+    [(describe(Limited), 99.0), (of_a_type(describe(Limited)), 0.75)],
+    ids=["own", "of its type"],
+)
+def test_a_parameter_beyond_its_limits_is_refused_and_the_slave_configured_again(
+    description: SlaveDescription, refused: float
+) -> None:
     """What a slave answers behind its refusal, in one packet, is not forgotten."""
-    description = describe(Limited)
     with (
         running(Limited(), description, options=SlaveOptions(checks=ALL)) as slave,
         Master(timeout_s=HANG_S) as master,
     ):
         master.add_slave(description, port=slave.port, name="limited")
         with pytest.raises(DcpError, match="CFG_parameter.*PROPERTY_VIOLATED"):
-            master.configure({"limited": {"t": 99.0}})
+            master.configure({"limited": {"t": refused}})
         master.configure({"limited": {"t": 0.25}})
         master.run()
         master.do_step()

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.dcp_models import Offset, Sine, running, sine_description
+from support.dcp_models import Offset, Sine, follow_loop, running, sine_description
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
@@ -172,15 +172,7 @@ def test_data_pdus_synchronise_in_every_mode(
         master.configure()
         master.initialise()
         master.run()
-        y, z = first.outputs[0], second.outputs[0]
-        for _ in range(20):
-            master.do_step()
-            if stepping == "parallel":
-                y, z = math.sin(z), y + 1.0
-            else:
-                y = math.sin(z)
-                z = y + 1.0
-            assert (first.outputs[0], second.outputs[0]) == (y, z)
+        follow_loop(master, (first, second), stepping, 20, 1.0)
         master.stop()
 
 
@@ -222,16 +214,16 @@ def test_requests_are_answered_during_a_long_computation() -> None:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
-        master._requests.stc(remote, PduType.STC_do_step, (1).to_bytes(4, "little"))
+        master._requests.request(remote, PduType.STC_do_step, (1).to_bytes(4, "little"))
         master._requests.await_state([remote], State.COMPUTING)
         assert model.entered.wait(10)
         assert master.request_states() == {"Blocked": State.COMPUTING}
-        master._requests.stc(remote, PduType.STC_initialize)
+        master._requests.request(remote, PduType.STC_initialize)
         with pytest.raises(DcpError, match="STATE_TRANSITION_IN_PROGRESS") as caught:
             master.request_states()
         assert caught.value.code == ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
         remote.pending.clear()
-        master._requests.stc(remote, PduType.STC_stop)
+        master._requests.request(remote, PduType.STC_stop)
         master._requests.await_state([remote], State.STOPPING)
         assert not model.stopped
         model.go_on.set()
@@ -267,7 +259,7 @@ def test_a_start_in_a_distant_year_does_not_end_the_slave() -> None:
     with running(Sine(), sine_description()) as slave, Master(op_mode=OpMode.SRT) as master:
         remote = master.add_slave(sine_description(), port=slave.port)
         master.configure()
-        master._requests.stc(remote, PduType.STC_run, (2**63 - 1).to_bytes(8, "little"))
+        master._requests.request(remote, PduType.STC_run, (2**63 - 1).to_bytes(8, "little"))
         assert master.request_states() == {"Sine": State.SYNCHRONIZING}
         assert master.request_states() == {"Sine": State.SYNCHRONIZING}
         assert slave.error is None

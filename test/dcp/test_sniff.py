@@ -88,11 +88,6 @@ def test_a_capture_is_decoded_with_the_values_of_data(tmp_path: Path) -> None:
     ]
     assert lines[2].endswith("data_id=7 values=(2.5)")
     assert lines[3].endswith("receiver=1 RUNNING")
-    out = io.StringIO()
-    sniff_file(tmp_path / "a.pcap", Printer(out, ports=[9], count=None))
-    assert out.getvalue() == ""
-    sniff_file(tmp_path / "a.pcap", Printer(out, ports=[8080], count=2))
-    assert out.getvalue().count("\n") == 2
 
 
 def test_addresses_are_readable() -> None:
@@ -197,14 +192,24 @@ def test_an_interface_is_listened_to() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-        out = io.StringIO()
-        printer = Printer(out, [port], count=2)
-        thread = threading.Thread(target=sniff_interface, args=("lo", printer))
+
+        class Reader(io.StringIO):
+            """Has enough once it has read of the socket."""
+
+            def write(self, text: str) -> int:
+                if f" > 127.0.0.1:{port} RSP_ack resp_seq_id=5 sender=1" in text:
+                    raise BrokenPipeError
+                return len(text)
+
+        def listen() -> None:
+            with pytest.raises(BrokenPipeError):
+                sniff_interface("lo", Printer(Reader()))
+
+        thread = threading.Thread(target=listen)
         thread.start()
         while thread.is_alive():  # it may not listen yet
             sock.sendto(ACK, ("127.0.0.1", port))
             thread.join(0.05)
-    assert out.getvalue().count("RSP_ack resp_seq_id=5 sender=1") == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")

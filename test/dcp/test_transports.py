@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support.dcp_models import Offset, Running, Sine, running, sine_description
+from support.dcp_models import Offset, Running, Sine, follow_loop, running, sine_description
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.description.package import write_package
@@ -90,17 +90,9 @@ def test_every_mixture_of_transports_gives_the_same(
         assert bool(one.input_names) == bool(two.input_names) == passes_on
         master.initialise()
         # Both used the start values of their inputs: nothing had been sent before.
-        y, z = math.sin(10.0), 1.0
-        assert (one.outputs[0], two.outputs[0]) == (y, z)
+        assert (one.outputs[0], two.outputs[0]) == (math.sin(10.0), 1.0)
         master.run()
-        for _ in range(STEPS):
-            master.do_step()
-            if stepping == "parallel":
-                y, z = math.sin(z), y + 1.0
-            else:
-                y = math.sin(z)
-                z = y + 1.0
-            assert (one.outputs[0], two.outputs[0]) == (y, z)
+        follow_loop(master, (one, two), stepping, STEPS, 1.0)
         master.stop()
         if not passes_on:
             counted = [c for s in (one, two) for c in s.input_counters().values()]

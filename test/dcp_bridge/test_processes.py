@@ -38,7 +38,7 @@ def scenario(**wave: Any) -> Scenario:
 
 def planned(made: Scenario, shape: str = "ros") -> Process | None:
     """The slave's process of the plan."""
-    plan = make_plan(resolve_ports(made), RunOptions(Path("out"), shape=shape))
+    plan = make_plan(resolve_ports(made), RunOptions(out=Path("out"), shape=shape))
     names = [process.name for process in plan]
     if "plant_wave" not in names:
         return None

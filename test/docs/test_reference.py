@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from buildtools.generate_reference import generated
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.reference import model_page, model_pages, scenario_schema
@@ -19,12 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_tables_and_schema_are_current() -> None:
-    path = ROOT / "buildtools" / "generate_reference.py"
-    spec = importlib.util.spec_from_file_location("generate_reference", path)
-    assert spec is not None and spec.loader is not None
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
-    for file, content in generator.generated().items():
+    for file, content in generated().items():
         assert file.read_text(encoding="utf-8") == content, f"{file.name}: run 'make reference'"
 
 

@@ -64,7 +64,7 @@ def package(tmp_path, monkeypatch):
 
 
 def controllers_of(scenario, tmp_path):
-    plan = make_plan(scenario, RunOptions(tmp_path))
+    plan = make_plan(scenario, RunOptions(out=tmp_path))
     return [process for process in plan if process.name in ("cacc1", "cacc2")]
 
 
@@ -148,7 +148,7 @@ def test_node_that_is_not_there_is_said(node, message, scenario, package, tmp_pa
     data = scenario.model_dump(by_alias=True)
     data["participants"]["cacc1"]["node"] = node
     with pytest.raises(ConfigurationError, match=message):
-        make_plan(type(scenario).model_validate(data), RunOptions(tmp_path))
+        make_plan(type(scenario).model_validate(data), RunOptions(out=tmp_path))
 
 
 def watch(*names: str) -> RunWatch:

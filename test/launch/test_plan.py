@@ -53,7 +53,7 @@ def request_(values) -> Iterator[LaunchRequest]:
 
 def test_plan_is_that_of_cosim_run(request_):
     scenario = load_scenario(request_.output / RESOLVED_SCENARIO)
-    assert request_.plan == make_plan(scenario, RunOptions(request_.output))
+    assert request_.plan == make_plan(scenario, RunOptions(out=request_.output))
     names = [process.name for process in request_.plan]
     assert names[0] == "simulator" and names[-1] == "clock"
     hosts = [name for process in request_.plan for name in process.hosts]
@@ -126,14 +126,14 @@ def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
 
 
 def test_values_reach_the_scenario(values):
-    values |= {"seed": "7", "simulator": "carla", "host": "10.0.0.1", "port": "2010"}
-    values |= {"rate": "2.5", "record": "False", "visualise": "true", "controllers": "path_cacc"}
+    values |= {"seed": "7", "simulator": "carla", "set": "simulator.host=10.0.0.1"}
+    values |= {"factor": "2.5", "bag": "False", "visualise": "true", "controllers": "path_cacc"}
     request = prepare_launch(values)
     request.release()
     scenario = load_scenario(request.output / RESOLVED_SCENARIO)
     assert scenario.seed == 7
     assert scenario.simulator.kind == "carla"
-    assert (scenario.simulator.host, scenario.simulator.port) == ("10.0.0.1", 2010)
+    assert (scenario.simulator.host, scenario.simulator.port) == ("10.0.0.1", 2000)
     assert scenario.participants["cacc2"].parameters["law"] == "path_cacc"
     processes = {process.name: process for process in request.plan}
     assert "simulator" not in processes and "visualisation" in processes
@@ -152,11 +152,11 @@ def test_values_reach_the_scenario(values):
         ("port", "many", "port: found 'many'; allowed is a whole number"),
         ("port", "70000", "simulator.port: found 70000"),
         (
-            "rate",
+            "factor",
             "0",
-            "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+            "factor: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
         ),
-        ("record", "yes", "record: found 'yes'; allowed are true and false"),
+        ("bag", "yes", "bag: found 'yes'; allowed are true and false"),
         ("rviz", "1", "rviz: found '1'; allowed are true and false"),
         ("seed", "-1", "seed: found -1"),
         ("scenario", "nowhere.yaml", "scenario nowhere.yaml: there is no such file"),
@@ -177,11 +177,11 @@ def test_port_in_use_is_refused(values):
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        values["port"] = str(port)
+        values["set"] = f"simulator.port={port}"
         with pytest.raises(ConfigurationError, match=f"port {port} on 127.0.0.1 cannot be used"):
             prepare_launch(values)
     # What was prepared is given back: the next try finds domain and directory free.
-    prepare_launch({**values, "port": "0"}).release()
+    prepare_launch({**values, "set": ""}).release()
 
 
 def test_domain_in_use_is_refused(values, request_, tmp_path):
@@ -220,7 +220,7 @@ def test_unknown_argument_is_refused():
     check_names({"controllers": "x", "out": "y"})
     with pytest.raises(ConfigurationError, match="did you mean 'controllers'"):
         check_names({"contrllers": "x"})
-    with pytest.raises(ConfigurationError, match="there are scenario, shape, simulator"):
+    with pytest.raises(ConfigurationError, match="there are scenario, shape, factor"):
         check_names({"xyzzy": "x"})
 
 

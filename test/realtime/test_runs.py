@@ -119,7 +119,15 @@ LATE = {"lateness": {"probability": 0.2, "delay": "12ms"}, "estimate": [{"order"
 def test_the_command_line_replays_a_run(tmp_path: Path) -> None:
     loop_file(tmp_path, **LATE)
     done = cosim(
-        "run", "loop.yaml", "--shape", "inproc", "--rate", "1000", "--out", "a", directory=tmp_path
+        "run",
+        "loop.yaml",
+        "--shape",
+        "inproc",
+        "--factor",
+        "1000",
+        "--out",
+        "a",
+        directory=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert "slow: " in done.stdout and "paced at factor 1000" in done.stdout
@@ -134,14 +142,14 @@ def test_the_command_line_replays_a_run(tmp_path: Path) -> None:
     content = json.loads(arrivals.read_text("utf-8"))
     content["participants"]["slow"] = content["participants"]["slow"][1:]
     arrivals.write_text(json.dumps(content), encoding="utf-8")
-    done = cosim("replay", "a", "--no-bag", directory=tmp_path)
+    done = cosim("replay", "a", directory=tmp_path)
     assert done.returncode == 3 and "the repeated run differs" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "loop.yaml", "--shape", "inproc", "--hard"], "add --rate"),
+        (["run", "loop.yaml", "--shape", "inproc", "--hard"], "add --factor"),
         (["run", "loop.yaml", "--shape", "inproc", "--arrivals", "x.json"], "cannot be read"),
         (["replay", "nothing"], "cannot be read"),
     ],
@@ -161,7 +169,7 @@ def test_drawn_lateness_is_the_same_in_every_shape(
     pytest.importorskip("rclpy")
     loop_file(tmp_path, **LATE)
     traces = []
-    for name, extra in (("inproc", []), (shape, ["--rate", "2"])):
+    for name, extra in (("inproc", []), (shape, ["--factor", "2"])):
         done = cosim("run", "loop.yaml", "--shape", name, "--out", name, *extra, directory=tmp_path)
         assert done.returncode == 0, done.stderr
         found = summary_of(tmp_path / name)
@@ -185,14 +193,14 @@ def test_the_whole_chain_behind_a_paced_loop_is_repeated_in_memory(
     pytest.importorskip("carla")
     # No step of a slave in another process is complete after half a microsecond.
     coupling = "participants.world.coupling={budget: 1us, estimate: [{order: 1}]}"
-    arguments = ["run", str(PLATOON), "--shape", "composed", "--rate", "2", "--no-bag"]
+    arguments = ["run", str(PLATOON), "--shape", "composed", "--factor", "2", "--no-bag"]
     arguments += ["--set", coupling, "--set", "duration=1s", "--out", "chain"]
     done = cosim(*arguments, directory=tmp_path)
     found = summary_of(tmp_path / "chain")
     assert done.returncode == 3, done.stderr  # the platoon does not stand still within 1 s
     assert not found["repeatable"] and "of 'world' were late" in found["not_repeatable_reason"]
     assert found["realtime"]["couplings"]["world"]["late"] > 10
-    done = cosim("replay", "chain", "--no-bag", directory=tmp_path)
+    done = cosim("replay", "chain", directory=tmp_path)
     assert "the same trace as before" in done.stdout, done.stderr
 
 
@@ -200,7 +208,7 @@ def test_a_missed_deadline_with_the_policy_stop_ends_the_run(tmp_path: Path) -> 
     loop_file(tmp_path)
     # No activation takes less than a nanosecond of simulated time at this rate.
     stop = "participants.fast.overrun={policy: stop, deadline: 1ns}"
-    arguments = ["run", "loop.yaml", "--shape", "inproc", "--rate", "100", "--set", stop]
+    arguments = ["run", "loop.yaml", "--shape", "inproc", "--factor", "100", "--set", stop]
     done = cosim(*arguments, directory=tmp_path)
     assert done.returncode == 1
     (line,) = done.stderr.strip().splitlines()
@@ -209,7 +217,7 @@ def test_a_missed_deadline_with_the_policy_stop_ends_the_run(tmp_path: Path) -> 
 
 def test_hard_real_time_says_what_was_granted(tmp_path: Path) -> None:
     loop_file(tmp_path)
-    arguments = ["run", "loop.yaml", "--shape", "inproc", "--rate", "1000", "--hard"]
+    arguments = ["run", "loop.yaml", "--shape", "inproc", "--factor", "1000", "--hard"]
     done = cosim(*arguments, "--out", "a", directory=tmp_path)
     assert done.returncode == 0, done.stderr
     said = summary_of(tmp_path / "a")["realtime"]["hard"]

@@ -75,8 +75,9 @@ def test_a_run_of_a_page_that_crashes_is_named(tmp_path: Path) -> None:
     law = {"law": f"{FILE}:Crashing", "law_parameters": {}}
     data["participants"]["cacc1"]["parameters"] |= law
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
-    words = ["dashboard", "--folder", ".", "--http-port", "0", "--token", "t"]
+    words = ["dashboard", "0", "--folder", "."]
     with user_environment(tmp_path / "log") as environment:
+        environment["COSIM_TOKEN"] = "t"
         page = subprocess.Popen(
             [sys.executable, "-m", "ros2_cosim.cli.main", *words],
             cwd=tmp_path,

@@ -17,7 +17,8 @@ from ros2_cosim.core.record.summary import Summary, read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.dcp.export.external import FINISHED, scenario_slave
+from ros2_cosim.dcp.export.external import scenario_slave
+from ros2_cosim.dcp.export.fmu_variables import FINISHED
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import OpMode

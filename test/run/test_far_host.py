@@ -72,7 +72,7 @@ def made(**host: Any) -> Scenario:
 
 def prepared(directory: Path, **host: Any) -> Path:
     """An output directory with all that the process reads."""
-    scenario, options = made(**host), RunOptions(directory)
+    scenario, options = made(**host), RunOptions(out=directory)
     plan = make_plan(scenario, options)
     save_scenario(scenario, directory / RESOLVED_SCENARIO)
     network = network_of(scenario, plan)
@@ -155,7 +155,7 @@ def test_by_hand_strangers_are_refused_and_the_part_gets_its_work(
     assert part.environment["ROS_DOMAIN_ID"] == "7"
     assert [process.name for process in part.processes] == ["observer"]
     said = capfd.readouterr().out
-    assert f"{RUN_SECRET}=s cosim join 127.0.0.1:{port} --as lab\n" in said
+    assert f"{RUN_SECRET}=s cosim join 127.0.0.1:{port} lab\n" in said
     assert "refused a connection: found no greeting of a part of a run" in said
 
 
@@ -205,8 +205,8 @@ def test_files_that_the_scenario_names_are_known_by_their_hashes(tmp_path: Path)
     scenario = scenario.model_copy(
         update={"participants": {**scenario.participants, "observer": changed}}
     )
-    plan = make_plan(scenario, RunOptions(output))
-    write_parts(scenario, RunOptions(output), plan, Network(("127.0.0.1",), ("127.0.0.1",), 5))
+    plan = make_plan(scenario, RunOptions(out=output))
+    write_parts(scenario, RunOptions(out=output), plan, Network(("127.0.0.1",), ("127.0.0.1",), 5))
     assert list(read_part(output, "lab").files) == ["own.py"]
 
 

@@ -265,7 +265,7 @@ def test_the_command_writes_the_fmu_or_says_why_not(
 ) -> None:
     runner = CliRunner()
     target = tmp_path / "of_command.fmu"
-    arguments = ["fmu", "export", "--scenario", str(PLATOON), "--out", str(target)]
+    arguments = ["fmu", str(PLATOON), "--out", str(target)]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 1
     assert "external: missing; it names the step" in done.stderr

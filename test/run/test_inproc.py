@@ -29,10 +29,10 @@ from ros2_cosim.core.scenario.schema import make_scenario
 MODELS = """
 from pathlib import Path
 
-from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.model import FullModel, Model
 
 
-class Keeper(Model):
+class Keeper(FullModel):
     def __init__(self, context, parameters):
         self._note = Path(parameters["note"])
         self._note.write_text("open")

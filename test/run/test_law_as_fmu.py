@@ -89,7 +89,7 @@ def test_the_command_builds_fmus_that_others_accept(
         "    def acceleration(self, m): return self.gain * m.gap_error\n"
     )
     for law, name in ((str(C_SOURCE), "ploeg_cacc.fmu"), ("mine.py:MyLaw", "MyLaw.fmu")):
-        done = CliRunner().invoke(app, ["fmu", "build", law])
+        done = CliRunner().invoke(app, ["fmu", law])
         assert done.exit_code == 0 and done.stdout.strip() == name
         assert validate_fmu(name) == []
 

@@ -7,6 +7,7 @@ import json
 import shlex
 from pathlib import Path
 
+import pytest
 from runs.cosim_process import PLATOON
 from support.ports import free_port, three_free_ports
 from typer.testing import CliRunner
@@ -67,10 +68,12 @@ def users(*words: str) -> dict[str, str]:
     return {port["use"]: port["users"] for process in processes for port in process["ports"]}
 
 
-def test_options_say_what_listens_and_for_whom() -> None:
+def test_options_say_what_listens_and_for_whom(monkeypatch: pytest.MonkeyPatch) -> None:
     assert users("--shape", "inproc") == {}
     page = "all users of the machine"
-    assert users("--shape", "inproc", "--dashboard", "0", "--open") == {"dashboard": page}
+    monkeypatch.setenv("COSIM_OPEN", "1")
+    assert users("--shape", "inproc", "--dashboard", "0") == {"dashboard": page}
+    monkeypatch.delenv("COSIM_OPEN")
     page = "this user and other hosts, with the token"
     assert users("--shape", "inproc", "--dashboard", "0.0.0.0:0") == {"dashboard": page}
     assert "lane of the run" not in users("--transport", "dds")

@@ -122,11 +122,11 @@ def test_a_run_repeats_in_one_process(tmp_path: Path) -> None:
     assert not (output / "again-10").exists()
 
 
-def test_the_duration_of_a_run_is_an_option(tmp_path: Path) -> None:
+def test_repetitions_of_a_run_are_compared(tmp_path: Path) -> None:
     file = tmp_path / "chain.json"
     file.write_text(json.dumps(chain("300ms")))
     arguments = ["run", str(file), "--shape", "inproc", "--no-bag", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, [*arguments, "--duration", "100ms", "--repeat", "2"])
+    done = CliRunner().invoke(app, [*arguments, "--set", "duration=100ms", "--repeat", "2"])
     assert done.exit_code == 0, done.output
     trace = read_summary(tmp_path / "out").trace_sha256
     assert done.stdout.splitlines()[-1] == f"2 repetitions, one trace {trace}"

@@ -29,7 +29,7 @@ def test_one_that_is_killed_ends_the_run_long_before_the_watchdog(tmp_path: Path
     data = chain("1h", watchdog_s=10_000)
     file, out = tmp_path / "chain.yaml", tmp_path / "out"
     file.write_text(yaml.safe_dump(data, sort_keys=False))
-    plan = make_plan(make_scenario(data, "chain"), RunOptions(out))
+    plan = make_plan(make_scenario(data, "chain"), RunOptions(out=out))
     (command,) = (command_of(process) for process in plan if process.name == "sensor")
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, file, "--by-hand", "sensor", "--out", out) as running:
@@ -66,7 +66,7 @@ def test_one_that_comes_after_the_end_says_so_and_ends(
         save_scenario(scenario, out / RESOLVED_SCENARIO)
     if not is_over:
         (out / ".lock").unlink()
-    plan = make_plan(scenario, RunOptions(out))
+    plan = make_plan(scenario, RunOptions(out=out))
     (command,) = (command_of(process) for process in plan if process.name == "sensor")
     with user_environment(tmp_path / "log") as environment:
         ended = subprocess.run(

@@ -53,7 +53,7 @@ def test_same_run_on_a_server_of_its_own(
     environment: dict[str, str], server: int, tmp_path: Path
 ) -> None:
     hashes = []
-    there = ("--simulator", "carla", "--host", "127.0.0.1", "--port", server)
+    there = ("--simulator", "carla", "--set", f"simulator.port={server}")
     for number, options in enumerate((("--shape", "inproc"), there)):
         output = tmp_path / str(number)
         result = cosim(environment, PLATOON, "--out", output, *SHORT, *options)
@@ -65,7 +65,7 @@ def test_same_run_on_a_server_of_its_own(
 
 
 def test_map_without_a_file(environment: dict[str, str], server: int, tmp_path: Path) -> None:
-    options = ("--simulator", "carla", "--port", server, "--set", "scene.map=Town99")
+    options = ("--set", f"simulator={{kind: carla, port: {server}}}", "--set", "scene.map=Town99")
     result = cosim(environment, PLATOON, "--out", tmp_path / "out", *options)
     assert result.error().startswith("cosim: scene.map: found 'Town99'; allowed is the path of a ")
     assert_free(server)
@@ -77,7 +77,14 @@ def test_no_server(environment: dict[str, str], tmp_path: Path) -> None:
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
         result = cosim(
-            environment, PLATOON, "--out", tmp_path / "out", "--simulator", "carla", "--port", port
+            environment,
+            PLATOON,
+            "--out",
+            tmp_path / "out",
+            "--simulator",
+            "carla",
+            "--set",
+            f"simulator.port={port}",
         )
     assert result.error() == (
         f"cosim: world_slave: no CARLA at 127.0.0.1:{port}: Connection refused"
@@ -90,7 +97,8 @@ def test_something_else_at_the_port(environment: dict[str, str], tmp_path: Path)
         mute.listen()
         port = mute.getsockname()[1]
         result = cosim(
-            environment, PLATOON, "--out", tmp_path / "out", "--simulator", "carla", "--port", port,
+            environment, PLATOON, "--out", tmp_path / "out", "--simulator", "carla",
+            "--set", f"simulator.port={port}",
             "--set", "simulator.timeout_s=1",
         )  # fmt: skip
     assert result.error() == (

@@ -50,17 +50,12 @@ def table_of(text: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("shape", "option"), [("ros", ("--no-control",)), ("composed", ())], ids=["option", "variable"]
-)
-def test_services_of_a_run_only_tell_where_that_is_asked_for(
-    shape: str, option: tuple[str, ...], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_services_of_a_run_only_tell_where_that_is_asked_for(shape: str, tmp_path: Path) -> None:
     scenario, output = write_chain(tmp_path / "chain.json"), tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
-        if not option:
-            environment["COSIM_NO_CONTROL"] = "1"
-        arguments = (scenario, "--shape", shape, "--out", output, "--paused", "--no-bag", *option)
+        environment["COSIM_NO_CONTROL"] = "1"
+        arguments = (scenario, "--shape", shape, "--out", output, "--paused", "--no-bag")
         with Running(environment, *arguments) as running:
             run = Controlled(environment, running)
             run.wait_for_run()
@@ -91,11 +86,11 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
             # A message of the sensor, to be read by the observer.
             assert run.control("instant") == "paused at 73ms"
             assert run.control("until", "1s") == "paused at 1s"
-            monitor = run.command("monitor", "--once")
+            monitor = run.command("control", "monitor")
             assert monitor.code == 0, monitor
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 1s"
             rows = table_of(monitor.stdout)
-            state = json.loads(run.command("monitor", "--json").stdout)
+            state = json.loads(run.command("control", "monitor", "--json").stdout)
             assert (state["state"], state["time_ns"]) == ("PAUSED", 1_000_000_000)
             assert {entry["participant"] for entry in state["participants"]} == rows.keys()
             participants = {"plant", "sensor", "controller", "observer"}
@@ -131,7 +126,7 @@ def test_a_process_stopped_during_a_pause_is_left_alone(reference: str, tmp_path
             deadline = time.monotonic() + HANG_S
             while silent != {"sensor", "recorder"}:
                 assert time.monotonic() < deadline
-                rows = table_of(run.command("monitor", "--once").stdout)
+                rows = table_of(run.command("control", "monitor").stdout)
                 found = {
                     n: re.search(r"no sign of life for ([0-9.]+) s", r) for n, r in rows.items()
                 }
@@ -230,13 +225,13 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
         run = Controlled(environment)
         domain = environment["ROS_DOMAIN_ID"]
         for words, error in (
-            (("control", "pause", "--domain", domain), f"no run is under way .* {domain}$"),
-            (("monitor", "--once", "--domain", domain), f"no run is under way .* {domain}$"),
+            (("control", "pause"), f"no run is under way .* {domain}$"),
+            (("control", "monitor"), f"no run is under way .* {domain}$"),
             (("control", "until"), "control until: needs a value"),
             (("control", "until", "soon"), "control until: found 'soon'"),
             (
                 ("control", "rate", "0"),
-                "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+                "control rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
             ),
             (("control", "step", "-1"), "No such option|found"),
             (("control", "step", "many"), "control step: found 'many'; allowed is a count"),

@@ -40,8 +40,7 @@ class Page:
     """The data port of a dashboard that is started beside a run, as soon as there is a run."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard", "--http-port", "0"]
-        command += ["--domain", environment["ROS_DOMAIN_ID"]]
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard", "0"]
         deadline = time.monotonic() + HANG_S
         while True:
             self.process = subprocess.Popen(
@@ -160,8 +159,7 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(shape: str, tmp_pat
 def test_without_a_run_there_is_one_line(tmp_path: Path) -> None:
     with user_environment(tmp_path / "log") as environment:
         done = subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard"]
-            + ["--domain", environment["ROS_DOMAIN_ID"]],
+            [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard"],
             env=environment,
             capture_output=True,
             text=True,
@@ -249,7 +247,6 @@ def test_a_dashboard_that_is_started_late_has_the_history_of_the_run(
 def control(environment: dict[str, str], *words: str) -> None:
     """Give a command to the run, as soon as there is one; it is done when this returns."""
     command = [sys.executable, "-m", "ros2_cosim.cli.main", "control", *words]
-    command += ["--domain", environment["ROS_DOMAIN_ID"]]
     deadline = time.monotonic() + HANG_S
     while True:
         done = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -52,7 +52,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     directory = tmp_path_factory.mktemp("runs")
     ways: dict[str, tuple[object, ...]] = {
         "ros": ("ros",),
-        "paced": ("ros", "--rate", RATE),
+        "paced": ("ros", "--factor", RATE),
         "composed": ("composed",),
         "inproc": ("inproc",),
         "again": ("inproc",),

@@ -48,7 +48,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "participants.referee.parameters.time_limit=20"],
         "participants.referee.parameters.time_limit: found 20; a time needs a unit: write 20s",
     ),
-    "--duration without unit": (["--duration", "20"], "--duration: found 20; a time needs a unit"),
+    "checkpoint without unit": (
+        ["--checkpoint", "20"],
+        "--checkpoint: found 20; a time needs a unit",
+    ),
     "--checkpoint without unit": (
         ["--checkpoint", "5"],
         "--checkpoint: found 5; a time needs a unit",
@@ -93,12 +96,12 @@ WRONG: dict[str, tuple[list[str], str]] = {
         "zero-delay loop: ",
     ),
     "rate zero": (
-        ["--rate", "0"],
-        "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+        ["--factor", "0"],
+        "--factor: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
     ),
     "rate a word": (
-        ["--rate", "fast"],
-        "rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
+        ["--factor", "fast"],
+        "--factor: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
     ),
     "setting without value": (
         ["--set", "novalue"],
@@ -113,8 +116,14 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "seed=abc"],
         "seed: found 'abc'; allowed is an integer",
     ),
-    "port out of range": (["--port", "70000"], "simulator.port: found 70000; allowed is a"),
-    "host unknown": (["--host", "nosuch.invalid"], "simulator: port 0 on nosuch.invalid cannot"),
+    "port out of range": (
+        ["--set", "simulator.port=70000"],
+        "simulator.port: found 70000; allowed is a",
+    ),
+    "host unknown": (
+        ["--set", "simulator.host=nosuch.invalid"],
+        "simulator: port 0 on nosuch.invalid cannot",
+    ),
     "markers without processes": (["--shape", "inproc", "--visualise"], "shape inproc runs"),
     "deadlines without a pace": (["--hard"], "--hard: a run as fast as possible has no deadlines"),
 }

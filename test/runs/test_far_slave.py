@@ -120,14 +120,18 @@ def test_a_master_has_slaves_here_and_on_another_host_over_udp(
 
 @pytest.mark.usefixtures("nothing_left")
 def test_a_slave_serves_the_hosts_that_are_listed_alone(far_host: list[str]) -> None:
-    """``--allow``: another host gets no answer, neither over TCP nor over UDP."""
+    """COSIM_ALLOW: another host gets no answer, neither over TCP nor over UDP."""
     model = str(ROOT / "test" / "support" / "dcp_models.py") + ":Sine"
     question = make(PduType.INF_state, pdu_seq_id=0, receiver=1)
     for allowed in (NEAR, "192.0.2.1"):
-        serve = ["dcp", "serve", model, "--host", FAR, "--port", "0", "--allow", allowed]
+        serve = ["dcp", "serve", model, "--host", FAR, "--port", "0"]
         slave = subprocess.Popen(
             [*far_host, *COSIM, *serve],
-            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}",
+                "COSIM_ALLOW": allowed,
+            },
             stdout=subprocess.PIPE,
             text=True,
         )

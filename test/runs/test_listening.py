@@ -52,7 +52,7 @@ STATE = encode_state(1_000_000, 99.0, _FAR)
 
 
 #: Options of a run that stands before its first activations, or behind them.
-STANDS, SLOWLY = ("--paused",), ("--rate", "0.001")
+STANDS, SLOWLY = ("--paused",), ("--factor", "0.001")
 
 
 class Shown(NamedTuple):
@@ -251,7 +251,7 @@ def test_a_run_in_one_process_beside_a_vehicle_simulator_and_slaves(tmp_path: Pa
     states = free_port()
     with user_environment(tmp_path / "log") as environment:
         serve = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve", "--lockstep"]
-        serve += ["--cmd-port", "0", "--state-port", str(states)]
+        serve += ["--port", "0", "--to", f"127.0.0.1:{states}"]
         others = {name: text for name, text in environment.items() if name != MARK}
         simulator = subprocess.Popen(serve, env=others, stdout=subprocess.PIPE, text=True)
         try:
@@ -309,7 +309,7 @@ def many_runs(directory: Path) -> dict[str, tuple[list[str], set[str]]]:
     # It ends by a signal, before its runs do.
     endless = {"scenario": str(ROOT / "config" / "car_following.yaml"), "set": {"duration": "1h"}}
     sweep.write_text(json.dumps({**endless, "seeds": [1, 2]}), encoding="utf-8")
-    study = ["--duration", "100s", "--factors", "0.1", "--steps", "10ms", "--repetitions", "1"]
+    study = ["--duration", "100s", "--factors", "0.1", "--steps", "10ms", "--repeat", "1"]
     return {
         "study": (["causality", *study], {*NAMED, "udp"}),
         "sweep": ([str(sweep), "--workers", "2"], {"tcp", "/"}),

@@ -48,16 +48,16 @@ def test_two_runs_in_one_domain_do_not_disturb_each_other(tmp_path: Path) -> Non
         lane += ("--ros-args", "-r", "/cars/a/clock:=/time")
         dds = (scenario, "--out", two, "--paused", "--namespace", "/b", "--transport", "dds")
         with Running(environment, *lane) as first, Running(environment, *dds) as second:
-            a = Controlled(environment, first, "--namespace", "cars/a")
-            b = Controlled(environment, second, "--namespace", "b")
+            a = Controlled(environment, first, "--out", str(one))
+            b = Controlled(environment, second, "--out", str(two))
             a.wait_for_run()
             b.wait_for_run()
             assert a.control("until", "1s") == "paused at 1s"
             assert b.control("status") == "paused at 0s"
             unclear = a.command("control", "status")
             assert unclear.error() == (
-                "cosim: several runs are under way; choose one by --namespace: /b (chain), "
-                "/cars/a (chain)"
+                "cosim: several runs are under way; choose one by --out: "
+                f"{two} (chain), {one} (chain)"
             )
             third = cosim(environment, scenario, "--namespace", "b", "--out", tmp_path / "three")
             domain = environment["ROS_DOMAIN_ID"]
@@ -65,7 +65,7 @@ def test_two_runs_in_one_domain_do_not_disturb_each_other(tmp_path: Path) -> Non
                 f"cosim: another run uses ROS domain {domain} in namespace /b; wait for it, or "
                 "give this one another place with --namespace, or with ROS_DOMAIN_ID from 0 to 101"
             )
-            monitor = b.command("monitor", "--once", "--namespace", "/b")
+            monitor = b.command("control", "monitor", "--out", str(two))
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 0s"
             names = names_in(
                 environment,

@@ -122,7 +122,7 @@ def test_one_that_comes_freely_is_waited_for_if_it_is_named(tmp_path: Path) -> N
     file.write_text(json.dumps(data), encoding="utf-8")
     output = tmp_path / "out"
     by_hand = ("source", "extra")
-    plan = make_plan(make_scenario(data, "required"), RunOptions(output))
+    plan = make_plan(make_scenario(data, "required"), RunOptions(out=output))
     commands = {process.name: command_of(process) for process in plan}
     with user_environment(tmp_path / "log") as environment, ExitStack() as started:
         options = [word for name in by_hand for word in ("--by-hand", name)]

@@ -51,6 +51,13 @@ PUSH += ASK_VERSION
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"}
 
 
+@pytest.fixture(params=[False, True], ids=["own", "open"])
+def is_open(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether all users are served."""
+    monkeypatch.setitem(ENVIRONMENT, "COSIM_OPEN", "1" if request.param else "")
+    return bool(request.param)
+
+
 @contextmanager
 def command(
     *words: str, first_line: bool = True
@@ -226,7 +233,7 @@ def test_a_dcp_proxy_passes_nothing_of_others_on() -> None:
     model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
     with command("dcp", "serve", model, "--port", "0") as (_, said):
         target = said[0].rpartition(":")[2].strip()
-        words = ("dcp", "sniff", "--proxy", f"0=127.0.0.1:{target}")
+        words = ("dcp", "sniff", f"0=127.0.0.1:{target}")
         with command(*words) as (process, lines), program() as stranger:
             port = int(lines[0].split()[2].rpartition(":")[2])
             ports = ports_of([process.pid])
@@ -243,7 +250,7 @@ def test_a_dcp_sniffer_listens_nowhere() -> None:
     """It has a raw socket, which takes what passes and answers nobody."""
     if os.getuid() != 0:
         pytest.skip("a raw socket: only root may have one")
-    with command("dcp", "sniff", "--interface", "lo", first_line=False) as (process, _):
+    with command("dcp", "sniff", "lo", first_line=False) as (process, _):
         until(lambda: raw_sockets(process.pid))
         assert listening([process.pid]) == []
 
@@ -272,9 +279,8 @@ with ADMISSION.widened(True):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("--open",)], ids=["own", "open"])
-def test_a_dcp_master_has_slaves_of_its_own_user(options: tuple[str, ...], tmp_path: Path) -> None:
-    """And with ``--open`` those of others."""
+def test_a_dcp_master_has_slaves_of_its_own_user(is_open: bool, tmp_path: Path) -> None:
+    """And with COSIM_OPEN those of others."""
     if os.getuid() != 0:
         pytest.skip("a second user: only root can become one")
     model = f"{ROOT / 'test' / 'support' / 'dcp_models.py'}:Sine"
@@ -286,20 +292,19 @@ def test_a_dcp_master_has_slaves_of_its_own_user(options: tuple[str, ...], tmp_p
         loop = f"{{step: 1/1000, steps: 3, slaves: {{sine: {{model: '{model}', port: {port}}}}}}}"
         (tmp_path / "loop.yaml").write_text(loop, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "run", "loop.yaml", *options],
+            [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "run", "loop.yaml"],
             cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S,
         )  # fmt: skip
     finally:
         slave.terminate()
         slave.communicate(timeout=HANG_S)
-    assert done.returncode == (0 if options else 1), done.stderr
-    assert len(done.stdout.splitlines()) == (5 if options else 0), done.stdout
-    assert ("what listens there is not of this user" in done.stderr) != bool(options)
+    assert done.returncode == (0 if is_open else 1), done.stderr
+    assert len(done.stdout.splitlines()) == (5 if is_open else 0), done.stdout
+    assert ("what listens there is not of this user" in done.stderr) != is_open
 
 
-@pytest.mark.parametrize("options", [(), ("--open",)], ids=["own", "open"])
-def test_a_vds_server_obeys_its_own_user(options: tuple[str, ...]) -> None:
-    words = ("vds", "serve", "--cmd-port", "0", "--http-port", "0", "--lockstep", *options)
+def test_a_vds_server_obeys_its_own_user(is_open: bool) -> None:
+    words = ("vds", "serve", "--port", "0", "--dashboard", "0", "--lockstep")
     with command(*words) as (process, lines), program() as stranger:
         assert process.stdout is not None
         lines += [process.stdout.readline() for _ in range(2)]
@@ -307,7 +312,7 @@ def test_a_vds_server_obeys_its_own_user(options: tuple[str, ...]) -> None:
         shown = int(lines[2].strip().rstrip("/").rpartition(":")[2])
         brake = pack_command(1, brake=1.0)
         status = http("GET", "/api/status", shown)
-        if options:
+        if is_open:
             assert stranger.tcp(shown, status).answer.startswith(b"HTTP/1.1 ")
             stranger.udp(commands, brake, BRIEF_S)
         else:
@@ -317,17 +322,16 @@ def test_a_vds_server_obeys_its_own_user(options: tuple[str, ...]) -> None:
                 assert own.tcp(shown, status).answer.startswith(b"HTTP/1.1 ")
         process.terminate()
         told = process.communicate(timeout=HANG_S)[0]
-    assert f" {len(options)} commands;" in told, told
+    assert f" {int(is_open)} commands;" in told, told
 
 
-def test_a_simulator_serves_others_when_it_is_open() -> None:
+def test_a_simulator_serves_others_when_it_is_open(is_open: bool) -> None:
     """Over IPv6, too; and over IPv4 at a port of both."""
-    for options in ((), ("--open",)):
-        words = ("carla-headless", "--port", "0", "--host", "::", *options)
-        with command(*words) as (_, lines), program() as stranger, program(False) as own:
-            port = int(lines[0].rpartition(":")[2])
-            for host in ("127.0.0.1", "::1"):
-                said = stranger.tcp(port, ASK_VERSION, last=VERSION, host=host)
-                assert (VERSION in said.answer) == bool(options)
-                assert said.closed != bool(options)
-                assert VERSION in own.tcp(port, ASK_VERSION, last=VERSION, host=host).answer
+    words = ("carla-headless", "--port", "0", "--host", "::")
+    with command(*words) as (_, lines), program() as stranger, program(False) as own:
+        port = int(lines[0].rpartition(":")[2])
+        for host in ("127.0.0.1", "::1"):
+            said = stranger.tcp(port, ASK_VERSION, last=VERSION, host=host)
+            assert (VERSION in said.answer) == is_open
+            assert said.closed != is_open
+            assert VERSION in own.tcp(port, ASK_VERSION, last=VERSION, host=host).answer

@@ -73,7 +73,7 @@ def run_relayed(directory: Path, data: dict[str, object], fault: str) -> str:
     remap = ("--ros-args", "-r", "/writer/out:=/relay/out", "--")
     plan = [
         replace(process, arguments=remap) if process.name == "reader" else process
-        for process in make_plan(made, RunOptions(output, record=False))
+        for process in make_plan(made, RunOptions(out=output, record=False))
     ]
     with user_environment(directory / "log") as user:
         user["PYTHONPATH"] += f"{os.pathsep}{ROOT / 'test'}"

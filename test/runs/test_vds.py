@@ -36,7 +36,7 @@ def test_a_simulator_in_lock_step_gives_the_trace_of_our_own_vehicle(
     with user_environment(tmp_path / "log") as environment:
         environment["PYTHONPATH"] += f"{os.pathsep}{ROOT / 'test'}"  # the driver is there
         command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve", "--lockstep"]
-        command += ["--cmd-port", "0", "--state-port", str(state_port), "--fleet", str(fleet)]
+        command += [str(fleet), "--port", "0", "--to", f"127.0.0.1:{state_port}"]
         simulator = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         try:
             assert simulator.stdout is not None

@@ -44,7 +44,7 @@ def platoon(*overrides: str) -> Scenario:
 
 def planned(scenario: Scenario, **options: Any) -> dict[str, Process]:
     """The processes of its plan by name."""
-    return {p.name: p for p in make_plan(scenario, RunOptions(Path("out"), **options))}
+    return {p.name: p for p in make_plan(scenario, RunOptions(out=Path("out"), **options))}
 
 
 def test_what_is_on_a_host_is_one_process_here() -> None:

@@ -119,7 +119,7 @@ def outcome(data: dict[str, Any], what: str, output: Path, *, record: bool) -> o
 
 def planned(scenario: Scenario) -> object:
     """The processes of a run, where they listen, and what other programs are given and see."""
-    found: list[object] = [make_plan(scenario, RunOptions(Path("out")))]
+    found: list[object] = [make_plan(scenario, RunOptions(out=Path("out")))]
     found += foreign_nodes(scenario)
     if scenario.external is not None:
         found.append(description_bytes(ScenarioSlave(scenario).description()))

@@ -34,7 +34,7 @@ def made(processes: dict[str, str], **settings: Any) -> Scenario:
 
 def planned(scenario: Scenario, **options: Any) -> dict[str, Process]:
     """The processes of its plan by name."""
-    return {p.name: p for p in make_plan(scenario, RunOptions(Path("out"), **options))}
+    return {p.name: p for p in make_plan(scenario, RunOptions(out=Path("out"), **options))}
 
 
 def platoon(name: str, process: str, **settings: Any) -> Scenario:
@@ -115,7 +115,7 @@ def test_what_a_participant_of_it_says_of_its_failure_is_the_reason() -> None:
 def test_a_process_is_started_by_hand_as_a_whole() -> None:
     scenario = made({**HALVES, "observer": None})
     assert list(planned(scenario, by_hand=("left", "observer"))) == ["right", "recorder", "clock"]
-    ((name, command),) = commands_by_hand(scenario, RunOptions(Path("out"), by_hand=("left",)))
+    ((name, command),) = commands_by_hand(scenario, RunOptions(out=Path("out"), by_hand=("left",)))
     assert name == "left"
     assert "ros2_cosim.ros.programs.participants" in command
     with pytest.raises(ConfigurationError) as caught:

@@ -33,7 +33,7 @@ def platoon() -> Scenario:
 
 def names(scenario: Scenario, **options: Any) -> list[str]:
     """Names of the processes in their order."""
-    return [process.name for process in make_plan(scenario, RunOptions(OUTPUT, **options))]
+    return [process.name for process in make_plan(scenario, RunOptions(out=OUTPUT, **options))]
 
 
 def test_servers_come_first_and_the_clock_last(platoon: Scenario) -> None:
@@ -56,7 +56,7 @@ def test_what_is_only_looked_at_may_end_without_ending_the_run(
     (tmp_path / "rviz2").write_text("#!/bin/sh\n")
     (tmp_path / "rviz2").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    plan = make_plan(platoon, RunOptions(OUTPUT, visualise=True, rviz=True))
+    plan = make_plan(platoon, RunOptions(out=OUTPUT, visualise=True, rviz=True))
     assert {p.name for p in plan if not p.required} == {"visualisation", "rviz"}
     assert [p.name for p in plan][-1] == "clock"
     assert {p.name for p in plan if not p.is_ros} == {"simulator", "rviz"}
@@ -67,7 +67,7 @@ def test_without_rviz_on_the_path_asking_for_it_is_refused(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigurationError, match="rviz2 is not on the PATH"):
-        make_plan(platoon, RunOptions(OUTPUT, rviz=True))
+        make_plan(platoon, RunOptions(out=OUTPUT, rviz=True))
 
 
 def test_in_shape_composed_one_process_holds_all_participants(platoon: Scenario) -> None:
@@ -75,7 +75,7 @@ def test_in_shape_composed_one_process_holds_all_participants(platoon: Scenario)
 
 
 def test_every_participant_gets_its_name_and_the_resolved_scenario(platoon: Scenario) -> None:
-    plan = {process.name: process for process in make_plan(platoon, RunOptions(OUTPUT))}
+    plan = {process.name: process for process in make_plan(platoon, RunOptions(out=OUTPUT))}
     for name in PARTICIPANTS:
         assert plan[name].parameters == {
             "scenario_file": "out/platoon/scenario.json",
@@ -90,7 +90,7 @@ def test_every_participant_gets_its_name_and_the_resolved_scenario(platoon: Scen
 def test_rate_and_recording_reach_their_nodes(
     platoon: Scenario, rate: float | None, value: object
 ) -> None:
-    plan = make_plan(platoon, RunOptions(OUTPUT, rate=rate, record=rate is None))
+    plan = make_plan(platoon, RunOptions(out=OUTPUT, rate=rate, record=rate is None))
     by_name = {process.name: process.parameters for process in plan}
     assert by_name["clock"]["rate"] == value
     assert by_name["recorder"]["bag"] is (rate is None)
@@ -223,4 +223,4 @@ def test_more_messages_under_way_than_are_kept_are_refused(tmp_path: Path) -> No
     with pytest.raises(ConfigurationError, match=r"participants\.referee\.period: found 100us"):
         check_scenario(scenario, "ros")
     check_scenario(scenario, "composed")
-    assert make_plan(scenario, RunOptions(tmp_path, shape="composed"))
+    assert make_plan(scenario, RunOptions(out=tmp_path, shape="composed"))

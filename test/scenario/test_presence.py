@@ -82,7 +82,7 @@ def test_wrong_keys_are_named(settings: dict[str, object], told: str) -> None:
 
 
 def test_a_process_that_may_end_or_fail_is_marked(tmp_path: Path) -> None:
-    plan = make_plan(made(leave="1s", required=False), RunOptions(tmp_path))
+    plan = make_plan(made(leave="1s", required=False), RunOptions(out=tmp_path))
     part = {p.name: (p.participant, p.required, p.leaves) for p in plan}
     assert part["extra"] == ("extra", False, True)
     assert part["only"] == ("only", True, False)
@@ -153,10 +153,10 @@ def test_the_presence_is_in_the_summary(tmp_path: Path) -> None:
 
 
 def test_a_process_started_by_hand_is_not_in_the_plan(tmp_path: Path) -> None:
-    names = [p.name for p in make_plan(made(), RunOptions(tmp_path, by_hand=("extra",)))]
+    names = [p.name for p in make_plan(made(), RunOptions(out=tmp_path, by_hand=("extra",)))]
     assert names == ["source", "only", "behind", "both", "recorder", "clock"]
     with pytest.raises(ConfigurationError, match="--by-hand ghost: the scenario 'optional' has no"):
-        make_plan(made(), RunOptions(tmp_path, by_hand=("ghost",)))
+        make_plan(made(), RunOptions(out=tmp_path, by_hand=("ghost",)))
     for shape in ("composed", "inproc"):
         request = RunRequest(made(), shape=shape, out=tmp_path, by_hand=("extra",))
         with pytest.raises(ConfigurationError, match=f"in shape {shape} participants have no proc"):

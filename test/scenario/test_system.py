@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from support.behaviours import Scripted
 
 from ros2_cosim.core.kernel import lookahead
 from ros2_cosim.core.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
+from ros2_cosim.core.realtime.run_control import Command, Request
+from ros2_cosim.core.run.bringup import bring_up
+from ros2_cosim.core.run.inproc import InprocRun
+from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
+from ros2_cosim.core.scene.scene import SceneSettings
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 PEDAL = "ros2_cosim/msg/ControlCommand"
@@ -49,6 +57,29 @@ def refused(scenario: Scenario) -> str:
 def pedal(**more: Any) -> dict[str, Any]:
     """An output of a type of this project."""
     return {"type": PEDAL, **more}
+
+
+def test_each_section_is_read_once_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file, its scene, and the parameters of each participant."""
+    read: Counter[type[BaseModel]] = Counter()
+    validate = BaseModel.model_validate.__func__
+
+    def counted(kind: type[BaseModel], *arguments: Any, **options: Any) -> BaseModel:
+        read[kind] += 1
+        return validate(kind, *arguments, **options)
+
+    monkeypatch.setattr(BaseModel, "model_validate", classmethod(counted))
+    request = RunRequest(PLATOON, set=("duration=100ms",), shape="inproc", out=tmp_path / "out")
+    with bring_up(request) as prepared, InprocRun(prepared) as run:
+        run.request(Request(Command.UNTIL, time_ns=50_000_000))
+        wanted = [
+            declare(prepared.scenario, name).model.kind.Parameters
+            for name in prepared.scenario.participants
+        ]
+    wanted += [Scenario, SceneSettings]
+    assert {kind: read[kind] for kind in wanted} == Counter(wanted)
 
 
 def test_the_platoon_has_a_graph() -> None:

@@ -201,7 +201,7 @@ class SimulatedThreads:
 @cache
 def _plan(system: System, paused: bool, repeat: int) -> list[PlannedProcess]:
     """All processes, those that the user starts as well."""
-    options = RunOptions(Path("out"), paused=paused, repeat=repeat, record=False)
+    options = RunOptions(out=Path("out"), paused=paused, repeat=repeat, record=False)
     return make_plan(system.scenario, options)
 
 

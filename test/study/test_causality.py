@@ -401,7 +401,7 @@ def test_command_report_makes_the_page_of_a_study_again(study: Study, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "wrong", ["--duration=soon", "--factors=0", "--steps=0ms", "--repetitions=-1", "--together=-1"]
+    "wrong", ["--duration=soon", "--factors=0", "--steps=0ms", "--repeat=-1", "--together=-1"]
 )
 def test_command_names_a_wrong_option(tmp_path: Path, wrong: str) -> None:
     done = CliRunner().invoke(app, ["study", "causality", wrong, f"--out={tmp_path / 'x'}"])

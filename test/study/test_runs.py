@@ -148,7 +148,7 @@ def test_resumed_study_does_what_is_missing(environment: dict[str, str], tmp_pat
             )  # fmt: skip
     record.save(output)
     kept = runs_of(output)
-    arguments = ("--duration", "1s", "--factors", "1,2", "--repetitions", 0)
+    arguments = ("--duration", "1s", "--factors", "1,2", "--repeat", 0)
     stdout = study(environment, "--quick", *arguments, "--out", output, "--resume")
     again = runs_of(output)
     assert [run for run in again if run in kept] == kept
@@ -160,7 +160,7 @@ def test_resumed_study_does_what_is_missing(environment: dict[str, str], tmp_pat
 
 def study_of_two(environment: dict[str, str], output: Path) -> subprocess.Popen[str]:
     """A study whose first two runs are under way at a time."""
-    arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
+    arguments = ("--factors", "0.01", "--repeat", 0, "--together", 1)
     return subprocess.Popen(
         command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
         env=environment,

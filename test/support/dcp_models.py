@@ -11,6 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.slave.slave_model import (
@@ -93,6 +95,22 @@ def sine_description(**more: Any) -> SlaveDescription:
         "resolutions": (Fraction(1, 100),),
     }
     return describe(Sine, **(defaults | more))
+
+
+def follow_loop(
+    master: Master,
+    slaves: tuple[RemoteSlave, RemoteSlave],
+    stepping: str,
+    steps: int,
+    offset: float,
+) -> None:
+    """Step a sine and what adds an offset, each fed by the other, and see their outputs."""
+    first, second = slaves
+    y, z = first.outputs[0], second.outputs[0]
+    for _ in range(steps):
+        master.do_step()
+        y, z = math.sin(z), (y if stepping == "parallel" else math.sin(z)) + offset
+        assert (first.outputs[0], second.outputs[0]) == (y, z)
 
 
 class Running:

@@ -92,7 +92,7 @@ def run_directed(
     output.mkdir()
     made = make_scenario(data, "directed")
     save_scenario(made, output / RESOLVED_SCENARIO)
-    plan = make_plan(made, RunOptions(output, record=bag))
+    plan = make_plan(made, RunOptions(out=output, record=bag))
     with user_environment(directory / "log") as user:
         environment = loopback_environment(user, output)
         heard: list[tuple[str, str]] = []

@@ -44,13 +44,13 @@ class Log:
 class _Logging(VirtualTime):
     """Keeps a log of its handlers: all but one of the two for readiness."""
 
-    unset = "on_communication_ready_async"
+    not_set = "on_communication_ready_async"
 
     def __init__(self, context: ModelContext, parameters: Any) -> None:
         super().__init__(context, parameters)
         self.log = log = Log(context)
         for name in HANDLERS:
-            if name != self.unset:
+            if name != self.not_set:
                 note = lambda *a, n=name: log(" ".join([n, *(s.name for s in a)]))  # noqa: E731
                 self.set_handlers(**{name: note})
 
@@ -116,7 +116,7 @@ class Server(_Logging):
 class Asker(_Logging):
     """Asks the server within each of its steps, and sends the answer with the same step."""
 
-    unset = "on_communication_ready"
+    not_set = "on_communication_ready"
 
     def __init__(self, context: ModelContext, parameters: Any) -> None:
         super().__init__(context, parameters)

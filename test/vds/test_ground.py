@@ -214,11 +214,11 @@ def test_a_row_of_vehicles_on_a_road_and_its_record(tmp_path: Path) -> None:
     tilt = '<superelevation s="0" a="0.05" b="0" c="0" d="0"/>'
     rise = '<elevation s="0" a="2" b="0.04" c="0" d="0"/>'
     file.write_text(road_text(rise, tilt))
-    report = tmp_path / "report.json"
-    words = ["vds", "serve", "--level", "two_track", "--vx0", "15", "--cmd-port", "0",
-             "--duration", "500ms", "--factor", "max", "--vehicles", "2", "--road", str(file),
-             "--start", "1,-1,100", "--solver-step", "2ms", "--actuator-delay", "10ms",
-             "--sensor-delay", "5ms", "--record", str(record), "--report", str(report)]  # fmt: skip
+    changes = ("level=two_track", "speed=15", f"road={file}", "start={lane: -1, s: 100}",
+               "solver_step=2ms", "actuator_delay=10ms", "sensor_delay=5ms")  # fmt: skip
+    words = ["vds", "serve", "--port", "0", "--duration", "500ms", "--factor", "max", "--json",
+             "--vehicles", "2", "--record", str(record)]  # fmt: skip
+    words += [word for change in changes for word in ("--set", change)]
     served = CliRunner().invoke(app, words)
     assert served.exit_code == 0, served.output
     header = json.loads(record.read_text().splitlines()[0])
@@ -227,7 +227,7 @@ def test_a_row_of_vehicles_on_a_road_and_its_record(tmp_path: Path) -> None:
     states = tmp_path / "states.csv"
     again = CliRunner().invoke(app, ["vds", "replay", str(record), "--out", str(states)])
     assert again.exit_code == 0, again.output
-    assert json.loads(report.read_text())["trace_sha256"] in again.output
+    assert json.loads(served.stdout)["trace_sha256"] in again.output
     names, *rows = [line.split(",") for line in states.read_text().splitlines()]
     first = dict(zip(names, rows[0], strict=True))
     assert float(first["z"]) == pytest.approx(2.0 + 4.0 - 4.0 * math.tan(0.05), abs=0.05)
@@ -238,16 +238,17 @@ def test_a_row_of_vehicles_on_a_road_and_its_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("change", "complaint"),
     [
-        (["--start", "1,-1"], "--start: found '1,-1'; allowed is ROAD,LANE,S"),
-        (["--start", "1,-1,20"], "found a place on a road, and no road"),
-        (["--road", "missing.xodr"], "missing.xodr"),
-        (["--solver-step", "20ms"], "solver_step: found"),
+        ("start={lane: -1}", "vehicles.v0.start.s: missing"),
+        ("start=nowhere", "vehicles.v0.start: found 'nowhere'"),
+        ("start={lane: -1, s: 20}", "found a place on a road, and no road"),
+        ("road=missing.xodr", "missing.xodr"),
+        ("solver_step=20ms", "solver_step: found"),
     ],
 )
-def test_wrong_places_are_one_sentence(words: list[str], complaint: str) -> None:
-    refused = CliRunner().invoke(app, ["vds", "serve", "--cmd-port", "0", *words])
+def test_wrong_places_are_one_sentence(change: str, complaint: str) -> None:
+    refused = CliRunner().invoke(app, ["vds", "serve", "--port", "0", "--set", change])
     assert refused.exit_code == 1
     assert complaint in " ".join(refused.output.split()) and "Traceback" not in refused.output
 

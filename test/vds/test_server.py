@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from support.patience import HANG_S, until
 from support.vds_peer import pack_command, unpack_state
 from support.vds_serving import served
 from typer.testing import CliRunner
 
-from ros2_cosim.cli import vds
 from ros2_cosim.cli.vds import app
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.core.realtime.wall_clock import MonotonicClock
@@ -30,7 +28,7 @@ from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.replay import replay
-from ros2_cosim.vds.server import ServerSettings, VdsServer
+from ros2_cosim.vds.serving.server import ServerSettings, VdsServer
 from ros2_cosim.vds.sockets import CommandPorts, CommandReceiver, StateSender, read_address
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
@@ -339,8 +337,8 @@ def test_ports_that_are_taken_are_named_and_nothing_stays_open(peer: Peer) -> No
 
 @pytest.mark.parametrize("text", ["127.0.0.1:0", "127.0.0.1:99999", "a b", "127.0.0.1:x", ""])
 def test_wrong_addresses_are_named(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="--state-ip"):
-        read_address(text, 0 if not text else 7002, "--state-ip")
+    with pytest.raises(ConfigurationError, match="--to"):
+        read_address(text, 0 if not text else 7002, "--to")
 
 
 # -- the command ----------------------------------------------------------------------------------
@@ -352,13 +350,14 @@ def cosim(*arguments: str) -> list[str]:
 
 @pytest.mark.usefixtures("nothing_left")
 def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) -> None:
-    report, record = tmp_path / "report.json", tmp_path / "run.jsonl"
-    command = cosim("serve", "--cmd-port", "0", "--state-ip", f"127.0.0.1:{peer.address[1]}")
-    command += ["--rate", "100", "--vx0", "12.5", "--cmd-timeout", "500ms", "--http-port", "0"]
-    command += ["--report", str(report), "--record", str(record)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    places = [process.stdout.readline() for _ in range(3)]
+    record = tmp_path / "run.jsonl"
+    command = cosim("serve", "--port", "0", "--to", f"127.0.0.1:{peer.address[1]}", "--json")
+    command += ["--set", "dt=10ms", "--set", "speed=12.5", "--command-timeout", "500ms"]
+    command += ["--dashboard", "0", "--record", str(record)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    assert process.stderr is not None
+    places = [process.stderr.readline() for _ in range(3)]
     assert places[0].startswith("v0: commands at 127.0.0.1:")
     assert places[1] == f"states to 127.0.0.1:{peer.address[1]}\n"
     assert places[2].startswith("dashboard at http://127.0.0.1:")
@@ -371,8 +370,7 @@ def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) 
     process.terminate()
     out, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0
-    assert "19 commands" in out
-    figures = json.loads(report.read_text(encoding="utf-8"))
+    figures = json.loads(out)
     assert figures["commands"]["v0"] == {"accepted": 19, "stale": 0, "malformed": 0}
     done = subprocess.run(
         cosim("replay", str(record), "--out", str(tmp_path / "states.csv")),
@@ -389,40 +387,29 @@ def test_the_command_serves_until_it_is_told_to_end(peer: Peer, tmp_path: Path) 
 def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text("dt: 10ms\nvehicles: {ego: {kind: van, speed: 3.0}}\n", encoding="utf-8")
-    arguments = ["serve", "--cmd-port", "0", "--fleet", str(fleet)]
-    arguments += ["--duration", "2s", "--factor", "max", "--cmd-timeout", "0"]
+    arguments = ["serve", str(fleet), "--port", "0"]
+    arguments += ["--duration", "2s", "--factor", "max", "--command-timeout", "0"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert done.output.startswith("ego: commands at")
-    assert "2 s in 200 steps" in done.output
-
-
-def test_defaults_of_the_command_are_these_numbers() -> None:
-    (serve,) = (command for command in app.registered_commands if command.callback is vds.serve)
-    options = typer.main.get_command_from_info(
-        serve, pretty_exceptions_short=True, rich_markup_mode=None
-    )
-    found = {option.opts[0]: option.default for option in options.params}
-    assert found["--rate"] == 200  # steps of 5 ms
-    assert found["--cmd-timeout"] == "100ms"
-    assert (found["--cmd-port"], found["--state-port"]) == (7001, 7002)
+    assert "2 s in 200 steps; 0 commands" in done.output
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["serve", "--rate", "7"], "--rate: found 7"),
+        (["serve", "--set", "speed"], "--set speed: allowed is key=value"),
+        (["serve", "--set", "speed.x.y=1"], "vehicles.v0.speed: found"),
         (["serve", "--vehicles", "0"], "--vehicles: found 0"),
-        (["serve", "--state-ip", "no such host"], "--state-ip: found 'no such host'"),
-        (["serve", "--factor", "-1"], "rate: found '-1'"),
+        (["serve", "--to", "no such host"], "--to: found 'no such host'"),
+        (["serve", "--factor", "-1"], "--factor: found '-1'"),
         (
-            ["serve", "--cmd-timeout", "0.1"],
-            "--cmd-timeout: found 0.1; a time needs a unit: write 0.1s",
+            ["serve", "--command-timeout", "0.1"],
+            "--command-timeout: found 0.1; a time needs a unit: write 0.1s",
         ),
-        (["serve", "--cmd-port", "70000"], "--cmd-port: found 70000"),
-        (["serve", "--vx0", "nan"], "--vehicles: vehicles.v0.speed"),
-        (["serve", "--fleet", "none.yaml"], "--fleet none.yaml: No such file"),
-        (["serve", "--cmd-port", "0", "--http-port", "0", "--http-host", "203.0.113.1"], "HTTP"),
+        (["serve", "--set", "speed=.nan"], "vehicles.v0.speed"),
+        (["serve", "none.yaml"], "FILE none.yaml: No such file"),
+        (["serve", "--port", "0", "--dashboard", "203.0.113.1:0"], "HTTP"),
         (["replay", "none.jsonl"], "none.jsonl: No such file"),
     ],
 )

@@ -76,10 +76,10 @@ def test_a_wrong_file_is_one_sentence(vehicle: dict[str, Any], complaint: str) -
 
 
 def test_served_by_files_and_replayed_from_its_record(tmp_path: Path) -> None:
-    record, report = tmp_path / "run.jsonl", tmp_path / "report.json"
-    words = ["vds", "serve", str(HATCHBACK), str(SUMMER), "--level", "two_track", "--vx0", "15",
-             "--cmd-port", "0", "--duration", "500ms", "--factor", "max", "--record", str(record),
-             "--report", str(report)]  # fmt: skip
+    record = tmp_path / "run.jsonl"
+    words = ["vds", "serve", str(HATCHBACK), str(SUMMER), "--set", "level=two_track",
+             "--set", "speed=15", "--port", "0", "--duration", "500ms", "--factor", "max",
+             "--record", str(record), "--json"]  # fmt: skip
     served = CliRunner().invoke(app, words)
     assert served.exit_code == 0, served.output
     header = json.loads(record.read_text().splitlines()[0])
@@ -87,7 +87,7 @@ def test_served_by_files_and_replayed_from_its_record(tmp_path: Path) -> None:
     states = tmp_path / "states.csv"
     again = CliRunner().invoke(app, ["vds", "replay", str(record), "--out", str(states)])
     assert again.exit_code == 0, again.output
-    assert json.loads(report.read_text())["trace_sha256"] in again.output
+    assert json.loads(served.stdout)["trace_sha256"] in again.output
     rows = list(csv.DictReader(states.open()))
     assert {"rack_force", "lateral_force_fl", "roll_rate"} <= rows[-1].keys()
 
@@ -95,8 +95,8 @@ def test_served_by_files_and_replayed_from_its_record(tmp_path: Path) -> None:
 def test_files_beside_a_fleet_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text("vehicles: {v0: {}}\n")
-    both = CliRunner().invoke(app, ["vds", "serve", str(HATCHBACK), "--fleet", str(fleet)])
-    assert both.exit_code == 1 and "allowed is one of them" in both.output
+    both = CliRunner().invoke(app, ["vds", "serve", str(fleet), str(SUMMER)])
+    assert both.exit_code == 1 and "a fleet, which leaves no use for a file of tyres" in both.output
     missing = CliRunner().invoke(app, ["vds", "serve", str(tmp_path / "no.yaml")])
     assert missing.exit_code == 1 and "no.yaml" in missing.output
 

@@ -280,7 +280,7 @@ def test_a_page_of_another_origin_and_another_user_start_nothing(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--http-host", "0.0.0.0"], "--http-host: found '0.0.0.0', and no run; allowed is"),
+        (["0.0.0.0:8080"], "[HOST:]PORT: found '0.0.0.0', and no run; allowed is"),
         (["--folder", "not-there"], "--folder: found 'not-there'; allowed is a directory"),
     ],
 )

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -40,49 +39,41 @@ def functions_of(group: str) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def load_entry(entry: EntryPoint, where: str) -> Any:
+def load_entry(entry: EntryPoint, where: str, noun: str = "") -> Any:
     """What an entry point stands for.
 
     :param where: how messages call the place that needs it
+    :param noun: what they call it there
     :raises MissingWingError: it needs a part of this package that is not there
     :raises ConfigurationError: it cannot be imported
     """
     try:
         return entry.load()
     except Exception as error:
-        refuse_missing_wing(error, f"{where}: '{entry.name}'")
+        what = f"{where}: {f'{noun} ' if noun else ''}'{entry.name}'"
+        refuse_missing_wing(error, what)
         raise ConfigurationError(
-            f"{where}: '{entry.name}' cannot be loaded: {type(error).__name__}: {error}"
-            f"{line_of(error)}"
+            f"{what} cannot be loaded: {type(error).__name__}: {error}{line_of(error)}"
         ) from error
 
 
-def find_kind(
-    known: Mapping[str, EntryPoint], name: str, where: str, noun: str, *kinds: type
-) -> Any:
-    """The class that an entry point offers.
+def find_kind(group: str, name: str, where: str, noun: str, *kinds: type) -> Any:
+    """The class that an installed distribution offers under a name.
 
-    :param known: name -> entry point
     :param where: how messages call the place that names it
     :param kinds: what it may be derived from
     :raises ConfigurationError: there is none of this name, or it cannot be imported
     """
+    known = offered(group)
     entry = known.get(name)
     if entry is None:
         raise ConfigurationError(
             f"{where}: found '{name}'; {did_you_mean(name, known)}allowed are "
             f"{', '.join(known) or 'none'}"
         )
-    if not is_own_module(entry.value.partition(":")[0]):
+    if not is_own_module(entry.module):
         refuse_code(f"{where}: found '{name}', which")
-    try:
-        module, _, attribute = entry.value.partition(":")
-        found = vars(importlib.import_module(module))[attribute]
-    except Exception as error:
-        refuse_missing_wing(error, f"{where}: {noun} '{name}'")
-        raise ConfigurationError(
-            f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
+    found = load_entry(entry, where, noun)
     if not (isinstance(found, type) and issubclass(found, kinds)):
         allowed = " or ".join(kind.__name__ for kind in kinds)
         raise ConfigurationError(

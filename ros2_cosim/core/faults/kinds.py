@@ -29,7 +29,7 @@ def fault_kinds() -> dict[str, type[FaultSettings]]:
     found = {}
     for name in offered(FAULT_GROUP):
         with suppress(MissingWingError):
-            found[name] = find_kind(offered(FAULT_GROUP), name, "faults", "fault", FaultSettings)
+            found[name] = find_kind(FAULT_GROUP, name, "faults", "fault", FaultSettings)
     return found
 
 

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from typing_extensions import Self
 
-from ros2_cosim.core.documents.offered import find_kind, offered
+from ros2_cosim.core.documents.offered import find_kind
 from ros2_cosim.core.documents.settings import Duration, Number, PositiveDuration, Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.guesses import did_you_mean
@@ -141,7 +141,7 @@ class FaultSettings(Section, ABC):
 
 def _kind(name: str) -> Any:
     try:
-        return find_kind(offered(FAULT_GROUP), name, "kind", "fault", FaultSettings)
+        return find_kind(FAULT_GROUP, name, "kind", "fault", FaultSettings)
     except ConfigurationError as error:
         text = {"text": str(error).removeprefix("kind: ")}
         found = PydanticCustomError("value_error", "{text}", text)

@@ -125,6 +125,26 @@ class ParticipantSpec:
 
     def __post_init__(self) -> None:
         label = f"participant '{self.name}'"
+        self._check_timing(label)
+        self._check_membership(label)
+        for kind, names in (
+            ("input", [port.name for port in self.inputs]),
+            ("output", [port.name for port in self.outputs]),
+        ):
+            twice = _declared_twice(names)
+            if twice is not None:
+                raise ConfigurationError(f"{label}: {kind} port '{twice}' is declared twice")
+        known = {port.name for port in self.inputs}
+        for port in sorted(self.trigger_ports - known):
+            raise ConfigurationError(
+                f"{label}: the activation names port '{port}'; input ports are "
+                f"{', '.join(sorted(known)) or 'none'}"
+            )
+        for input_port in self.inputs:
+            self._check_input(input_port, label)
+
+    def _check_timing(self, label: str) -> None:
+        """See whether it is clear when it is activated."""
         if self.period_ns is None and not self.event_ports:
             raise ConfigurationError(
                 f"{label} has neither a period nor an activation nor a handled input; it would "
@@ -146,34 +166,6 @@ class ParticipantSpec:
                 f"{label}: offset is {self.offset_ns} ns, but there is no period; an offset is "
                 "the time of the first periodic activation"
             )
-        self._check_membership(label)
-        for kind, names in (
-            ("input", [port.name for port in self.inputs]),
-            ("output", [port.name for port in self.outputs]),
-        ):
-            twice = _declared_twice(names)
-            if twice is not None:
-                raise ConfigurationError(f"{label}: {kind} port '{twice}' is declared twice")
-        known = {port.name for port in self.inputs}
-        for port in sorted(self.trigger_ports - known):
-            raise ConfigurationError(
-                f"{label}: the activation names port '{port}'; input ports are "
-                f"{', '.join(sorted(known)) or 'none'}"
-            )
-        for input_port in self.inputs:
-            self._check_handled(input_port, label)
-            if input_port.unsynchronised and (
-                input_port.delayed or input_port.name in self.trigger_ports
-            ):
-                raise ConfigurationError(
-                    f"{label}: port '{input_port.name}' is unsynchronised; it is read at "
-                    "activations and can neither be delayed nor part of the activation"
-                )
-            if input_port.delayed and input_port.name in self.trigger_ports:
-                raise ConfigurationError(
-                    f"{label}: port '{input_port.name}' is both delayed and part of the "
-                    "activation; a sample cannot activate at its own stamp and be hidden then"
-                )
 
     @property
     def trigger_ports(self) -> frozenset[str]:
@@ -190,8 +182,19 @@ class ParticipantSpec:
         """All ports whose messages can activate it."""
         return self.trigger_ports | self.handled_ports
 
-    def _check_handled(self, port: InputPort, label: str) -> None:
-        """Refuse a handled port that is something else, too, or cannot be answered."""
+    def _check_input(self, port: InputPort, label: str) -> None:
+        """See whether an input is read in one way only, and what is handled can be answered."""
+        is_trigger = port.name in self.trigger_ports
+        if port.unsynchronised and (port.delayed or is_trigger):
+            raise ConfigurationError(
+                f"{label}: port '{port.name}' is unsynchronised; it is read at activations and can "
+                "neither be delayed nor part of the activation"
+            )
+        if port.delayed and is_trigger:
+            raise ConfigurationError(
+                f"{label}: port '{port.name}' is both delayed and part of the activation; a sample "
+                "cannot activate at its own stamp and be hidden then"
+            )
         if port.handled and (
             port.delayed or port.unsynchronised or port.name in self.trigger_ports
         ):

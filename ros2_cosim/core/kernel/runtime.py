@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ros2_cosim.core.kernel.activation import any_of
 from ros2_cosim.core.kernel.errors import Aborted, Cancelled, ModelError, ParticipantError
-from ros2_cosim.core.kernel.graph import Connection, Graph, OutputPort
+from ros2_cosim.core.kernel.graph import Connection, Graph, OutputPort, ParticipantSpec
 from ros2_cosim.core.kernel.latched import (
     REFERENCE,
     LatchedChannel,
@@ -71,6 +71,20 @@ class _Sender:
         self.record: Any = None
 
 
+def _queues(graph: Graph, spec: ParticipantSpec) -> tuple[TimeAdvance | None, TimeAdvance | None]:
+    """The queues of the messages that can activate a participant."""
+    together = alone = None
+    if spec.activation:
+        # Where the function can never hold, samples need not be kept.
+        end = spec.leave_ns if graph.can_trigger(spec.name) else NEVER
+        together = TimeAdvance(spec.activation, spec.enter_ns, end)
+    handled = tuple(p.name for p in spec.inputs if p.handled)
+    if handled:
+        # Each message activates alone: an activation function that one message satisfies.
+        alone = TimeAdvance(any_of(handled), spec.enter_ns, spec.leave_ns)
+    return together, alone
+
+
 class ParticipantRuntime:
     """A model together with its ports.
 
@@ -100,16 +114,8 @@ class ParticipantRuntime:
         self.stop_reason: str | None = None
         self.stop_time = NEVER
         self.channels: tuple[Connection, ...] = graph.incoming(name)
-        self.tso: TimeAdvance | None = None
-        if spec.activation:
-            # Where the function can never hold, samples need not be kept.
-            end = spec.leave_ns if graph.can_trigger(name) else NEVER
-            self.tso = TimeAdvance(spec.activation, spec.enter_ns, end)
-        handled = tuple(p.name for p in spec.inputs if p.handled)
-        self.handled: TimeAdvance | None = None
-        if handled:
-            # Each message activates alone: an activation function that one message satisfies.
-            self.handled = TimeAdvance(any_of(handled), spec.enter_ns, spec.leave_ns)
+        #: Messages that may activate it together, and those of which each does alone.
+        self.tso, self.handled = _queues(graph, spec)
         #: Whether messages can activate it at all.
         self.has_events = self.tso is not None or self.handled is not None
         #: Takes what is sent within an activation at once; None: it leaves with the rest.
@@ -143,6 +149,15 @@ class ParticipantRuntime:
         self._trigger_ports = tuple(p.name for p in spec.inputs if p.name in triggers)
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
         self._receivers: list[Callable[[Sample], None]] = []
+        self.latched_ports: list[LatchedPort] = []
+        self._inputs = self._wired(graph, shared)
+        #: What has arrived from outside of the simulated time, by port.
+        self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
+
+    def _wired(self, graph: Graph, shared: SharedInputs | None) -> LatchedInputs:
+        """What holds the values of its inputs; each connection gets its receiver."""
+        spec = self.spec
+        triggers = spec.event_ports
         # An input without a writer (it has been left out) holds no value.
         by_port = {
             p.name: LatchedPort(p.name)
@@ -156,7 +171,7 @@ class ParticipantRuntime:
                 assert queue is not None
                 self._receivers.append(self._trigger_receiver(queue, index, port))
             else:
-                delayed = graph.input(name, port).delayed
+                delayed = graph.input(self.name, port).delayed
                 if shared is None:
                     latched = LatchedChannel(delayed)
                 else:
@@ -166,11 +181,8 @@ class ParticipantRuntime:
                 self._receivers.append(latched.push)
         self.latched_ports = list(by_port.values())
         if shared is None:
-            self._inputs = LatchedInputs(self.latched_ports)
-        else:
-            self._inputs = shared.inputs(self.latched_ports)
-        #: What has arrived from outside of the simulated time, by port.
-        self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
+            return LatchedInputs(self.latched_ports)
+        return shared.inputs(self.latched_ports)
 
     @property
     def open_activation(self) -> tuple[int, int, int] | None:
@@ -281,17 +293,7 @@ class ParticipantRuntime:
         inputs.advance(time)
         samples: dict[str, tuple[Sample, ...]] = {}
         if self._trigger_ports:
-            for port in self._trigger_ports:
-                delivered = tuple(entry.sample for entry in prefix if entry.port == port)
-                samples[port] = delivered
-                if delivered:
-                    self._last_trigger[port] = delivered[-1]
-            latest = self._last_trigger.copy()
-            latest.update(inputs.latest)
-            references = [REFERENCE(channel, stamp, seq) for stamp, channel, seq, _, _ in prefix]
-            count = len(references) + inputs.count
-            references.append(inputs.references)
-            self.trace.activation(time, count, b"".join(references))
+            latest = self._read_delivered(time, prefix, samples)
         else:
             latest = inputs.latest.copy()
             self.trace.activation(time, inputs.count, inputs.references)
@@ -314,13 +316,7 @@ class ParticipantRuntime:
         except Exception as error:
             self._now = None
             self.moment[0] = -1
-            what = f"{error}"
-            if not isinstance(error, ModelError):
-                what = f"{type(error).__name__}: {error}{line_of(error)}"
-            failure = ParticipantError(
-                f"participant '{self.name}' failed in its activation {self.trace.activations} at "
-                f"{format_ns(time)}: {what}"
-            )
+            failure = self._failure(time, error)
             failure.__cause__ = error  # mypyc leaves out the ``from`` of a ``raise``
             raise failure from error
         if timer:
@@ -343,6 +339,33 @@ class ParticipantRuntime:
                 call()
             self._afterwards.clear()
         return recorded + outputs if recorded else outputs
+
+    def _read_delivered(
+        self, time: int, prefix: Any, samples: dict[str, tuple[Sample, ...]]
+    ) -> dict[str, Sample | None]:
+        """Read what is delivered to an activation, besides what its inputs hold."""
+        inputs = self._inputs
+        for port in self._trigger_ports:
+            delivered = tuple(entry.sample for entry in prefix if entry.port == port)
+            samples[port] = delivered
+            if delivered:
+                self._last_trigger[port] = delivered[-1]
+        latest = self._last_trigger.copy()
+        latest.update(inputs.latest)
+        references = [REFERENCE(channel, stamp, seq) for stamp, channel, seq, _, _ in prefix]
+        count = len(references) + inputs.count
+        references.append(inputs.references)
+        self.trace.activation(time, count, b"".join(references))
+        return latest
+
+    def _failure(self, time: int, error: Exception) -> ParticipantError:
+        what = f"{error}"
+        if not isinstance(error, ModelError):
+            what = f"{type(error).__name__}: {error}{line_of(error)}"
+        return ParticipantError(
+            f"participant '{self.name}' failed in its activation {self.trace.activations} at "
+            f"{format_ns(time)}: {what}"
+        )
 
     def _handle(self, entry: QueuedSample, step: Step) -> Any:
         """Let the model handle one message: as a request to a service, or as it is."""

@@ -157,6 +157,7 @@ class _Writer:
             isinstance(value, self._constants) or callable(value)
         )
 
+    # Long, for it is a table: a line or two for each kind of value, and their order matters.
     def value(self, value: Any, where: str) -> Any:
         kind = type(value)
         if kind in _PLAIN:

@@ -31,9 +31,10 @@ def checked_rate(rate: float | None) -> float | None:
     return rate
 
 
-def parse_rate(text: str) -> float | None:
+def parse_rate(text: str, name: str = "rate") -> float | None:
     """Real-time factor: a number, or ``max`` for as fast as possible (None).
 
+    :param name: of what has it, for the error
     :raises ConfigurationError: anything else
     """
     if text == "max":
@@ -41,11 +42,13 @@ def parse_rate(text: str) -> float | None:
     try:
         return checked_rate(float(text))
     except (ValueError, ConfigurationError):
-        raise ConfigurationError(_refused(repr(text))) from None
+        raise ConfigurationError(_refused(repr(text), name)) from None
 
 
-def _refused(found: object) -> str:
-    return f"rate: found {found}; allowed is a number from {RATE_MINIMUM:.4f} to below 1e6, or max"
+def _refused(found: object, name: str = "rate") -> str:
+    return (
+        f"{name}: found {found}; allowed is a number from {RATE_MINIMUM:.4f} to below 1e6, or max"
+    )
 
 
 class TimeScale:

@@ -44,31 +44,18 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
                 "participants; allowed is --namespace for where they are"
             )
     if request.hard and request.rate is None:
-        raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
+        raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --factor")
     if request.foxglove:
         check_address(request.foxglove)
     _check_checkpoints(request)
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
     shape.check(request, scenario)
-    options = RunOptions(
-        Path(request.out or Path("out") / scenario.name).absolute(),
-        shape=request.shape,
-        rate=request.rate,
-        hard=request.hard,
+    options = request.options(
+        out=Path(request.out or Path("out") / scenario.name).absolute(),
         arrivals=None if request.arrivals is None else request.arrivals.absolute(),
-        record=request.record,
         visualise=request.visualise or request.rviz,
-        rviz=request.rviz,
-        foxglove=request.foxglove,
-        paused=request.paused,
-        repeat=request.repeat,
-        transport=request.transport,
-        by_hand=request.by_hand,
-        profile=request.profile,
-        namespace=request.namespace,
-        ros_arguments=tuple(map(renamed_argument, request.ros_args)),
-        checkpoints=request.checkpoints,
+        ros_args=tuple(map(renamed_argument, request.ros_args)),
         branch=None if request.branch is None else request.branch.absolute(),
     )
     check_scenario(scenario, request.shape)
@@ -91,7 +78,7 @@ def _check_checkpoints(request: RunRequest) -> None:
         )
     for option, given in (
         ("--repeat", request.repeat > 1),
-        ("--rate", request.rate is not None),
+        ("--factor", request.rate is not None),
         ("--arrivals", request.arrivals is not None),
     ):
         if given:

@@ -37,11 +37,6 @@ class InprocShape(Shape):
                 f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; "
                 "allowed are the shapes ros and composed"
             )
-        if request.no_control:
-            raise ConfigurationError(
-                "--no-control: found with shape inproc, which has no services; allowed are the "
-                "shapes ros and composed"
-            )
         has_view = request.visualise or request.rviz
         if scenario.simulator.kind == "carla" or has_view or request.paused:
             raise ConfigurationError(

@@ -1,106 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run that is asked for: what every command, launch file and study fills in."""
+"""The run that is asked for: what every command, launch file and study fills in.
+
+Its fields are the options of a run. The command line, the launch arguments and the tables of the
+reference are made of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.messages.namespaces import ROOT
-from ros2_cosim.core.run.branch import scenario_of
-from ros2_cosim.core.scenario.adjust import adjusted
-from ros2_cosim.core.scenario.grouping import AUTO
-from ros2_cosim.core.scenario.leave_out import leave_out
-from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.messages.namespaces import ROOT, parse_namespace
+from ros2_cosim.core.realtime.pacing import parse_rate
+
+if TYPE_CHECKING:
+    from ros2_cosim.core.scenario.schema import Scenario
 
 
-@dataclass(frozen=True)
+class RunOption(NamedTuple):
+    """What an option of a run is, besides the type and the default of its field.
+
+    ``flag`` is its name on the command line where that is not the one of the field; the launch
+    argument has the same words. ``read`` makes a value of a place and a text (None: the type says
+    how), of a field with several values one of each. ``choices`` are all texts that are allowed,
+    ``minimum`` is the least number.
+    """
+
+    help: str
+    flag: str = ""
+    read: Callable[[str, str], Any] | None = None
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    metavar: str | None = None
+
+
+def read_time(name: str, text: str, *, minimum: int = 1) -> int:
+    """A time of an option [ns]: a number with a unit.
+
+    :raises ConfigurationError: it is none
+    """
+    return parse_duration(text, name, minimum=minimum)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a scenario is brought up.
+    """How a scenario is brought up."""
 
-    ``rate`` is a real-time factor, None: as fast as possible; ``hard`` asks for hard real time;
-    ``arrivals`` is the arrival record of a run that is to be repeated.
-    """
-
-    output: Path
-    shape: str = "ros"
-    rate: float | None = None
-    hard: bool = False
-    arrivals: Path | None = None
-    record: bool = True
-    visualise: bool = False
-    rviz: bool = False
-    #: Where Foxglove finds the run, [HOST:]PORT; empty: nowhere.
-    foxglove: str = ""
-    #: Begin paused, before the activations at time 0.
-    paused: bool = False
-    #: How often it is run, one after the other, in the same processes.
-    repeat: int = 1
-    #: What carries messages between processes: a lane where it reaches all, or DDS.
-    transport: str = "auto"
-    #: Whether the processes note what they spend their time on.
-    profile: bool = False
+    #: Empty: ``ros``, or ``inproc`` where only that can do what is wanted.
+    shape: Annotated[
+        str,
+        RunOption(
+            "Run shape: ros, composed or inproc (ros; inproc for what only that can do).",
+            choices=("ros", "composed", "inproc"),
+        ),
+    ] = ""
+    #: Real-time factor; None: as fast as possible.
+    rate: Annotated[
+        float | None,
+        RunOption(
+            "Real-time factor, or max (as fast as possible).",
+            "--factor",
+            lambda name, text: parse_rate(text, name),
+        ),
+    ] = None
+    hard: Annotated[bool, RunOption("Hard real time where the system permits it.")] = False
+    arrivals: Annotated[
+        Path | None,
+        RunOption("Arrival record of an earlier run (its arrivals.json), which is repeated."),
+    ] = None
+    #: None in a request: ``out/NAME`` of the scenario.
+    out: Annotated[Path | None, RunOption("Output directory (out/NAME of the scenario).")] = None
     #: Processes that the user starts: of a participant, or of several.
-    by_hand: tuple[str, ...] = ()
-    #: Of all nodes, topics and services.
-    namespace: str = ROOT
-    #: ROS arguments of all nodes.
-    ros_arguments: tuple[str, ...] = ()
-    #: When checkpoints are written [ns], and the one that the run goes on from.
-    checkpoints: tuple[int, ...] = ()
-    branch: Path | None = None
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """A run that is wanted; every field but the first may be left out.
-
-    ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
-    that is there already. ``shape`` is the run shape, empty: ``ros``, or ``inproc`` where only that
-    can do what is wanted. ``simulator``, ``host``, ``port``, ``seed``, ``duration`` [ns] and
-    ``controllers`` change it, ``without`` leaves participants out of it; None and empty leave it as
-    it is. ``rate`` is a
-    real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
-    is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
-    the user starts, ``processes`` says how participants share the others. With ``profile`` they
-    note what they spend their time on. ``checkpoints`` are the times [ns] at which one is written,
-    and ``branch`` is the one that the run goes on from; if ``scenario`` is the same file, the
-    scenario in it is meant. ``foxglove`` is where Foxglove finds the run, ``[HOST:]PORT``. With
-    ``no_control`` no service changes the run. All its
-    nodes and topics are in ``namespace``, and its nodes get the ROS arguments ``ros_args``. ``out``
-    is the output directory, None: ``out/NAME`` of the scenario.
-    """
-
-    scenario: Path | Scenario
-    set: tuple[str, ...] = ()
-    shape: str = ""
-    simulator: str | None = None
-    host: str | None = None
-    port: int | None = None
-    rate: float | None = None
-    hard: bool = False
-    arrivals: Path | None = None
-    out: Path | None = None
-    seed: int | None = None
-    duration: int | None = None
-    controllers: str | None = None
-    without: tuple[str, ...] = ()
-    transport: str = "auto"
-    by_hand: tuple[str, ...] = ()
-    record: bool = True
-    visualise: bool = False
-    rviz: bool = False
-    foxglove: str = ""
-    paused: bool = False
-    no_control: bool = False
-    repeat: int = 1
-    processes: str = AUTO
-    profile: bool = False
-    namespace: str = ROOT
-    ros_args: tuple[str, ...] = ()
-    checkpoints: tuple[int, ...] = ()
-    branch: Path | None = None
+    by_hand: Annotated[
+        tuple[str, ...],
+        RunOption("You start the process of this participant yourself (several are allowed)."),
+    ] = ()
+    #: What carries messages between processes: a lane where it reaches all, or DDS.
+    transport: Annotated[
+        str,
+        RunOption(
+            "What carries messages between processes: auto (local sockets where possible) or dds.",
+            choices=("auto", "dds"),
+        ),
+    ] = "auto"
+    profile: Annotated[
+        bool,
+        RunOption("Note what the time is spent on, for cosim profile; the trace is the same."),
+    ] = False
+    namespace: Annotated[
+        str,
+        RunOption(
+            "ROS namespace of the run: all its nodes, topics and services are inside it.",
+            read=lambda name, text: parse_namespace(text, name),
+        ),
+    ] = ROOT
+    ros_args: Annotated[
+        tuple[str, ...],
+        RunOption("ROS arguments of all nodes of the run: remappings, parameters, log levels."),
+    ] = ()
+    #: When checkpoints are written [ns].
+    checkpoints: Annotated[
+        tuple[int, ...],
+        RunOption(
+            "Write a checkpoint at this simulated time, as 20s (several are allowed; shape "
+            "inproc).",
+            "--checkpoint",
+            read_time,
+        ),
+    ] = ()
+    #: If the scenario of a request is the same file, the one in it is meant.
+    branch: Annotated[
+        Path | None,
+        RunOption(
+            "Go on from a checkpoint, with what else is asked for changed from there on (shape "
+            "inproc)."
+        ),
+    ] = None
+    record: Annotated[bool, RunOption("Record a bag, and make a report from it.", "--bag")] = True
+    visualise: Annotated[bool, RunOption("Publish markers for RViz; implied by rviz.")] = False
+    rviz: Annotated[bool, RunOption("Start RViz with the view of this package.")] = False
+    foxglove: Annotated[
+        str,
+        RunOption(
+            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove looks for "
+            "8765; 0: any free one; without a host 127.0.0.1). Needs make setup EXTRAS=live.",
+            metavar="[HOST:]PORT",
+        ),
+    ] = ""
+    #: Before the activations at time 0.
+    paused: Annotated[bool, RunOption("Begin paused; cosim control lets the run go on.")] = False
+    #: One after the other.
+    repeat: Annotated[
+        int, RunOption("Number of repetitions of the run, in the same processes.", minimum=1)
+    ] = 1
 
     def __post_init__(self) -> None:
         """Choose the shape, unless it is given."""
@@ -108,12 +147,171 @@ class RunRequest:
             saved = self.checkpoints or self.branch is not None
             object.__setattr__(self, "shape", "inproc" if saved else "ros")
 
+    @property
+    def output(self) -> Path:
+        """The output directory, which is known once the run is prepared."""
+        assert self.out is not None
+        return self.out
+
+
+@dataclass(frozen=True)
+class RunRequest(RunOptions):
+    """A run that is wanted; every field but the first may be left out.
+
+    ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
+    that is there already. What else changes it leaves it as it is where it is None or empty.
+    """
+
+    scenario: Path | Scenario
+    set: Annotated[
+        tuple[str, ...],
+        RunOption("Change one value of the scenario: dotted.key=value (several are allowed)."),
+    ] = ()
+    simulator: Annotated[
+        str | None, RunOption("Which simulator: headless, carla, sumo, or module:Class.")
+    ] = None
+    seed: Annotated[int | None, RunOption("Seed of the run.")] = None
+    controllers: Annotated[
+        str | None,
+        RunOption(
+            "Control law of all controllers: a name, module:Class or file.py:Class. Or a "
+            "controller node of your own: script.py or package/executable."
+        ),
+    ] = None
+    without: Annotated[
+        tuple[str, ...],
+        RunOption("Leave out a participant that is not required (several are allowed)."),
+    ] = ()
+    processes: Annotated[
+        str,
+        RunOption(
+            "How participants share processes in shape ros: auto (planned for the cores of this "
+            "machine), own (none does), or the number of cores to plan for."
+        ),
+    ] = "auto"
+
+    def options(self, **changed: Any) -> RunOptions:
+        """How the scenario is brought up, with other values for some of the fields."""
+        own = {field.name: getattr(self, field.name) for field in fields(RunOptions)}
+        return RunOptions(**own | changed)
+
+
+class DeclaredOption(NamedTuple):
+    """An option of a run: its field of :class:`RunRequest`, in words."""
+
+    field: str
+    kind: type
+    several: bool
+    default: Any
+    told: RunOption
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return self.told.flag or f"--{self.field.replace('_', '-')}"
+
+    @property
+    def argument(self) -> str:
+        """Its name as a launch argument."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def text(self) -> str:
+        """The default of the launch argument; empty leaves the thing as it is."""
+        if self.told.read is not None or self.default in (None, ()):
+            return ""
+        return str(self.default).lower()
+
+    def read(self, place: str, value: Any) -> Any:
+        """The value of what stands in a place: a text, several of them, or the value itself.
+
+        :raises ConfigurationError: it is not understood
+        """
+        if self.several:
+            texts = words(place, value) if isinstance(value, str) else value
+            return tuple(self._one(place, text) for text in texts)
+        return self._one(place, value) if isinstance(value, str) else value
+
+    def _one(self, place: str, text: str) -> Any:
+        reader = self.told.read or _READERS.get(self.kind)
+        return text if reader is None else reader(place, text)
+
+
+@cache
+def run_options() -> dict[str, DeclaredOption]:
+    """The options by their launch arguments. The scenario itself is none."""
+    hints = get_type_hints(RunRequest, localns={"Scenario": object}, include_extras=True)
+    found = {}
+    for field in fields(RunRequest):
+        kind = hints[field.name]
+        if get_origin(kind) is not Annotated:
+            continue
+        plain, told = get_args(kind)
+        several = get_origin(plain) is tuple
+        (kind, *_) = [part for part in get_args(plain) or (plain,) if part is not NoneType]
+        option = DeclaredOption(field.name, kind, several, field.default, told)
+        found[option.argument] = option
+    return found
+
+
+def read_options(values: Mapping[str, Any], *, flags: bool = False) -> dict[str, Any]:
+    """Fields of a :class:`RunRequest` from texts.
+
+    :param values: by the names of launch arguments; one that is empty leaves the default
+    :param flags: whether they stand on a command line, as messages name them
+    :raises ConfigurationError: a text is not understood
+    """
+    options = run_options()
+    given = [(options[name], value) for name, value in values.items()]
+    return {
+        option.field: option.read(option.flag if flags else option.argument, value)
+        for option, value in given
+        if value not in (None, "", [])
+    }
+
+
+def words(name: str, text: str) -> tuple[str, ...]:
+    """The words of a text, which are quoted as in a shell.
+
+    :raises ConfigurationError: a quote is not closed
+    """
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: found '{text}'; {str(error).lower()}") from None
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigurationError(f"{name}: found '{text}'; allowed is a whole number") from None
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigurationError(f"{name}: found '{text}'; allowed are true and false")
+    return text.lower() == "true"
+
+
+_READERS: dict[type, Callable[[str, str], Any]] = {
+    int: _whole,
+    bool: _truth,
+    Path: lambda _, text: Path(text).absolute(),
+}
+
 
 def adjusted_scenario(request: RunRequest) -> Scenario:
     """The scenario of a request, with the changes that it asks for.
 
     :raises ConfigurationError: it cannot be read, or a change is not allowed
     """
+    # Imported late: the command line shows the options without what reads scenarios.
+    from ros2_cosim.core.run.branch import scenario_of
+    from ros2_cosim.core.scenario.adjust import adjusted
+    from ros2_cosim.core.scenario.leave_out import leave_out
+    from ros2_cosim.core.scenario.schema import load_scenario
+
     scenario = request.scenario
     if request.branch is not None and scenario == request.branch:
         scenario = scenario_of(request.branch, request.set)
@@ -124,10 +322,7 @@ def adjusted_scenario(request: RunRequest) -> Scenario:
     return adjusted(
         leave_out(scenario, request.without),
         seed=request.seed,
-        duration=request.duration,
         simulator=request.simulator,
-        host=request.host,
-        port=request.port,
         controllers=request.controllers,
         overrides=request.set,
     )

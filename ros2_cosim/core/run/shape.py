@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ros2_cosim.core.documents.offered import find_kind, offered
+from ros2_cosim.core.documents.offered import find_kind
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetition_directory
@@ -68,7 +68,7 @@ class PreparedRun:
         output = self.output / repetition_directory(repetition)
         output.mkdir()
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
-        return replace(self, options=replace(self.options, output=output))
+        return replace(self, options=replace(self.options, out=output))
 
     def notes(self) -> list[str]:
         """What was asked for that this run does not do, or is hardly meant, in lines."""
@@ -129,7 +129,7 @@ def find_shape(name: str) -> Shape:
 
     :raises ConfigurationError: there is none
     """
-    shape: Shape = find_kind(offered(SHAPE_GROUP), name, "shape", "run shape", Shape)()
+    shape: Shape = find_kind(SHAPE_GROUP, name, "shape", "run shape", Shape)()
     return shape
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.scenario.composition import with_overrides
 from ros2_cosim.core.scenario.executables import find_node, is_own
 from ros2_cosim.core.scenario.law_files import law_of_file
@@ -21,10 +20,7 @@ def adjusted(
     scenario: Scenario,
     *,
     seed: int | None = None,
-    duration: int | None = None,
     simulator: str | None = None,
-    host: str | None = None,
-    port: int | None = None,
     controllers: str | None = None,
     overrides: Sequence[str] = (),
 ) -> Scenario:
@@ -37,21 +33,17 @@ def adjusted(
         a law that are among them are for the law of ``controllers``
     :raises ConfigurationError: a value is not allowed
     """
+    if (seed, simulator) == (None, None) and not controllers:
+        return scenario
     # Without defaults: a large system has far more of them than of anything else.
     data: dict[str, Any] = scenario.model_dump(by_alias=True, exclude_unset=True)
     settings = data.setdefault("simulator", {})
     if seed is not None:
         data["seed"] = seed
-    if duration is not None:
-        data["duration"] = format_ns(duration)
     if simulator is not None:
         settings["kind"] = simulator
-        if simulator == "carla" and port is None and scenario.simulator.port == 0:
+        if simulator == "carla" and scenario.simulator.port == 0:
             settings["port"] = 2000
-    if host is not None:
-        settings["host"] = host
-    if port is not None:
-        settings["port"] = port
     if controllers:
         changed: dict[str, str] = {}
         for name, participant in data["participants"].items():

@@ -7,20 +7,17 @@ sentence: place, what was found, what is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
-from ros2_cosim.core.documents.settings import BY_HAND, fault_texts
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.kernel.loading import refuse_code
-from ros2_cosim.core.kernel.model import FullModel, Port
+from ros2_cosim.core.kernel.model import FullModel, Port, Ports
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.protocol import HISTORY_DEPTH
 from ros2_cosim.core.scenario.changes import check_changes
@@ -49,6 +46,40 @@ SHORT_PERIOD_NS = 1_000
 #: A short period is worth a word where it makes for more activations: the run takes minutes.
 MANY_PERIODS = 1_000_000
 
+_Found = TypeVar("_Found")
+_PortSettings = InputSettings | OutputSettings
+
+
+class _Findings:
+    """What is wrong, in order, each once: several models may find the same."""
+
+    def __init__(self) -> None:
+        self.faults: dict[str, None] = {}
+
+    def add(self, faults: Iterable[str]) -> None:
+        """More of it."""
+        self.faults.update(dict.fromkeys(faults))
+
+    def of(self, check: Callable[..., _Found], *arguments: Any) -> _Found | None:
+        """What a check gives; None: it has found something."""
+        try:
+            return check(*arguments)
+        except ScenarioError as error:
+            self.add(error.faults)
+        except ConfigurationError as error:
+            self.add([str(error)])
+        return None
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is checked, stage after stage, and what is wrong with it."""
+
+    scenario: Scenario
+    shape: str
+    declared: dict[str, ParticipantDeclaration]
+    findings: _Findings
+
 
 def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
     """Find everything that is wrong with a scenario; nothing is made.
@@ -57,60 +88,75 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
     :returns: the graph of the scenario
     :raises ScenarioError: something is wrong
     """
-    faults: dict[str, None] = {}  # in order, each once: several models may find the same
-
-    def found(check: Callable[[], Any]) -> Any:
-        try:
-            return check()
-        except ScenarioError as error:
-            faults.update(dict.fromkeys(error.faults))
-        except ConfigurationError as error:
-            faults[str(error)] = None
-        return None
-
-    declared = {}
-    for name in scenario.participants:
-        declaration = found(partial(declare, scenario, name, shape))
-        if declaration is not None:
-            declared[name] = declaration
-    for declaration in declared.values():
-        for check in (_check_parameters, _check_node, check_hosting, _check_inputs):
-            found(partial(check, declaration))
-        found(partial(check_shape, declaration, shape))
-        found(partial(check_layers, scenario, declaration.name))
-    if not faults:
-        for declaration in declared.values():
-            faults.update(dict.fromkeys(_port_faults(scenario, declaration, found)))
-        found(lambda: _check_names(scenario, declared))
-        found(lambda: hosts_of(scenario, declared, shape))
-        if shape == "ros":
-            found(lambda: _check_history(scenario))
-        if shape in ON_TOPICS:
-            found(check_own_messages)
-            for name in declared:
-                for port, output in scenario.outputs_of(name).items():
-                    place = f"participants.{name}.outputs.{port}.type"
-                    found(partial(check_on_topics, output.type, place))
-    for fault in scenario.faults if not faults else ():
-        found(partial(check_fault, scenario, fault))
-    if not faults:
-        faults.update(dict.fromkeys(_bag_faults(scenario)))
-    if scenario.changes and not faults:
-        found(partial(check_changes, scenario))
-    for name, participant in scenario.participants.items():
-        if participant.substitute is not None and not faults:
-            found(partial(_check_substitute, scenario, name, shape))
-    # A graph of wrong ports says the same again, less clearly.
-    graph = found(lambda: build_graph(scenario)) if not faults else None
-    if not faults:
-        for declaration in declared.values():
-            found(declaration.check)
+    findings = _Findings()
+    declared = {name: findings.of(declare, scenario, name, shape) for name in scenario.participants}
+    known = {name: each for name, each in declared.items() if each is not None}
+    checked = _Checked(scenario, shape, known, findings)
+    _check_participants(checked)
+    for stage in (_check_wiring, _check_faults, _check_bag, _check_changes, _check_substitutes):
+        # What is said of a later one would say the same again, less clearly.
+        if not findings.faults:
+            stage(checked)
+    graph = None if findings.faults else findings.of(build_graph, scenario)
+    if graph is not None:
+        for declaration in known.values():
+            findings.of(declaration.check)
         if scenario.external is not None:
-            found(lambda: ExternalSeam(scenario))
-    if faults:
-        raise ScenarioError(folded(faults))
-    assert isinstance(graph, Graph)
+            findings.of(ExternalSeam, scenario)
+    if findings.faults or graph is None:
+        raise ScenarioError(folded(findings.faults))
     return graph
+
+
+def _check_participants(checked: _Checked) -> None:
+    for declaration in checked.declared.values():
+        checked.findings.of(declaration.read)
+        for check in (_check_node, check_hosting, _check_inputs):
+            checked.findings.of(check, declaration)
+        checked.findings.of(check_shape, declaration, checked.shape)
+        checked.findings.of(check_layers, checked.scenario, declaration.name)
+
+
+def _check_wiring(checked: _Checked) -> None:
+    """Ports, processes, hosts and topics."""
+    scenario, findings = checked.scenario, checked.findings
+    for declaration in checked.declared.values():
+        ports = findings.of(lambda of: of.ports, declaration)
+        if ports is not None:
+            findings.add(_presence_faults(declaration, ports))
+            findings.add(_service_faults(declaration))
+            findings.add(_type_faults(declaration, ports))
+    findings.of(_check_names, scenario, checked.declared)
+    findings.of(hosts_of, scenario, checked.declared, checked.shape)
+    if checked.shape == "ros":
+        findings.of(_check_history, scenario)
+    if checked.shape in ON_TOPICS:
+        findings.of(check_own_messages)
+        for name in checked.declared:
+            for port, output in scenario.outputs_of(name).items():
+                findings.of(
+                    check_on_topics, output.type, f"participants.{name}.outputs.{port}.type"
+                )
+
+
+def _check_faults(checked: _Checked) -> None:
+    for fault in checked.scenario.faults:
+        checked.findings.of(check_fault, checked.scenario, fault)
+
+
+def _check_bag(checked: _Checked) -> None:
+    checked.findings.add(_bag_faults(checked.scenario))
+
+
+def _check_changes(checked: _Checked) -> None:
+    if checked.scenario.changes:
+        checked.findings.of(check_changes, checked.scenario)
+
+
+def _check_substitutes(checked: _Checked) -> None:
+    for name, participant in checked.scenario.participants.items():
+        if participant.substitute is not None:
+            checked.findings.of(_check_substitute, checked.scenario, name, checked.shape)
 
 
 def doubts(scenario: Scenario) -> list[str]:
@@ -153,17 +199,6 @@ def try_models(scenario: Scenario, shape: str) -> None:
         if declaration.needs.alone or is_own(settings.node):
             continue
         bare_model(scenario, name, shape).close()
-
-
-def _check_parameters(declaration: ParticipantDeclaration) -> None:
-    kind = declaration.model.kind.Parameters
-    if kind is None:
-        return
-    given = dict(declaration.context.parameters)
-    try:
-        kind.model_validate(given, context=BY_HAND)
-    except ValidationError as error:
-        raise ScenarioError(fault_texts(error, kind, given, declaration.context.where)) from None
 
 
 def _check_node(declaration: ParticipantDeclaration) -> None:
@@ -259,55 +294,51 @@ def _bag_faults(scenario: Scenario) -> Iterator[str]:
                 )
 
 
-def _port_faults(
-    scenario: Scenario,
-    declaration: ParticipantDeclaration,
-    found: Callable[[Callable[[], Any]], Any],
-) -> Iterator[str]:
-    """What is wrong with the ports of one participant."""
-    ports = found(lambda: declaration.ports)
-    if ports is None:
-        return
-    name, settings = declaration.name, declaration.settings
-    model = declaration.model.name
-    types = declaration.context.input_types
-    for kind, declared, given in (
-        ("inputs", ports.inputs, settings.inputs),
-        ("outputs", ports.outputs, settings.outputs),
-    ):
+def _presence_faults(declaration: ParticipantDeclaration, ports: Ports) -> Iterator[str]:
+    """Ports of the scenario that the model does not have, and of the model that are missing."""
+    settings, model = declaration.settings, declaration.model.name
+    sides: tuple[tuple[str, str, Sequence[Port], Mapping[str, _PortSettings]], ...] = (
+        ("inputs", "reads", ports.inputs, settings.inputs),
+        ("outputs", "sends", ports.outputs, settings.outputs),
+    )
+    for kind, does, declared, given in sides:
         known = {port.name: port for port in declared}
-        place = f"participants.{name}.{kind}"
-        for port, settings_of_port in given.items():
-            by_call = settings_of_port.service is not None or settings_of_port.call is not None
-            made = isinstance(settings_of_port, OutputSettings) and settings_of_port.seam
-            if port not in known and not ports.others and not by_call and not made:
-                yield f"{place}.{port}: {_unknown(port, known, model)}"
-        for port in declared:
-            if port.required and port.name not in given:
+        place = f"participants.{declaration.name}.{kind}"
+        for name, port in given.items():
+            by_call = port.service is not None or port.call is not None
+            made = isinstance(port, OutputSettings) and port.seam
+            if name not in known and not ports.others and not by_call and not made:
+                yield f"{place}.{name}: {_unknown(name, known, model)}"
+        for expected in declared:
+            if expected.required and expected.name not in given:
                 yield (
-                    f"{place}: '{port.name}' is missing; model {model} "
-                    f"{'reads' if kind == 'inputs' else 'sends'} it{_of_type(port)}"
+                    f"{place}: '{expected.name}' is missing; model {model} {does} it"
+                    f"{_of_type(expected)}"
                 )
-    yield from _service_faults(declaration)
+
+
+def _type_faults(declaration: ParticipantDeclaration, ports: Ports) -> Iterator[str]:
+    """Types and schedules that are not those of the model."""
+    settings, types = declaration.settings, declaration.context.input_types
     for port in ports.inputs:
         there = types.get(port.name)
         if there is not None and port.type is not None and there != port.type:
             source = ", ".join(settings.inputs[port.name].source) or "the topic"
             yield (
-                f"participants.{name}.inputs.{port.name}: found {source}, which carries {there}; "
-                f"allowed is {port.type}{_seams_between(there, port.type)}"
+                f"participants.{declaration.name}.inputs.{port.name}: found {source}, which "
+                f"carries {there}; allowed is {port.type}{_seams_between(there, port.type)}"
             )
     for port in ports.outputs:
         output = settings.outputs.get(port.name)
         if output is None:
             continue
-        place = f"participants.{name}.outputs.{port.name}"
+        place = f"participants.{declaration.name}.outputs.{port.name}"
         if port.type is not None and output.type != port.type:
             yield f"{place}.type: found {output.type}; allowed is {port.type}"
         if port.schedule is not None and output.schedule not in (port.schedule, "sparse"):
             allowed = " or ".join(dict.fromkeys((port.schedule, "sparse")))
             yield (
-                f"{place}.schedule: found {output.schedule}; model {model} sends "
+                f"{place}.schedule: found {output.schedule}; model {declaration.model.name} sends "
                 f"{_SENDS[port.schedule]}: allowed is {allowed}"
             )
 

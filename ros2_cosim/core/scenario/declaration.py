@@ -3,26 +3,42 @@
 
 Here the model that a scenario names meets the settings that the scenario gives. Checks, plans
 and tables are made from declarations; :meth:`ParticipantDeclaration.make` makes the model.
+
+A scenario does not change, so each participant of it is declared once in a shape, and its
+parameters are read once: all that ask get the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.core.documents.settings import read_section
+from pydantic import ValidationError
+
+from ros2_cosim.core.documents.settings import BY_HAND, fault_texts
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.layers import full
 from ros2_cosim.core.kernel.listening import Listening
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import FullModel, Needs, Ports, Repeatability, Sector, Traits
+from ros2_cosim.core.kernel.model import (
+    FullModel,
+    Model,
+    Needs,
+    Port,
+    Ports,
+    Repeatability,
+    Sector,
+    Traits,
+)
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scenario.executables import find_node, is_own
 from ros2_cosim.core.scenario.registry import NamedModel, find_model
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import ParticipantSettings, Scenario
 from ros2_cosim.core.scenario.seams import seen_type
 
@@ -38,23 +54,31 @@ class ParticipantDeclaration:
     settings: ParticipantSettings
     model: NamedModel
     context: ModelContext
+    #: Gives the checked parameters.
+    read: Callable[[], Any]
 
     @property
     def traits(self) -> Traits:
         """What holds for every participant of the model."""
         return self.model.kind.traits
 
-    @cached_property
+    @property
     def parameters(self) -> Any:
-        """The checked parameters; the mapping of the scenario where the model has no class."""
-        kind = self.model.kind.Parameters
-        given = dict(self.context.parameters)
-        return given if kind is None else read_section(kind, given, place=self.context.where)
+        """The checked parameters; the mapping of the scenario where the model has no class.
+
+        :raises ScenarioError: they are wrong, fault by fault
+        """
+        return self.read()
 
     @cached_property
     def ports(self) -> Ports:
         """The ports that the participant has by its model."""
         return self.model.kind.declared_ports(self.context, self.parameters)
+
+    @cached_property
+    def declared_outputs(self) -> Mapping[str, Port]:
+        """The output ports that its model declares, by name."""
+        return {port.name: port for port in self.ports.outputs}
 
     @cached_property
     def needs(self) -> Needs:
@@ -100,42 +124,90 @@ class ParticipantDeclaration:
             ) from error
 
 
+class _Known:
+    """What has been worked out of one scenario."""
+
+    def __init__(self) -> None:
+        #: By participant and shape.
+        self.declared: dict[tuple[str, str], ParticipantDeclaration] = {}
+        #: By participant: gives the checked parameters.
+        self.readers: dict[str, Callable[[], Any]] = {}
+
+
+#: Scenarios that are there -> what is known of them.
+_KNOWN: dict[int, _Known] = {}
+
+
+def _known_of(scenario: Scenario) -> _Known:
+    key = id(scenario)
+    if key not in _KNOWN:
+        _KNOWN[key] = _Known()
+        weakref.finalize(scenario, _KNOWN.pop, key)
+    return _KNOWN[key]
+
+
 def declare(
     scenario: Scenario, name: str, shape: str = "ros", graph: Graph | None = None
 ) -> ParticipantDeclaration:
-    """Find the model of one participant.
+    """The declaration of one participant.
 
     :param shape: the run shape
     :param graph: that of the scenario, for models whose traits ask for it
     :raises ConfigurationError: the model is not there
     """
+    known = _known_of(scenario)
+    found = known.declared.get((name, shape))
+    if found is None:
+        found = known.declared[name, shape] = _declared(scenario, name, shape, known)
+    if graph is not None and found.traits.needs_graph:
+        return replace(found, context=replace(found.context, graph=graph))
+    return found
+
+
+def declare_in_any_shape(scenario: Scenario, name: str) -> ParticipantDeclaration:
+    """The declaration of one participant, for what is the same in all shapes, as its ports.
+
+    :raises ConfigurationError: the model is not there
+    """
+    declared = _known_of(scenario).declared.items()
+    found = next((each for (known, _), each in declared if known == name), None)
+    return found or declare(scenario, name)
+
+
+def _declared(scenario: Scenario, name: str, shape: str, known: _Known) -> ParticipantDeclaration:
     settings = scenario.participants[name]
     model = find_model(settings.model, f"participants.{name}.model")
-    needs_graph = model.kind.traits.needs_graph
-    parameters = settings.parameters
-    if shape != "ros" and is_own(settings.node):
-        parameters = _law_of_node(scenario, name, model, shape)
-    return ParticipantDeclaration(
-        name,
-        settings,
-        model,
-        ModelContext(
-            name=name,
-            parameters=parameters,
-            scene=scenario.scene,
-            run_seed=scenario.seed,
-            base_directory=Path(scenario.base_directory),
-            shape=shape,
-            simulator=scenario.simulator.model_dump(),
-            graph=graph if needs_graph else None,
-            watchdog_s=scenario.watchdog_s,
-            period_ns=settings.period,
-            dynamic_step=settings.dynamic_step,
-            enters_freely=settings.enters_freely,
-            output_types={port: output.type for port, output in settings.outputs.items()},
-            input_types=dict(_input_types(scenario, name)),
-        ),
+    of_node = shape != "ros" and is_own(settings.node)
+    parameters = _law_of_node(scenario, name, model, shape) if of_node else settings.parameters
+    context = ModelContext(
+        name=name,
+        parameters=parameters,
+        scene=scenario.scene,
+        run_seed=scenario.seed,
+        base_directory=Path(scenario.base_directory),
+        shape=shape,
+        simulator=scenario.simulator.model_dump(),
+        watchdog_s=scenario.watchdog_s,
+        period_ns=settings.period,
+        dynamic_step=settings.dynamic_step,
+        enters_freely=settings.enters_freely,
+        output_types={port: output.type for port, output in settings.outputs.items()},
+        input_types=dict(_input_types(scenario, name)),
     )
+    read: Callable[[], Any] = cache(partial(_read, model.kind, context))
+    if not of_node:
+        read = known.readers.setdefault(name, read)
+    return ParticipantDeclaration(name, settings, model, context, read)
+
+
+def _read(kind: type[Model], context: ModelContext) -> Any:
+    given = dict(context.parameters)
+    if kind.Parameters is None:
+        return given
+    try:
+        return kind.Parameters.model_validate(given, context=BY_HAND)
+    except ValidationError as error:
+        raise ScenarioError(fault_texts(error, kind.Parameters, given, context.where)) from None
 
 
 def _law_of_node(scenario: Scenario, name: str, model: NamedModel, shape: str) -> dict[str, Any]:

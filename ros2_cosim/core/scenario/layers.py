@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
-from ros2_cosim.core.documents.offered import find_kind, offered
+from ros2_cosim.core.documents.offered import find_kind
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.kernel.layers import Layer, LayeredModel
@@ -192,9 +192,7 @@ def own_layers(scenario: Scenario, name: str) -> list[Layer]:
     layers: list[Layer] = []
     for chosen, given in scenario.participants[name].layers.items():
         where = f"participants.{name}.layers.{chosen}"
-        kind: type[OfferedLayer] = find_kind(
-            offered(LAYER_GROUP), chosen, where, "layer", OfferedLayer
-        )
+        kind: type[OfferedLayer] = find_kind(LAYER_GROUP, chosen, where, "layer", OfferedLayer)
         parameters = read_section(kind.Parameters, given, place=where)
         try:
             layer = kind(declare(scenario, name).context, parameters)

@@ -34,7 +34,7 @@ def find_seam(name: str, where: str) -> type[Seam]:
 
     :raises ConfigurationError: there is none of this name, or it cannot be imported
     """
-    found: type[Seam] = find_kind(available_seams(), name, where, "seam", InputSeam, OutputSeam)
+    found: type[Seam] = find_kind(SEAM_GROUP, name, where, "seam", InputSeam, OutputSeam)
     return found
 
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -26,7 +26,11 @@ from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.realtime.renewal import renewed
 from ros2_cosim.core.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.core.scenario.activation_language import read_activation
-from ros2_cosim.core.scenario.declaration import ParticipantDeclaration, declare
+from ros2_cosim.core.scenario.declaration import (
+    ParticipantDeclaration,
+    declare,
+    declare_in_any_shape,
+)
 from ros2_cosim.core.scenario.layers import LayeredParticipant, with_layers
 from ros2_cosim.core.scenario.schema import OutputSettings, ParticipantSettings, Scenario
 from ros2_cosim.core.scenario.substitution import Substituted, substituted
@@ -124,9 +128,9 @@ def declared_for(scenario: Scenario, name: str, shape: str) -> ParticipantDeclar
     """
     found = declare(scenario, name, shape)
     check_shape(found, shape)
-    if found.traits.needs_graph:
-        return declare(scenario, name, shape, build_graph(scenario))
-    return found
+    return (
+        declare(scenario, name, shape, build_graph(scenario)) if found.traits.needs_graph else found
+    )
 
 
 def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
@@ -143,8 +147,6 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
 
 
 def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
-    # One look at the model for all outputs, and none where the scenario says everything.
-    declared = cache(lambda: declared_outputs(scenario, name))
     return ParticipantSpec(
         name=name,
         period_ns=settings.period,
@@ -167,7 +169,7 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             for port, i in settings.inputs.items()
         ),
         outputs=tuple(
-            _output(scenario, name, port, output, declared)
+            _output(scenario, name, port, output)
             for port, output in scenario.outputs_of(name).items()
         ),
         enter_ns=settings.enter or 0,
@@ -182,12 +184,11 @@ def _output(
     name: str,
     port: str,
     settings: OutputSettings,
-    declared: Callable[[], Mapping[str, Port]],
 ) -> OutputPort:
     where = f"participants.{name}.outputs.{port}"
     distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
     if None in (settings.whole, settings.header_stamped, settings.frame_id):
-        settings = as_declared(scenario, name, port, settings, declared)
+        settings = as_declared(scenario, name, port, settings)
     draw: Callable[[], int] | None = None
     if not distribution.is_constant:
         stream = RandomStream(scenario.seed, name, f"latency/{port}")
@@ -222,14 +223,6 @@ def _output(
     return OutputPort(port, latency, settings.schedule, codec, settings.latched)
 
 
-def declared_outputs(scenario: Scenario, name: str) -> dict[str, Port]:
-    """The output ports that the model of a participant declares, by name.
-
-    :raises ConfigurationError: the model is not there, or its parameters are wrong
-    """
-    return {port.name: port for port in declare(scenario, name).ports.outputs}
-
-
 _ANY: Final = Port("any")
 
 
@@ -238,19 +231,19 @@ def as_declared(
     name: str,
     port: str,
     settings: OutputSettings,
-    declared: Callable[[], Mapping[str, Port]],
 ) -> OutputSettings:
     """An output with what its model declares of it and the scenario does not say.
 
     The port of an unsynchronised input passes on whole messages, whatever the model.
 
-    :param declared: gives :func:`declared_outputs` of the participant
+    :raises ConfigurationError: the model is not there, or its parameters are wrong
     """
     if port not in scenario.participants[name].outputs:
         return settings.model_copy(
             update={"whole": True, "header_stamped": False, "frame_id": settings.frame}
         )
-    found = declared().get(port, _ANY)
+    # One look at the model for all outputs, and none where the scenario says everything.
+    found = declare_in_any_shape(scenario, name).declared_outputs.get(port, _ANY)
     frame = found.frame_id if found.frame_id and settings.frame_id is None else settings.frame
     return settings.model_copy(
         update={
@@ -263,13 +256,14 @@ def as_declared(
 
 def with_declared_outputs(scenario: Scenario) -> Scenario:
     """The scenario with what its models declare of their outputs."""
-    data = scenario.model_dump(by_alias=True)
+    participants = {}
     for name, participant in scenario.participants.items():
-        declared = cache(partial(declared_outputs, scenario, name))
-        for port, output in participant.outputs.items():
-            found = as_declared(scenario, name, port, output, declared)
-            data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)
-    return Scenario.model_validate(data)
+        outputs = {
+            port: as_declared(scenario, name, port, output)
+            for port, output in participant.outputs.items()
+        }
+        participants[name] = participant.model_copy(update={"outputs": outputs})
+    return scenario.model_copy(update={"participants": participants})
 
 
 def _feeds_late(scenario: Scenario, source: str) -> bool:

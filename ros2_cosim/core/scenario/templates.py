@@ -76,7 +76,7 @@ def find_template(key: str, origin: str) -> type[Template]:
     :raises ConfigurationError: it cannot be imported
     """
     found: type[Template] = find_kind(
-        offered(TEMPLATE_GROUP), key, f"{origin}: {key}" if origin else key, "template", Template
+        TEMPLATE_GROUP, key, f"{origin}: {key}" if origin else key, "template", Template
     )
     return found
 

@@ -210,9 +210,18 @@ def read_scene(section: Mapping[str, Any]) -> SceneSettings:
 
     :raises ConfigurationError: something in it is wrong; the message begins with ``scene``
     """
+    key = repr(section)
+    if key in _read:
+        return _read[key]
     scene = read_section(SceneSettings, dict(section), place="scene")
     for index, name in enumerate(scene.platoon):
         scene.require_vehicle(name, f"scene.platoon.{index}")
     for name, sensor in scene.sensors.items():
         scene.require_vehicle(sensor.vehicle, f"scene.sensors.{name}.vehicle")
+    _read.clear()
+    _read[key] = scene
     return scene
+
+
+#: The scene that was read last: all models of a scenario share it.
+_read: dict[str, SceneSettings] = {}

@@ -3,7 +3,7 @@
 
 A port of this machine is open to every program on it. Most protocols have no room for a secret, so
 before the first byte of a peer counts the kernel is asked which user its socket belongs to.
-Programs of this user and of root are served. Those of other users are not, unless ``--open`` says
+Programs of this user and of root are served. Those of other users are not, unless COSIM_OPEN says
 so, nor is one whose socket has gone before it was looked for. Peers on other hosts are served where
 a port listens to them; where hosts are listed, only those.
 """
@@ -16,7 +16,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Set
+from collections.abc import Iterable, Iterator, MutableMapping, Set
 from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -126,29 +126,17 @@ class Admission:
         return frozenset(filter(None, self._environment.get(HOSTS, "").split(",")))
 
     @contextmanager
-    def widened(self, all_users: bool, hosts: Iterable[str] = ()) -> Iterator[None]:
-        """Within the block, serve all users of this machine, or of the other hosts these only.
+    def widened(self, all_users: bool) -> Iterator[None]:
+        """Within the block, serve all users of this machine, if that is asked for.
 
         Processes that are started within it do so, too.
-
-        :param hosts: their addresses; none: as before
-        :raises ValueError: one is no address
         """
-        listed = ",".join(sorted(str(ip_address(host)) for host in hosts))
-        wanted = {OPEN: "1" if all_users else "", HOSTS: listed}
-        before = {name: self._environment.get(name, "") for name in wanted}
-        self._set({name: value or before[name] for name, value in wanted.items()})
+        before = self._environment.get(OPEN, "")
+        self._environment[OPEN] = "1" if all_users else before
         try:
             yield
         finally:
-            self._set(before)
-
-    def _set(self, variables: Mapping[str, str]) -> None:
-        for name, value in variables.items():
-            if value:
-                self._environment[name] = value
-            else:
-                self._environment.pop(name, None)
+            self._environment[OPEN] = before
 
     def admits(self, link: socket.socket) -> bool:
         """Whether a TCP connection that this end has accepted may be served."""
@@ -195,7 +183,7 @@ class Admission:
         others = users - {os.geteuid(), _ROOT}
         if others - self._refused:
             self._refused |= others
-            text = "refused a program of user %d at %s:%d; --open lets other users in"
+            text = "refused a program of user %d at %s:%d; COSIM_OPEN=1 lets other users in"
             _logger.warning(text, min(others), *address[:2])
         return bool(users) and not others
 

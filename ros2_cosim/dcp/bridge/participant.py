@@ -35,9 +35,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ros2_cosim.core.documents.installed import module_command
 from ros2_cosim.core.documents.settings import Section
@@ -59,18 +59,14 @@ from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.dcp.bridge.coupled import CoupledSlaves, MappedOutput, PortMapping, data_ports
 from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variable
-from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.cosimulation import (
-    Connections,
     CoSimulation,
-    Seconds,
+    CouplingSettings,
     SlaveSettings,
     describe_slaves,
     prepared,
 )
-from ros2_cosim.dcp.master.order import Stepping
-from ros2_cosim.dcp.wire.data_path import Missing
 
 LOOPBACK = "127.0.0.1"
 #: All processes of a run are started at once; slaves may take so long to listen.
@@ -128,48 +124,16 @@ class DcpOutputSettings(Section):
         return "sparse" if self.when else "once" if self.once else "every"
 
 
-class MasterParameters(Section):
+class MasterParameters(CouplingSettings):
     """Parameters of a DCP master."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     slaves: dict[str, CoupledSlaveSettings] = Field(min_length=1, description="name: slave")
-    connections: Connections = Field(
-        default=(),
-        description="slave.output -> slave.input, or {from, to, delayed}",
-    )
     inputs: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict,
         description="input port: {slave.variable: field, ...}, or slave.prefix.*",
     )
     outputs: Annotated[dict[str, DcpOutputSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="output port: what it sends"
-    )
-    mode: Literal["nrt", "srt", "hrt"] = Field(
-        default="nrt",
-        description="operating mode of the slaves; in srt and hrt their clocks make them step",
-    )
-    data_synchronisation: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="slaves step as soon as their data PDUs have arrived"
-    )
-    step: Seconds | None = Field(default=None, description="time resolution of the slaves [s]")
-    stepping: Stepping = Field(
-        default=Stepping.PARALLEL, description="which slaves step at the same time"
-    )
-    initialise: int = Field(default=1, ge=0, description="loops of the initialization")
-    timeout_s: float = Field(default=30.0, gt=0, description="longest time to an answer [s]")
-    check: tuple[Check, ...] = Field(
-        default=(), description="properties that slaves made here watch"
-    )
-    missing: Missing = Field(
-        default=Missing.HOLD,
-        description="what the master does about outputs of slaves lost over UDP",
-    )
-    acceptable_loss: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="share of the outputs of a slave that may be lost over UDP [1]",
     )
 
     @property
@@ -182,7 +146,7 @@ class MasterParameters(Section):
 
         :param inproc: whether this process serves all slaves that it can
         """
-        given = {name: getattr(self, name) for name in _SHARED}
+        given = {name: getattr(self, name) for name in CouplingSettings.model_fields}
         slaves: dict[str, SlaveSettings] = dict(self.slaves)
         if inproc:
             slaves = {
@@ -194,13 +158,6 @@ class MasterParameters(Section):
         return CoSimulation.model_construct(
             **given, slaves=slaves, steps=0, base_directory=base_directory
         )
-
-
-#: The fields that a co-simulation has as well.
-_SHARED = tuple(
-    name for name in MasterParameters.model_fields
-    if name in CoSimulation.model_fields and name not in ("slaves", "inputs", "outputs")
-)  # fmt: skip
 
 
 class DcpMaster(FullModel):
@@ -393,7 +350,6 @@ def _command(
     words += ["--host", "{host}", "--port", "{port}", "--keep", "--newest-only"]
     words += ["--directory", str(context.base_directory)]
     for option, value in (
-        ("--fmu", slave.fmu),
         ("--description", slave.description),
         ("--step", slave.step or parameters.step),
     ):
@@ -405,4 +361,4 @@ def _command(
         words += ["--mode", "hrt"]
     for check in parameters.check:
         words += ["--check", check.value]
-    return (*words, slave.model) if slave.model is not None else tuple(words)
+    return (*words, str(slave.model or slave.fmu))

@@ -108,18 +108,16 @@ class PropertyChecks:
 class DataWatch:
     """The checks during a run: keeps the last values of each data PDU and their time.
 
-    :param received: variables of the data PDUs and parameter PDUs that come in, and
-    :param sent: of those that go out, by a key of their own
+    :param variables: of the data PDUs and parameter PDUs that come in or go out, by a key of each
     """
 
     def __init__(
         self,
         checks: PropertyChecks,
-        received: Mapping[Hashable, Sequence[Variable]],
-        sent: Mapping[Hashable, Sequence[Variable]],
+        variables: Mapping[Hashable, Sequence[Variable]],
     ) -> None:
         self._checks = checks
-        self._variables = {**received, **sent}
+        self._variables = variables
         self._former: dict[Hashable, tuple[int, list[Value]]] = {}
 
     def arrived(

@@ -31,13 +31,14 @@ from ros2_cosim.core.run.stepped import SteppedScenario
 from ros2_cosim.core.scenario.external import ExternalSeam
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.dcp.description.slave_description import (
+    ZEROS,
     Causality,
     NonRealTime,
     Resolution,
     SlaveDescription,
     Variable,
 )
-from ros2_cosim.dcp.export.fmu_variables import FINISHED
+from ros2_cosim.dcp.export.fmu_variables import OUTPUT_DIRECTORY, TRACE, variables_of
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode
@@ -53,22 +54,12 @@ _TYPES = {
 
 def _variables(seam: ExternalSeam) -> list[Variable]:
     """The fields of all ports, and whether the scenario is over."""
-    found: list[Variable] = []
-    for causality, ports in (
-        (Causality.INPUT, seam.inputs),
-        (Causality.OUTPUT, seam.outputs),
-    ):
-        for port in ports:
-            for name, kind in zip(port.names, port.fields.values(), strict=True):
-                found.append(_variable(len(found), name, causality, kind))
-    found.append(_variable(len(found), FINISHED, Causality.OUTPUT, bool))
-    return found
-
-
-def _variable(reference: int, name: str, causality: Causality, kind: type) -> Variable:
-    start = "" if kind is str else kind(0)
-    plain = int(start) if isinstance(start, bool) else start
-    return Variable(name, reference, causality, _TYPES[kind], plain)
+    return [
+        Variable(v.name, v.reference, Causality(v.causality.capitalize()), kind, ZEROS[kind])
+        for v in variables_of(seam)
+        if v.name not in (TRACE, OUTPUT_DIRECTORY)
+        for kind in (_TYPES[v.kind],)
+    ]
 
 
 class ScenarioSlave(SlaveModel):

@@ -138,21 +138,46 @@ Connections = tuple[Annotated[VariableConnection, BeforeValidator(_connection)],
 """Wires as texts ``slave.output -> slave.input``, or as mappings."""
 
 
-class CoSimulation(_Section):
+class CouplingSettings(_Section):
+    """How slaves are coupled."""
+
+    connections: Connections = Field(
+        default=(),
+        description="slave.output -> slave.input, or {from, to, delayed}",
+    )
+    mode: Literal["nrt", "srt", "hrt"] = Field(
+        default="nrt",
+        description="operating mode of the slaves; in srt and hrt their clocks make them step",
+    )
+    data_synchronisation: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="slaves step as soon as their data PDUs have arrived"
+    )
+    step: Seconds | None = Field(default=None, description="time resolution of the slaves [s]")
+    stepping: Stepping = Field(
+        default=Stepping.PARALLEL, description="which slaves step at the same time"
+    )
+    initialise: int = Field(default=1, ge=0, description="loops of the initialization")
+    timeout_s: float = Field(default=30.0, gt=0, description="longest time to an answer [s]")
+    check: tuple[Check, ...] = Field(
+        default=(), description="properties that slaves made here watch"
+    )
+    missing: Missing = Field(
+        default=Missing.HOLD,
+        description="what the master does about outputs of slaves lost over UDP",
+    )
+    acceptable_loss: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="share of the outputs of a slave that may be lost over UDP [1]",
+    )
+
+
+class CoSimulation(CouplingSettings):
     """A whole co-simulation."""
 
     slaves: dict[str, SlaveSettings] = Field(min_length=1)
     steps: int = Field(ge=0)
-    mode: Literal["nrt", "srt", "hrt"] = "nrt"
-    step: Seconds | None = None
-    stepping: Stepping = Stepping.PARALLEL
-    data_synchronisation: bool = False
-    initialise: int = Field(default=1, ge=0)
-    timeout_s: float = Field(default=30.0, gt=0)
-    check: tuple[Check, ...] = ()
-    missing: Missing = Missing.HOLD
-    acceptable_loss: float | None = Field(default=None, ge=0, le=1)
-    connections: Connections = ()
     inputs: dict[str, Any] = Field(default_factory=dict)
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
     outputs: tuple[str, ...] | None = None

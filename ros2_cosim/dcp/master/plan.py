@@ -49,6 +49,16 @@ class DataGroup:
     steps: int = 1
 
     @property
+    def sent(self) -> list[Variable]:
+        """The outputs that it carries, where the master is not their source."""
+        return [output for output, _ in self.pairs if output is not None]
+
+    @property
+    def taken(self) -> list[Variable]:
+        """The inputs that it carries, where the master is not their target."""
+        return [given for _, given in self.pairs if given is not None]
+
+    @property
     def protocol(self) -> TransportProtocol:
         """How the PDU travels; two slaves with a group have a protocol in common."""
         if self.source is not None and self.target is not None:
@@ -251,40 +261,39 @@ def prepare_data_path(groups: Sequence[DataGroup]) -> None:
     for slave in {id(s): s for g in groups for s in (g.source, g.target) if s}.values():
         slave.sent_pdus, slave.received = [], {}
         slave.run_pdus, slave.init_pdus = [], []
-        slave.data_on_udp = False
+        slave.data_on_udp = any(
+            g.protocol is TransportProtocol.UDP_IPv4
+            for g in groups
+            if slave in (g.source, g.target)
+        )
         slave.slower_sources = frozenset(
             g.data_id
             for g in groups
             if g.target is slave and g.source is not None and slave.every % g.source.every
         )
     for group in groups:
-        for end in (group.source, group.target):
-            if end is not None and group.protocol is TransportProtocol.UDP_IPv4:
-                end.data_on_udp = True
-        if group.source is None and group.target is not None:
-            slave = group.target
-            variables = [v for _, v in group.pairs if v is not None]
-            slave.sent_pdus.append(
-                OutputPdu(
-                    group.data_id,
-                    codec_for(slave, variables),
-                    [slave.input_names.index(v.name) for v in variables],
-                )
-            )
-        elif group.target is None and group.source is not None:
-            slave = group.source
-            variables = [v for v, _ in group.pairs if v is not None]
-            pdu = InputPdu(
-                group.data_id,
-                codec_for(slave, variables),
-                [slave.output_names.index(v.name) for v in variables],
-                [None] * len(variables),
-                group.scope,
-            )
-            slave.received[group.data_id] = pdu
-            slave.init_pdus.append(pdu)
-            if group.scope is not Scope.INITIALIZATION:
-                slave.run_pdus.append(pdu)
+        if group.source is None:
+            _send_from_master(group)
+        elif group.target is None:
+            _receive_at_master(group, group.source)
+
+
+def _send_from_master(group: DataGroup) -> None:
+    slave, variables = group.target, group.taken
+    assert slave is not None
+    indices = [slave.input_names.index(v.name) for v in variables]
+    slave.sent_pdus.append(OutputPdu(group.data_id, codec_for(slave, variables), indices))
+
+
+def _receive_at_master(group: DataGroup, slave: RemoteSlave) -> None:
+    variables = group.sent
+    indices = [slave.output_names.index(v.name) for v in variables]
+    codec, plain = codec_for(slave, variables), [None] * len(variables)
+    pdu = InputPdu(group.data_id, codec, indices, plain, group.scope)
+    slave.received[group.data_id] = pdu
+    slave.init_pdus.append(pdu)
+    if group.scope is not Scope.INITIALIZATION:
+        slave.run_pdus.append(pdu)
 
 
 def resize_data_path(slave: RemoteSlave, groups: Sequence[DataGroup]) -> None:
@@ -292,11 +301,9 @@ def resize_data_path(slave: RemoteSlave, groups: Sequence[DataGroup]) -> None:
     sent = {pdu.data_id: pdu for pdu in slave.sent_pdus}
     for group in groups:
         if group.target is slave and group.data_id in sent:
-            variables = [v for _, v in group.pairs if v is not None]
-            sent[group.data_id].codec = codec_for(slave, variables)
+            sent[group.data_id].codec = codec_for(slave, group.taken)
         elif group.source is slave and group.data_id in slave.received:
-            variables = [v for v, _ in group.pairs if v is not None]
-            slave.received[group.data_id].codec = codec_for(slave, variables)
+            slave.received[group.data_id].codec = codec_for(slave, group.sent)
     sizes = slave.structural()
     for values, described in (
         (slave.inputs, slave.input_variables),
@@ -318,53 +325,50 @@ def data_settings(
     :param address_of: gives the address on which a receiver listens; None is the master as this
         slave reaches it
     """
-    settings: list[ConfigurationRequest] = []
-    for group in groups:
-        if slave not in (group.source, group.target):
-            continue
-        settings.append((PduType.CFG_scope, {"data_id": group.data_id, "scope": group.scope}))
-    for group in groups:
+    mine = [group for group in groups if slave in (group.source, group.target)]
+    settings = [
+        _setting(PduType.CFG_scope, data_id=group.data_id, scope=group.scope) for group in mine
+    ]
+    for group in mine:
         if group.source is slave:
             settings += _sending(group)
         if group.target is slave:
             settings += _receiving(group)
-    for group in groups:
+    for group in mine:
         protocol = group.protocol
-        fields: dict[str, object] = {
-            "data_id": group.data_id,
-            "transport_protocol": protocol,
-            "address": address_of(group.target, protocol),
-        }
+        where = _setting(
+            PduType.CFG_source_network_information,
+            data_id=group.data_id,
+            transport_protocol=protocol,
+            address=address_of(group.target, protocol),
+        )
         if group.target is slave:
-            settings.append((PduType.CFG_source_network_information, fields))
+            settings.append(where)
         if group.source is slave:
-            settings.append((PduType.CFG_target_network_information, fields))
+            settings.append((PduType.CFG_target_network_information, where[1]))
     return settings
+
+
+def _setting(kind: PduType, **fields: object) -> ConfigurationRequest:
+    return kind, fields
 
 
 def _sending(group: DataGroup) -> list[ConfigurationRequest]:
-    settings: list[ConfigurationRequest] = [
-        (
-            PduType.CFG_output,
-            {"data_id": group.data_id, "pos": pos, "source_vr": output.value_reference},
-        )
-        for pos, (output, _) in enumerate(group.pairs)
-        if output is not None
+    outputs = [
+        _setting(PduType.CFG_output, data_id=group.data_id, pos=pos, source_vr=v.value_reference)
+        for pos, v in enumerate(group.sent)
     ]
-    settings.append((PduType.CFG_steps, {"data_id": group.data_id, "steps": group.steps}))
-    return settings
+    return [*outputs, _setting(PduType.CFG_steps, data_id=group.data_id, steps=group.steps)]
 
 
 def _receiving(group: DataGroup) -> list[ConfigurationRequest]:
     return [
-        (
+        _setting(
             PduType.CFG_input,
-            {
-                "data_id": group.data_id,
-                "pos": pos,
-                "target_vr": receiver.value_reference,
-                "source_data_type": (sender or receiver).data_type,
-            },
+            data_id=group.data_id,
+            pos=pos,
+            target_vr=receiver.value_reference,
+            source_data_type=(sender or receiver).data_type,
         )
         for pos, (sender, receiver) in enumerate(group.pairs)
         if receiver is not None
@@ -375,48 +379,33 @@ def parameter_settings(slave: RemoteSlave) -> list[ConfigurationRequest]:
     """CFG_parameter for every parameter that was set, structural ones first."""
     chosen = [slave.description.variable(name) for name in slave.parameters]
     chosen.sort(key=lambda v: v.causality is not Causality.STRUCTURAL)
-    settings: list[ConfigurationRequest] = []
-    for variable in chosen:
-        payload = codec_for(slave, [variable]).pack([slave.parameters[variable.name]])
-        settings.append(
-            (
-                PduType.CFG_parameter,
-                {
-                    "parameter_vr": variable.value_reference,
-                    "source_data_type": variable.data_type,
-                    "payload": payload,
-                },
-            )
+    return [
+        _setting(
+            PduType.CFG_parameter,
+            parameter_vr=v.value_reference,
+            source_data_type=v.data_type,
+            payload=codec_for(slave, [v]).pack([slave.parameters[v.name]]),
         )
-    return settings
+        for v in chosen
+    ]
 
 
 def tunable_settings(
-    slave: RemoteSlave, names: Sequence[str], protocol: int, address: bytes
+    slave: RemoteSlave, protocol: int, address: bytes
 ) -> list[ConfigurationRequest]:
-    """Configuration of one parameter PDU (param_id 1) with these tunable parameters."""
-    settings: list[ConfigurationRequest] = []
-    for pos, name in enumerate(names):
-        variable = slave.description.variable(name)
-        settings.append(
-            (
-                PduType.CFG_tunable_parameter,
-                {
-                    "param_id": 1,
-                    "pos": pos,
-                    "parameter_vr": variable.value_reference,
-                    "source_data_type": variable.data_type,
-                },
-            )
+    """Configuration of one parameter PDU (param_id 1) with the tunable parameters."""
+    settings = [
+        _setting(
+            PduType.CFG_tunable_parameter,
+            param_id=1,
+            pos=pos,
+            parameter_vr=v.value_reference,
+            source_data_type=v.data_type,
         )
-    if names:
-        settings.append(
-            (
-                PduType.CFG_param_network_information,
-                {"param_id": 1, "transport_protocol": protocol, "address": address},
-            )
-        )
-    return settings
+        for pos, v in enumerate(map(slave.description.variable, tunable_names(slave)))
+    ]
+    kind, place = PduType.CFG_param_network_information, {"transport_protocol": protocol}
+    return settings and [*settings, _setting(kind, param_id=1, **place, address=address)]
 
 
 def tunable_names(slave: RemoteSlave) -> list[str]:

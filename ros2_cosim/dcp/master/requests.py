@@ -66,15 +66,11 @@ class Requests:
 
     # -- sending -----------------------------------------------------------------------------
 
-    def stc(self, slave: RemoteSlave, kind: PduType, extra: bytes = b"") -> None:
-        """Queue a request for a change of state."""
-        self.request(slave, kind, extra)
-
     def all_to(self, kind: PduType, state: State) -> None:
         """Request a change of state from all slaves and wait until all have made it."""
         slaves = list(self.slaves.values())
         for slave in slaves:
-            self.stc(slave, kind)
+            self.request(slave, kind)
         self.await_state(slaves, state)
 
     def request(
@@ -112,7 +108,7 @@ class Requests:
         other moment for it, and nothing but INF_state counts as a heartbeat.
         """
         if slave.pending:
-            self.wait([slave], lambda: not slave.pending, "an answer")
+            self._await_answer(slave, "an answer", errors=True)
         if kind is not PduType.INF_state and slave.beat_due(time.monotonic()) == 0.0:
             self.poll_state(slave)
 
@@ -314,7 +310,7 @@ class Requests:
         """Request the stored log entries of a slave (INF_log); the slave deletes them."""
         before = slave.log_count
         self.request(slave, PduType.INF_log, bytes((category, most)))
-        self.wait([slave], lambda: not slave.pending, "RSP_log_ack")
+        self._await_answer(slave, "RSP_log_ack", errors=True)
         return slave.log_since(before)
 
     def left(self, slave: RemoteSlave) -> SlaveEndedError:
@@ -324,15 +320,17 @@ class Requests:
     def poll_state(self, slave: RemoteSlave, timeout_s: float | None = None) -> State:
         """Ask a slave for its state (INF_state); follows its sequence ids if they differ."""
         self.request(slave, PduType.INF_state)
-        self.wait(
-            [slave],
-            lambda: not slave.pending,
-            "the answer to INF_state",
-            timeout_s=timeout_s,
-            errors=False,
-        )
+        self._await_answer(slave, "the answer to INF_state", timeout_s)
         assert slave.state is not None
         return slave.state
+
+    def _await_answer(
+        self, slave: RemoteSlave, what: str, timeout_s: float | None = None, *, errors: bool = False
+    ) -> None:
+        def answered() -> bool:
+            return not slave.pending
+
+        self.wait([slave], answered, what, timeout_s=timeout_s, errors=errors)
 
     def error_of(self, slave: RemoteSlave) -> DcpError:
         """The error that says why a slave is in its error state (asks it, INF_error)."""
@@ -349,13 +347,7 @@ class Requests:
             slave.pending.clear()
             slave.error_code = None
             self.request(slave, PduType.INF_error)
-            self.wait(
-                [slave],
-                lambda: not slave.pending,
-                "RSP_error_ack",
-                timeout_s=limit,
-                errors=False,
-            )
+            self._await_answer(slave, "RSP_error_ack", limit)
             code = slave.error_code or 0
             text = self._error_text(slave, limit)
         return DcpError(
@@ -371,7 +363,7 @@ class Requests:
             return ""
         before = slave.log_count
         self.request(slave, PduType.INF_log, bytes((template.category, 255)), ErrorCode)
-        self.wait([slave], lambda: not slave.pending, "RSP_log_ack", timeout_s=limit, errors=False)
+        self._await_answer(slave, "RSP_log_ack", limit)
         texts = [entry.text for entry in slave.log_since(before)]
         return f": {texts[-1]}" if texts else ""
 

@@ -66,7 +66,7 @@ class MasterRun:
             for batch in self._coupling.initial_batches:
                 for slave in batch:
                     self._send_inputs(slave)
-                    self._requests.stc(slave, PduType.STC_initialize)
+                    self._requests.request(slave, PduType.STC_initialize)
                 self._requests.await_state(batch, State.INITIALIZED)
                 self._collect(batch, State.CONFIGURED, initial=True)
 
@@ -79,7 +79,9 @@ class MasterRun:
         # The start time belongs to the first STC_run; at the second it has passed.
         for state, start in ((State.SYNCHRONIZED, start_time), (State.RUNNING, 0)):
             for slave in self._all():
-                self._requests.stc(slave, PduType.STC_run, start.to_bytes(8, "little", signed=True))
+                self._requests.request(
+                    slave, PduType.STC_run, start.to_bytes(8, "little", signed=True)
+                )
             self._await_run(state, start_time)
         self.steps_done = 0
         self.plan.clear()
@@ -135,7 +137,7 @@ class MasterRun:
         self.plan.stop()
         chosen = [s for s in self._all() if s.state in STOPPABLE]
         for slave in chosen:
-            self._requests.stc(slave, PduType.STC_stop)
+            self._requests.request(slave, PduType.STC_stop)
         self._requests.await_state(chosen, State.STOPPED)
         for slave in chosen:
             if slave.data_on_udp and tells_data(slave.description):
@@ -169,7 +171,7 @@ class MasterRun:
     def _step_slaves(self, slaves: list[RemoteSlave]) -> None:
         for slave in slaves:
             self._send_inputs(slave)
-            self._requests.stc(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
+            self._requests.request(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
             self._sockets.flush(slave)
         self._requests.await_state(slaves, State.COMPUTED)
         self._collect(slaves, State.RUNNING, initial=False)
@@ -179,7 +181,7 @@ class MasterRun:
         for slave in slaves:
             for pdu in slave.init_pdus if initial else slave.run_pdus:
                 pdu.pending = None
-            self._requests.stc(slave, PduType.STC_send_outputs)
+            self._requests.request(slave, PduType.STC_send_outputs)
             self._sockets.flush(slave)
         self._requests.await_state(list(slaves), state, may_end=not initial)
         self._await_outputs(slaves, initial=initial)

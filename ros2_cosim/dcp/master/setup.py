@@ -86,7 +86,7 @@ class Setup:
         for slave in [s for s in self._all() if s.state is not State.CONFIGURATION]:
             self._sockets.close_data(slave)
             slave.pending.clear()
-            self._requests.stc(slave, PduType.STC_reset)
+            self._requests.request(slave, PduType.STC_reset)
             self._requests.await_state([slave], State.CONFIGURATION)
             self._requests.poll_state(slave)
         self._send_configuration(plan)
@@ -97,7 +97,7 @@ class Setup:
         chosen = [s for s in self._all() if s.state in places]
         for slave in chosen:
             self._sockets.expect_loss(slave, True)
-            self._requests.stc(slave, PduType.STC_deregister)
+            self._requests.request(slave, PduType.STC_deregister)
         self._requests.wait(chosen, lambda: all(s.state is State.ALIVE for s in chosen), "ALIVE")
         for slave in chosen:
             slave.pending.clear()
@@ -123,7 +123,7 @@ class Setup:
             (self._op_mode, description.major_version, description.minor_version)
         )
         self._sockets.expect_loss(slave, False)
-        self._requests.stc(slave, PduType.STC_register, extra)
+        self._requests.request(slave, PduType.STC_register, extra)
         self._sockets.flush(slave)
 
     def _send_configuration(self, plan: CouplingPlan) -> None:
@@ -156,21 +156,19 @@ class Setup:
             ),
             *parameter_settings(slave),
             *data_settings(slave, plan.groups, address_of),
-            *tunable_settings(slave, tunable_names(slave), *home),
+            *tunable_settings(slave, *home),
             *((PduType.CFG_logging, fields) for fields in slave.logging),
         ]
-        template = slave.description.error_template()
-        if template is not None and slave.description.capabilities.can_provide_log_on_request:
+        logged = []
+        error = slave.description.error_template()
+        if error is not None and slave.description.capabilities.can_provide_log_on_request:
+            logged.append(error)
+        if slave.data_on_udp and tells_data(slave.description):
+            logged.append(DATA_TEMPLATE)
+        for template in logged:
             switch = {
                 "log_category": template.category,
                 "log_level": template.level,
-                "log_mode": LogMode.ON_REQUEST,
-            }
-            self._set(slave, PduType.CFG_logging, switch, ErrorCode)
-        if slave.data_on_udp and tells_data(slave.description):
-            switch = {
-                "log_category": DATA_TEMPLATE.category,
-                "log_level": DATA_TEMPLATE.level,
                 "log_mode": LogMode.ON_REQUEST,
             }
             self._set(slave, PduType.CFG_logging, switch, ErrorCode)
@@ -196,14 +194,8 @@ class Setup:
         slave.param_pdus = []
         if names:
             variables = [slave.description.variable(n) for n in names]
-            slave.param_pdus.append(
-                OutputPdu(
-                    1,
-                    codec_for(slave, variables),
-                    range(len(names)),
-                    kind=PduType.DAT_parameter,
-                )
-            )
+            codec, kind = codec_for(slave, variables), PduType.DAT_parameter
+            slave.param_pdus.append(OutputPdu(1, codec, range(len(names)), kind=kind))
         target: Any = (slave.address[0], port)
         if slave.protocol is _TCP:
             if port == slave.port:
@@ -227,7 +219,7 @@ class Setup:
         requests = self._requests
         slave.pending.clear()
         if requests.poll_state(slave, timeout_s) in STOPPABLE:
-            self._requests.stc(slave, PduType.STC_stop)
+            self._requests.request(slave, PduType.STC_stop)
         until = time.monotonic() + timeout_s
         rest = (State.STOPPED, State.CONFIGURATION, State.ERRORRESOLVED, State.ALIVE)
         while (state := requests.poll_state(slave, timeout_s)) not in rest:
@@ -239,7 +231,7 @@ class Setup:
             self._sockets.pump(0.01)
         if slave.state is not State.ALIVE:
             self._sockets.expect_loss(slave, True)
-            self._requests.stc(slave, PduType.STC_deregister)
+            self._requests.request(slave, PduType.STC_deregister)
             requests.wait(
                 [slave],
                 lambda: not slave.pending or slave.state is State.ALIVE,

@@ -23,9 +23,8 @@ from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError
 from ros2_cosim.dcp.wire.states import TRANSIENT
 from ros2_cosim.dcp.wire.transport import (
-    MAX_DATAGRAM,
-    MAX_DATAGRAMS,
     TcpLink,
+    datagrams,
     same_machine,
     send_datagrams,
     tcp_connect,
@@ -289,15 +288,7 @@ class MasterSockets:
 
     def _read_udp(self, sock: socket.socket) -> None:
         """Take datagrams, up to a notification that a slave has finished a request."""
-        for _ in range(MAX_DATAGRAMS):
-            try:
-                data, address = sock.recvfrom(MAX_DATAGRAM)
-            except BlockingIOError:
-                return
-            except OSError:
-                continue  # an ICMP error of an earlier send; the next read tells the rest
-            if not self._senders.admits(address):
-                continue
+        for data, address in datagrams(sock, self._senders):
             kind = data[0] if data else 0
             if kind >= _FIRST_DATA:
                 self._on_data(data, address[0])

@@ -329,6 +329,7 @@ def _library(function: CFunction, guid: str) -> bytes:
         return library.read_bytes()
 
 
+# Complex, yet one text: each branch is a line of C, in the order in which the compiler reads them.
 def _generated(function: CFunction, guid: str) -> str:
     """The part of the library that depends on the signature."""
     lines = ["#include <stdbool.h>", f'#define FMU_GUID "{guid}"']

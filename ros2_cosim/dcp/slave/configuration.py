@@ -7,7 +7,7 @@ setting); a refused setting leaves the former one untouched. Nothing here does a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -238,14 +238,14 @@ class Configuration:
 
     def check_sizes(self) -> ErrorCode:
         """NOT_SUPPORTED_PDU_SIZE when a data PDU cannot fit its transport."""
-        loads: list[tuple[list[Endpoint], list[tuple[int, DataType]], int]] = []
-        most = self._largest
-        for data_id, slots in self.inputs.items():
-            pairs = [(s.vr, s.source) for s in slots.values()]
-            loads.append(([self.sources[data_id]], pairs, most))
-        for param_id, slots in self.tunables.items():
-            pairs = [(s.vr, s.source) for s in slots.values()]
-            loads.append(([self.param_sources[param_id]], pairs, most))
+        loads: list[tuple[list[Endpoint], list[tuple[int, DataType]], int]] = [
+            ([places[number]], [(s.vr, s.source) for s in slots.values()], self._largest)
+            for table, places in (
+                (self.inputs, self.sources),
+                (self.tunables, self.param_sources),
+            )
+            for number, slots in table.items()
+        ]
         for data_id, vrs in self.outputs.items():
             pairs = [(vr, self._by_vr[vr].data_type) for vr in vrs.values()]
             loads.append((self.targets[data_id], pairs, MAX_PDU_BYTES))
@@ -280,58 +280,41 @@ class Configuration:
         return {i: self._incoming(i, slots, index) for i, slots in self.tunables.items()}
 
     def _incoming(self, data_id: int, slots: dict[int, Slot], index: Mapping[str, int]) -> InputPdu:
-        ordered = [slots[pos] for pos in sorted(slots)]
-        variables = [self._by_vr[slot.vr] for slot in ordered]
-        limits = [
-            v.max_consec_missed_pdus for v in variables if v.max_consec_missed_pdus is not None
-        ]
+        sources = [slots[pos].source for pos in sorted(slots)]
+        variables = self.received_in(slots)
+        missed = [v.max_consec_missed_pdus for v in variables]
         return InputPdu(
             data_id,
-            PayloadCodec(
-                [
-                    (s.source, element_count(v, self.structural))
-                    for s, v in zip(ordered, variables, strict=True)
-                ]
-            ),
+            self._codec(variables, sources),
             [index[v.name] for v in variables],
-            [converter(s.source, v.data_type) for s, v in zip(ordered, variables, strict=True)],
+            [converter(kind, v.data_type) for kind, v in zip(sources, variables, strict=True)],
             self.scopes.get(data_id, Scope.INITIALIZATION_RUN_NRT),
-            min(limits) if limits else None,
+            min((limit for limit in missed if limit is not None), default=None),
         )
+
+    def _codec(self, variables: Sequence[Variable], kinds: Sequence[DataType]) -> PayloadCodec:
+        counts = [element_count(v, self.structural) for v in variables]
+        return PayloadCodec(list(zip(kinds, counts, strict=True)), [v.name for v in variables])
 
     def output_pdus(self, index: Mapping[str, int]) -> list[OutputPdu]:
         """Sent data PDUs in the order of their data_id."""
         pdus = []
         for data_id in sorted(self.outputs):
             variables = self.sent_in(data_id)
-            pdus.append(
-                OutputPdu(
-                    data_id,
-                    PayloadCodec(
-                        [(v.data_type, element_count(v, self.structural)) for v in variables],
-                        [v.name for v in variables],
-                    ),
-                    [index[v.name] for v in variables],
-                    self.scopes.get(data_id, Scope.INITIALIZATION_RUN_NRT),
-                    self.steps.get(data_id, 1),
-                )
-            )
+            codec = self._codec(variables, [v.data_type for v in variables])
+            scope = self.scopes.get(data_id, Scope.INITIALIZATION_RUN_NRT)
+            indices = [index[v.name] for v in variables]
+            pdus.append(OutputPdu(data_id, codec, indices, scope, self.steps.get(data_id, 1)))
         return pdus
 
-    def received_in(self, data_id: int) -> list[Variable]:
-        """Inputs of a data_id in the order of their positions."""
-        slots = self.inputs[data_id]
+    def received_in(self, slots: Mapping[int, Slot]) -> list[Variable]:
+        """Variables of a data_id of ``inputs``, or a param_id of ``tunables``, by position."""
         return [self._by_vr[slots[pos].vr] for pos in sorted(slots)]
 
     def sent_in(self, data_id: int) -> list[Variable]:
         """Outputs of a data_id in the order of their positions."""
         slots = self.outputs[data_id]
         return [self._by_vr[slots[pos]] for pos in sorted(slots)]
-
-    def variables_of(self, param_id: int) -> list[Variable]:
-        """Tunable parameters of a param_id in the order of their positions."""
-        slots = self.tunables[param_id]
-        return [self._by_vr[slots[pos].vr] for pos in sorted(slots)]
 
     def fits_size(self, variable: Variable, value: Value) -> bool:
         """Whether a string or binary keeps to its maxSize."""

@@ -26,6 +26,7 @@ from ros2_cosim.dcp.wire.values import SIZED, Value
 logger = logging.getLogger(__name__)
 
 _DAT_IO, _DAT_PARAM = int(PduType.DAT_input_output), int(PduType.DAT_parameter)
+_SENT = "sent"
 _USED = ALLOWED[PduType.DAT_input_output]
 
 
@@ -62,7 +63,7 @@ class DataExchange:
         self._arrived: list[InputPdu] = []
         self._arrived_params: list[InputPdu] = []
         self._watch: DataWatch | None = None
-        #: Kind of data PDU (True: sent), number -> position, name and maxSize of what has one.
+        #: Kind of data PDU, number -> position, name and maxSize of what has one.
         self._limits: dict[Hashable, list[tuple[int, str, int]]] = {}
 
     @property
@@ -82,14 +83,17 @@ class DataExchange:
         self._arrived = []
         self._arrived_params = []
         self.ticks = 0
-        self._watch = self._fresh_watch() if self._properties.any else None
-        carried = [((_DAT_IO, n), configuration.received_in(n)) for n in configuration.inputs]
-        carried += [
-            ((_DAT_PARAM, n), configuration.variables_of(n)) for n in configuration.tunables
-        ]
-        carried += [((True, n), configuration.sent_in(n)) for n in configuration.outputs]
-        limited = [(key, self._limited(variables)) for key, variables in carried]
-        self._limits = {key: found for key, found in limited if found}
+        received = {_DAT_IO: configuration.inputs, _DAT_PARAM: configuration.tunables}
+        carried: dict[Hashable, list[Variable]] = {
+            (kind, number): configuration.received_in(slots)
+            for kind, table in received.items()
+            for number, slots in table.items()
+        }
+        carried |= {(_SENT, n): configuration.sent_in(n) for n in configuration.outputs}
+        checked = self._properties.any
+        self._watch = DataWatch(self._properties, carried) if checked else None
+        limited = {key: self._limited(variables) for key, variables in carried.items()}
+        self._limits = {key: found for key, found in limited.items() if found}
 
     def _limited(self, variables: Sequence[Variable]) -> list[tuple[int, str, int]]:
         found = []
@@ -108,18 +112,6 @@ class DataExchange:
                 if size > limit:
                     return f"variable {name!r}: found {size} bytes; allowed are {limit} (maxSize)"
         return None
-
-    def _fresh_watch(self) -> DataWatch:
-        configuration = self._configuration
-        received: dict[Hashable, list[Variable]] = {
-            (_DAT_IO, number): configuration.received_in(number) for number in configuration.inputs
-        }
-        for number in configuration.tunables:
-            received[_DAT_PARAM, number] = configuration.variables_of(number)
-        sent: dict[Hashable, list[Variable]] = {
-            number: configuration.sent_in(number) for number in configuration.outputs
-        }
-        return DataWatch(self._properties, received, sent)
 
     def clear(self) -> None:
         """Drop all data PDUs."""
@@ -201,7 +193,8 @@ class DataExchange:
         self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
 
     def _sizes_hang_on(self, param_id: int) -> bool:
-        variables = self._configuration.variables_of(param_id)
+        slots = self._configuration.tunables[param_id]
+        variables = self._configuration.received_in(slots)
         return any(v.causality is Causality.STRUCTURAL for v in variables)
 
     # -- taking effect -----------------------------------------------------------------------
@@ -237,7 +230,8 @@ class DataExchange:
         for pdu in self._arrived_params:
             self._check_rate(_DAT_PARAM, pdu)
             pdu.apply(self._model.parameters)
-            for variable in self._configuration.variables_of(pdu.data_id):
+            slots = self._configuration.tunables[pdu.data_id]
+            for variable in self._configuration.received_in(slots):
                 names.append(variable.name)
                 value = self._model.get(variable.name)
                 if variable.value_reference in structural:
@@ -344,10 +338,10 @@ class DataExchange:
         for pdu in pdus:
             text = None
             if self._limits or self._watch is not None:
-                sent = [values[index] for index in pdu.indices]
-                text = self._too_long((True, pdu.data_id), sent)
+                key, sent = (_SENT, pdu.data_id), [values[index] for index in pdu.indices]
+                text = self._too_long(key, sent)
             if text is None and self._watch is not None:
-                text = self._watch.sent(pdu.data_id, sent, self.ticks, self._resolution())
+                text = self._watch.sent(key, sent, self.ticks, self._resolution())
             if text is not None:
                 self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
                 return False
@@ -380,7 +374,7 @@ class DataExchange:
             variable.name
             for number, pdu in self._inputs.items()
             if self.ticks and pdu.scope != Scope.INITIALIZATION and not pdu.watch.counters.received
-            for variable in self._configuration.received_in(number)
+            for variable in self._configuration.received_in(self._configuration.inputs[number])
         )
         if self._model.unheard:
             logger.warning(

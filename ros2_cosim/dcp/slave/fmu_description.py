@@ -216,6 +216,7 @@ def _dimension(v: Any, dimension: Any, structural: Mapping[int, int]) -> Dimensi
     return Dimension(linked_vr=structural[linked])
 
 
+# Complex, yet one table: each branch is a case in which FMI and DCP say a thing differently.
 def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) -> FmuVariable:
     fmi_type = v.type
     if fmi_type == "Enumeration":

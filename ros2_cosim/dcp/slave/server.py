@@ -39,7 +39,6 @@ class SlaveServer:
     :param description: the slave's description, or the path of its .dcpx or .dcp file
     :param host, port: control address; port 0 takes a free one, None that of the description
     :param once: end after the first deregistration, and when the master is lost
-    :param responsive: answer requests also during long callbacks
     :param moment: takes the simulated time [ns] of each callback, for a process that looks on
     :ivar slave: the protocol side
     :ivar sockets: its transport
@@ -54,7 +53,6 @@ class SlaveServer:
         host: str | None = None,
         port: int | None = None,
         once: bool = True,
-        responsive: bool = True,
         options: SlaveOptions | None = None,
         moment: memoryview | None = None,
     ) -> None:
@@ -68,7 +66,6 @@ class SlaveServer:
         self.description = description
         self.options = options or SlaveOptions()
         self._once = once
-        self._responsive = responsive
         self._moment = moment
         self._lock = threading.Lock()
         self._busy = False
@@ -102,8 +99,7 @@ class SlaveServer:
         """
         relief = threading.Thread(target=self._relieve, name="dcp-relief", daemon=True)
         self._lock.acquire()
-        if self._responsive:
-            relief.start()
+        relief.start()
         try:
             while not self.reactor.stopped:
                 self._turn()
@@ -112,8 +108,7 @@ class SlaveServer:
         finally:
             self.reactor.stop()
             self._lock.release()
-            if self._responsive:
-                relief.join()
+            relief.join()
             self.close()
         if self._lost is not None:
             raise DcpPeerLostError(
@@ -228,35 +223,20 @@ class SlaveServer:
 def serve(
     model: SlaveModel,
     description: SlaveDescription | str,
-    host: str | None = None,
-    port: int | None = None,
     *,
-    once: bool = True,
     on_ready: Callable[[SlaveServer], None] | None = None,
-    options: SlaveOptions | None = None,
-    responsive: bool = True,
-    moment: memoryview | None = None,
+    **more: Any,
 ) -> None:
     """Run a slave until it is deregistered; SIGTERM and SIGINT end it cleanly.
 
     A callback of the model that is running then may finish; a second signal interrupts it.
 
-    :param port: control port, 0 for a free one, None for that of the description
     :param on_ready: called with the server when it listens (``server.port``)
-    :param moment: see :class:`SlaveServer`
+    :param more: further arguments of :class:`SlaveServer`
     :raises OSError: the address cannot be used
     :raises DcpPeerLostError: the master went away (only with ``once``)
     """
-    server = SlaveServer(
-        model,
-        description,
-        host=host,
-        port=port,
-        once=once,
-        options=options,
-        responsive=responsive,
-        moment=moment,
-    )
+    server = SlaveServer(model, description, **more)
     told = False
 
     def end(number: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.sockets.endpoints import Listener, is_local
@@ -17,13 +17,13 @@ from ros2_cosim.core.sockets.reactor import Descriptor, Reactor
 from ros2_cosim.dcp.description.sizes import largest_received
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint
+from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, AcceptedLinks
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.transport import (
-    MAX_DATAGRAM,
-    MAX_DATAGRAMS,
     TcpLink,
+    datagrams,
     send_datagrams,
     tcp_connect,
     udp_socket,
@@ -33,26 +33,6 @@ _TCP = TransportProtocol.TCP_IPv4
 CONNECT_TIMEOUT_S = 5.0
 _FIRST_ANSWER, _FIRST_DATA = int(PduType.RSP_ack), int(PduType.DAT_input_output)
 _COMPUTING = frozenset({int(PduType.STC_initialize), int(PduType.STC_do_step)})
-
-
-class PduReceiver(Protocol):
-    """The protocol side of a slave, as its sockets need it."""
-
-    def receive(self, data: bytes, origin: Any) -> None:
-        """Take one PDU; answers go to ``origin``."""
-
-    def connection_lost(self, origin: Any, reason: str) -> bool:
-        """A connection is lost; returns True if it was the master's."""
-
-    def is_master(self, origin: Any) -> bool:
-        """Whether the slave is registered over this connection."""
-
-    @property
-    def expects_data(self) -> bool:
-        """Whether other slaves may have opened connections, over which data come later."""
-
-    def fail(self, code: int, text: str) -> None:
-        """Data cannot be sent: go to the error state."""
 
 
 class _UdpPeer(NamedTuple):
@@ -100,7 +80,7 @@ class SlaveSockets:
         #: Called when something leaves for the master, or for another slave.
         self.on_sent: Callable[[], None] | None = None
         self._peers: dict[tuple[str, int], _UdpPeer] = {}
-        self._receiver: PduReceiver
+        self._receiver: Slave
         self._master_lost: Callable[[str], None]
 
     def _bind(self, port: int) -> None:
@@ -125,7 +105,7 @@ class SlaveSockets:
                         f"slave {self._description.name!r}: {cause_of(error)}: {self.host}:{port}",
                     ) from None
 
-    def serve(self, receiver: PduReceiver, master_lost: Callable[[str], None]) -> None:
+    def serve(self, receiver: Slave, master_lost: Callable[[str], None]) -> None:
         """Begin to hand PDUs to ``receiver``.
 
         :param master_lost: called with the reason when the master's connection is gone
@@ -184,14 +164,8 @@ class SlaveSockets:
 
     def _read_udp(self, sock: socket.socket) -> None:
         """Control and data; ends with a request, since its sender now waits for an answer."""
-        for _ in range(MAX_DATAGRAMS):
-            try:
-                data, address = sock.recvfrom(MAX_DATAGRAM)
-            except BlockingIOError:
-                return
-            except OSError:
-                continue  # an ICMP error of an earlier send; the next read tells the rest
-            if not data or not self._senders.admits(address):
+        for data, address in datagrams(sock, self._senders):
+            if not data:
                 continue
             peer = self._peers.get(address)
             if peer is None:
@@ -206,14 +180,8 @@ class SlaveSockets:
                 return
 
     def _read_data_udp(self, sock: socket.socket) -> None:
-        for _ in range(MAX_DATAGRAMS):
-            try:
-                data, address = sock.recvfrom(MAX_DATAGRAM)
-            except BlockingIOError:
-                return
-            except OSError:
-                continue
-            if data and data[0] >= _FIRST_DATA and self._senders.admits(address):
+        for data, _ in datagrams(sock, self._senders):
+            if data and data[0] >= _FIRST_DATA:
                 self._receiver.receive(data, None)
 
     # -- sending -----------------------------------------------------------------------------

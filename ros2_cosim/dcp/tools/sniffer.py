@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -30,32 +29,17 @@ _ADDRESSED = (
 _DATA = {PduType.DAT_input_output: "data_id", PduType.DAT_parameter: "param_id"}
 
 
-class Finished(Exception):
-    """The requested number of PDUs has been shown."""
-
-
 class Printer:
-    """Writes PDUs as lines.
+    """Writes PDUs as lines."""
 
-    :param ports: only what comes from or goes to one of these, all if empty
-    :param count: number of PDUs to show
-    """
-
-    def __init__(self, out: TextIO, ports: Sequence[int] = (), count: int | None = None) -> None:
+    def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._ports = frozenset(ports)
-        self._left = count
         self._begin: float | None = None
         self._types: dict[tuple[str, int], dict[int, DataType]] = {}
         self.shown = 0
 
     def show(self, found: Captured) -> None:
-        """One PDU.
-
-        :raises Finished: it was the last one wanted
-        """
-        if self._ports and not self._ports & {found.source[1], found.target[1]}:
-            return
+        """One PDU."""
         try:
             pdu = decode(found.data)
         except PduError:
@@ -70,10 +54,6 @@ class Printer:
             flush=True,
         )
         self.shown += 1
-        if self._left is not None:
-            self._left -= 1
-            if self._left <= 0:
-                raise Finished
 
     def text(self, pdu: Pdu) -> str:
         """The PDU as text: addresses readable, values of data PDUs where their types are known."""
@@ -111,11 +91,8 @@ def sniff_file(path: Path, printer: Printer) -> None:
 
     :raises DescriptionError: it is none
     """
-    try:
-        for found in read_pcap(path):
-            printer.show(found)
-    except Finished:
-        return
+    for found in read_pcap(path):
+        printer.show(found)
 
 
 def sniff_interface(name: str, printer: Printer) -> None:
@@ -124,26 +101,25 @@ def sniff_interface(name: str, printer: Printer) -> None:
     :raises WiringError: there is none of that name, or the rights are missing
     """
     if not hasattr(socket, "AF_PACKET"):
-        raise WiringError("--interface: only Linux can listen to an interface; use --proxy")
+        raise WiringError(f"interface {name}: only Linux listens to one; a proxy works, too")
     try:
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
     except PermissionError:
-        raise WiringError("--interface needs the rights of root; --proxy does without") from None
+        raise WiringError(
+            f"interface {name}: needs the rights of root; a proxy does without"
+        ) from None
     decoder = PacketDecoder()
     with sock:
         try:
             sock.bind((name, 0))
         except OSError as error:
             raise WiringError(f"interface {name}: {cause_of(error)}") from None
-        try:
-            while True:
-                packet, address = sock.recvfrom(MAX_PACKET)
-                if address[2] == socket.PACKET_OUTGOING and name == "lo":
-                    continue  # the loopback shows every packet twice
-                for found in decoder.feed(time.time(), packet):
-                    printer.show(found)
-        except Finished:
-            return
+        while True:
+            packet, address = sock.recvfrom(MAX_PACKET)
+            if address[2] == socket.PACKET_OUTGOING and name == "lo":
+                continue  # the loopback shows every packet twice
+            for found in decoder.feed(time.time(), packet):
+                printer.show(found)
 
 
 def sniff_proxy(text: str, printer: Printer) -> None:
@@ -155,7 +131,7 @@ def sniff_proxy(text: str, printer: Printer) -> None:
     listen, _, target = text.partition("=")
     host, _, port = target.rpartition(":")
     if not (listen.isdigit() and port.isdigit() and host):
-        raise WiringError(f"--proxy {text}: allowed is LISTEN_PORT=HOST:PORT")
+        raise WiringError(f"proxy {text}: allowed is LISTEN_PORT=HOST:PORT")
 
     def see(found: Captured) -> None:
         if is_pdu(found.data):
@@ -165,7 +141,5 @@ def sniff_proxy(text: str, printer: Printer) -> None:
         with Proxy("127.0.0.1", int(listen), host, int(port), see) as proxy:
             print(f"listening on 127.0.0.1:{proxy.port} for {host}:{port}", flush=True)
             proxy.run()
-    except Finished:
-        return
     except OSError as error:
-        raise WiringError(f"--proxy {text}: {cause_of(error)}") from None
+        raise WiringError(f"proxy {text}: {cause_of(error)}") from None

@@ -113,7 +113,7 @@ def verify_slave(
     for number, procedure in enumerate(chosen):
         reason = procedure.needs(description)
         if procedure.hostile and not hostile and not only:
-            reason = reason or "only with hostile tests"
+            reason = reason or "only where it is named (--only)"
         if reason:
             outcome = Outcome(procedure.name, procedure.about, SKIPPED, reason)
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 from ros2_cosim.dcp.wire.enums import DataType, PduType, State, TransportProtocol, code_name
@@ -22,60 +23,45 @@ _CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i64": "q", "uuid": "16
 _REQUEST = "pdu_seq_id:u16 receiver:u8 "
 _STC = _REQUEST + "state_id:u8 "
 _RSP = "resp_seq_id:u16 sender:u8 "
-_TABLE: dict[PduType, tuple[str, str | None]] = {
-    PduType.STC_register: (
-        _STC + "slave_uuid:uuid op_mode:u8 major_version:u8 minor_version:u8",
-        None,
-    ),
-    PduType.STC_deregister: (_STC, None),
-    PduType.STC_prepare: (_STC, None),
-    PduType.STC_configure: (_STC, None),
-    PduType.STC_initialize: (_STC, None),
-    PduType.STC_run: (_STC + "time:i64", None),
-    PduType.STC_do_step: (_STC + "steps:u32", None),
-    PduType.STC_send_outputs: (_STC, None),
-    PduType.STC_stop: (_STC, None),
-    PduType.STC_reset: (_STC, None),
-    PduType.CFG_time_res: (_REQUEST + "numerator:u32 denominator:u32", None),
-    PduType.CFG_steps: (_REQUEST + "steps:u32 data_id:u16", None),
-    PduType.CFG_input: (
-        _REQUEST + "data_id:u16 pos:u16 target_vr:u64 source_data_type:u8",
-        None,
-    ),
-    PduType.CFG_output: (_REQUEST + "data_id:u16 pos:u16 source_vr:u64", None),
-    PduType.CFG_clear: (_REQUEST, None),
-    PduType.CFG_target_network_information: (
-        _REQUEST + "data_id:u16 transport_protocol:u8",
-        "address",
-    ),
-    PduType.CFG_source_network_information: (
-        _REQUEST + "data_id:u16 transport_protocol:u8",
-        "address",
-    ),
-    PduType.CFG_parameter: (_REQUEST + "parameter_vr:u64 source_data_type:u8", "payload"),
-    PduType.CFG_tunable_parameter: (
+_ADDRESS = _REQUEST + "data_id:u16 transport_protocol:u8 address:rest"
+_TABLE: dict[PduType, str] = {
+    PduType.STC_register: _STC + "slave_uuid:uuid op_mode:u8 major_version:u8 minor_version:u8",
+    PduType.STC_deregister: _STC,
+    PduType.STC_prepare: _STC,
+    PduType.STC_configure: _STC,
+    PduType.STC_initialize: _STC,
+    PduType.STC_run: _STC + "time:i64",
+    PduType.STC_do_step: _STC + "steps:u32",
+    PduType.STC_send_outputs: _STC,
+    PduType.STC_stop: _STC,
+    PduType.STC_reset: _STC,
+    PduType.CFG_time_res: _REQUEST + "numerator:u32 denominator:u32",
+    PduType.CFG_steps: _REQUEST + "steps:u32 data_id:u16",
+    PduType.CFG_input: _REQUEST + "data_id:u16 pos:u16 target_vr:u64 source_data_type:u8",
+    PduType.CFG_output: _REQUEST + "data_id:u16 pos:u16 source_vr:u64",
+    PduType.CFG_clear: _REQUEST,
+    PduType.CFG_target_network_information: _ADDRESS,
+    PduType.CFG_source_network_information: _ADDRESS,
+    PduType.CFG_parameter: _REQUEST + "parameter_vr:u64 source_data_type:u8 payload:rest",
+    PduType.CFG_tunable_parameter:
         _REQUEST + "param_id:u16 pos:u16 parameter_vr:u64 source_data_type:u8",
-        None,
-    ),
-    PduType.CFG_param_network_information: (
-        _REQUEST + "param_id:u16 transport_protocol:u8",
-        "address",
-    ),
-    PduType.CFG_logging: (_REQUEST + "log_category:u8 log_level:u8 log_mode:u8", None),
-    PduType.CFG_scope: (_REQUEST + "data_id:u16 scope:u8", None),
-    PduType.INF_state: (_REQUEST, None),
-    PduType.INF_error: (_REQUEST, None),
-    PduType.INF_log: (_REQUEST + "log_category:u8 log_max_num:u8", None),
-    PduType.RSP_ack: (_RSP, None),
-    PduType.RSP_nack: (_RSP + "exp_seq_id:u16 error_code:u16", None),
-    PduType.RSP_state_ack: (_RSP + "state_id:u8", None),
-    PduType.RSP_error_ack: (_RSP + "error_code:u16", None),
-    PduType.RSP_log_ack: (_RSP, "entries"),
-    PduType.NTF_state_changed: ("sender:u8 state_id:u8", None),
-    PduType.NTF_log: ("sender:u8 time:i64 log_template_id:u8", "arguments"),
-    PduType.DAT_input_output: ("pdu_seq_id:u16 data_id:u16", "payload"),
-    PduType.DAT_parameter: ("pdu_seq_id:u16 param_id:u16", "payload"),
-}
+    PduType.CFG_param_network_information:
+        _REQUEST + "param_id:u16 transport_protocol:u8 address:rest",
+    PduType.CFG_logging: _REQUEST + "log_category:u8 log_level:u8 log_mode:u8",
+    PduType.CFG_scope: _REQUEST + "data_id:u16 scope:u8",
+    PduType.INF_state: _REQUEST,
+    PduType.INF_error: _REQUEST,
+    PduType.INF_log: _REQUEST + "log_category:u8 log_max_num:u8",
+    PduType.RSP_ack: _RSP,
+    PduType.RSP_nack: _RSP + "exp_seq_id:u16 error_code:u16",
+    PduType.RSP_state_ack: _RSP + "state_id:u8",
+    PduType.RSP_error_ack: _RSP + "error_code:u16",
+    PduType.RSP_log_ack: _RSP + "entries:rest",
+    PduType.NTF_state_changed: "sender:u8 state_id:u8",
+    PduType.NTF_log: "sender:u8 time:i64 log_template_id:u8 arguments:rest",
+    PduType.DAT_input_output: "pdu_seq_id:u16 data_id:u16 payload:rest",
+    PduType.DAT_parameter: "pdu_seq_id:u16 param_id:u16 payload:rest",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,13 +86,14 @@ class PduLayout:
         return length == self.size if self.tail is None else length >= self.size
 
 
-def _layout(kind: PduType, text: str, tail: str | None) -> PduLayout:
-    pairs = [item.split(":") for item in text.split()]
-    codes = "".join(_CODES[code] for _, code in pairs)
-    return PduLayout(kind, tuple(name for name, _ in pairs), struct.Struct("<B" + codes), tail)
+def _layout(kind: PduType, text: str) -> PduLayout:
+    codes = dict(item.split(":") for item in text.split())
+    tail = codes.popitem()[0] if text.endswith(":rest") else None
+    packer = struct.Struct("<B" + "".join(_CODES[code] for code in codes.values()))
+    return PduLayout(kind, tuple(codes), packer, tail)
 
 
-LAYOUTS: dict[int, PduLayout] = {int(k): _layout(k, *row) for k, row in _TABLE.items()}
+LAYOUTS: dict[int, PduLayout] = {int(k): _layout(k, text) for k, text in _TABLE.items()}
 
 REQUEST_HEAD, STATE_CHANGE_HEAD = 4, 5
 """Bytes of a request up to the receiver, and of a change of state up to its state_id."""
@@ -191,10 +178,7 @@ def encode_address(host: str, port: int) -> bytes:
     :raises PduError: no dotted IPv4 address, or a port outside 0..65535
     """
     try:
-        numbers = [int(part) for part in host.split(".")]
-        if len(numbers) != 4:
-            raise ValueError
-        return ADDRESS.pack(port, int.from_bytes(bytes(numbers), "big"))
+        return ADDRESS.pack(port, int(IPv4Address(host)))
     except (ValueError, struct.error):
         raise PduError(f"no IPv4 address and port: {host!r}, {port}") from None
 
@@ -207,7 +191,7 @@ def decode_address(data: bytes) -> tuple[str, int]:
     if len(data) != ADDRESS.size:
         raise PduError(f"IPv4 transport part of {len(data)} bytes; it has {ADDRESS.size}")
     port, number = ADDRESS.unpack(data)
-    return ".".join(str(octet) for octet in number.to_bytes(4, "big")), port
+    return str(IPv4Address(number)), port
 
 
 ADDRESS_SIZES: dict[int, tuple[int, int, int]] = {

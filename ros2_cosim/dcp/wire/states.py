@@ -123,14 +123,6 @@ OVERTAKEN: frozenset[tuple[State, State]] = frozenset(
 that of the second has been overtaken. No slave goes back from the second to the first alone."""
 
 
-def successor(state: State, request: PduType) -> State | None:
-    """Where a request leads from ``state``; None when it is not allowed there."""
-    for row in TRANSITIONS:
-        if row.request is request and state in row.sources:
-            return row.target
-    return None
-
-
 def is_transition(source: State, target: State) -> bool:
     """Whether the machine has an arrow from ``source`` to ``target``."""
     for row in TRANSITIONS:

@@ -11,11 +11,12 @@ import errno
 import socket
 import struct
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.sockets.endpoints import open_udp, send_all
-from ros2_cosim.core.sockets.peers import ADMISSION
+from ros2_cosim.core.sockets.peers import ADMISSION, Senders
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 
 PREFIX = struct.Struct("<I")
@@ -216,6 +217,19 @@ def udp_socket(host: str, port: int) -> socket.socket:
     :raises OSError: the address cannot be used
     """
     return open_udp(host, port, receive_buffer=_RECEIVE_BUFFER)
+
+
+def datagrams(sock: socket.socket, senders: Senders) -> Iterator[tuple[bytes, tuple[str, int]]]:
+    """What has arrived of senders that are admitted, with their address; not too much at once."""
+    for _ in range(MAX_DATAGRAMS):
+        try:
+            data, address = sock.recvfrom(MAX_DATAGRAM)
+        except BlockingIOError:
+            return
+        except OSError:
+            continue  # an ICMP error of an earlier send; the next read tells the rest
+        if senders.admits(address):
+            yield data, address
 
 
 def send_datagrams(sock: socket.socket, address: tuple[str, int], pdus: list[bytes]) -> None:

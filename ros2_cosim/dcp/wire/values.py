@@ -17,18 +17,8 @@ from ros2_cosim.dcp.wire.errors import PduError
 Value = Any
 """A scalar (int, float, str, bytes), or a tuple of scalars for an array."""
 
-STRUCT_CODES: dict[DataType, str] = {
-    DataType.uint8: "B",
-    DataType.uint16: "H",
-    DataType.uint32: "I",
-    DataType.uint64: "Q",
-    DataType.int8: "b",
-    DataType.int16: "h",
-    DataType.int32: "i",
-    DataType.int64: "q",
-    DataType.float32: "f",
-    DataType.float64: "d",
-}
+STRUCT_CODES: dict[DataType, str] = dict(zip(DataType, "BHIQbhiqfd", strict=False))
+"""Of all but strings and binaries, which come last."""
 SIZES: dict[DataType, int] = {t: struct.calcsize("<" + c) for t, c in STRUCT_CODES.items()}
 FLOATS = frozenset({DataType.float32, DataType.float64})
 SIZED = frozenset({DataType.string, DataType.binary})

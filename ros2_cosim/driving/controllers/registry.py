@@ -145,17 +145,14 @@ def make_law(
     :raises ConfigurationError: unknown name (the message lists the known ones), a module, file
         or class that is not there or fails to load, wrong parameters, or no law
     """
-    law_class = check_law(spec, parameters or {}, base_directory=base_directory)
-    given = _completed(spec, parameters or {}, law_class, base_directory)
+    law_class, law = _read_law(spec, parameters or {}, None, base_directory)
+    given = dict(parameters or {})
     where = f"control law '{spec}'"
-    law: Any
     if law_class is None:
         law = law_of_script((base_directory or Path()) / spec)
-    elif issubclass(law_class, Section):
-        law = read_section(law_class, given, place=where)
-        if isinstance(law, FileLaw):
-            law.open(where)
-    else:
+    elif isinstance(law, FileLaw):
+        law.open(where)
+    elif law is None:
         try:
             law = law_class(**given)
         except ConfigurationError:
@@ -183,6 +180,13 @@ def check_law(
     :returns: the class; None for the script of a controller node
     :raises ConfigurationError: as :func:`make_law`
     """
+    return _read_law(spec, parameters, where, base_directory)[0]
+
+
+def _read_law(
+    spec: str, parameters: Mapping[str, Any], where: str | None, base_directory: Path | None
+) -> tuple[type | None, Any]:
+    """The class of a law, and the law itself where it is what its parameters are read as."""
     if not isinstance(spec, str) or not spec:
         raise ConfigurationError(f"{where or 'control law'}: found {spec!r}; {_allowed()}")
     place = f"{where}_parameters" if where else f"control law '{spec}'"
@@ -193,7 +197,7 @@ def check_law(
                 f"{place}: found {dict(parameters)}; the script {spec} makes its law itself; "
                 "parameters are allowed for file.py:Class"
             )
-        return None
+        return None, None
     try:
         law_class = _find_class(spec, base_directory)
     except ConfigurationError as error:
@@ -209,9 +213,9 @@ def check_law(
         if isinstance(law, FileLaw):
             refuse_code(f"{where or 'control law'}: found '{law.file}', which")
             law.check(place)
-    else:
-        _check_arguments(place, law_class, dict(parameters))
-    return law_class
+        return law_class, law
+    _check_arguments(place, law_class, dict(parameters))
+    return law_class, None
 
 
 def law_repeatability(spec: str, base_directory: Path | None = None) -> Repeatability:

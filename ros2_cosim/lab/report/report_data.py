@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.messages.cdr import CdrCodec
@@ -99,16 +100,12 @@ class RunData:
 
     def series(self) -> Iterator[Series]:
         """All curves."""
-        tables = (self.speed, self.acceleration, self.command, self.pedals, self.distance)
-        status = (self.mode, self.heard, self.known_error, self.kept_time_gap)
-        for table in (*tables, self.latency, self.way, self.jerk, *status):
-            yield from table.values()
         found = self.encounters
-        for table in (found.gap, found.ttc, found.headway):
-            yield from table.values()
-        for behind in (self.gaps, self.time_gap_error):
-            yield from behind
-        yield self.obstacle_gap
+        tables = [*vars(self).values(), found.gap, found.ttc, found.headway, [self.obstacle_gap]]
+        for table in tables:
+            each = table.values() if isinstance(table, dict) else table
+            if isinstance(table, dict | list):
+                yield from (series for series in each if isinstance(series, Series))
 
     @property
     def vehicles(self) -> list[str]:
@@ -192,7 +189,7 @@ def _along(pose: Odometry, ahead_x: float, ahead_y: float) -> float:
 
 #: Standard types do not change.
 OWN_TYPES = "ros2_cosim/"
-_Handler = Callable[[RunData, list[str], float, object], None]
+_Handler = Callable[[RunData, list[str], float, Any], None]
 
 
 def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[CdrCodec, _Handler] | None:
@@ -202,65 +199,55 @@ def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[CdrCodec, _Hand
     return None if handle is None else (catalogue.codec(message.type_name), handle)
 
 
-def _odometry(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, Odometry)
+def _odometry(data: RunData, topic: list[str], time: float, record: Odometry) -> None:
     data.speed[topic[0]].add(time, record.vx)
     data.way[topic[0]].add(time, data._ways[topic[0]].add(time, record.vx))
     data.start_pose.setdefault(topic[0], record)
 
 
-def _acceleration(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, Acceleration)
+def _acceleration(data: RunData, topic: list[str], time: float, record: Acceleration) -> None:
     data.acceleration[topic[0]].add(time, record.ax)
     jerk = data.braking[topic[0]].add(time, record.ax)
     if jerk is not None:
         data.jerk[topic[0]].add(time, jerk)
 
 
-def _control(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, ControlCommand)
+def _control(data: RunData, topic: list[str], time: float, record: ControlCommand) -> None:
     data.command[topic[0]].add(time, record.acceleration)
     data.pedals[topic[0]].add(time, record.throttle - record.brake)
 
 
-def _controller(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, ControllerStatus)
+def _controller(data: RunData, topic: list[str], time: float, record: ControllerStatus) -> None:
     data.mode[topic[0]].add(time, float(record.mode))
     data.heard[topic[0]].add(time, record.predecessor_age * 1e3)
     data.known_error[topic[0]].add(time, record.time_gap_error)
     data.kept_time_gap[topic[0]].add(time, record.time_gap)
 
 
-def _objects(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, ObjectList)
+def _objects(data: RunData, topic: list[str], time: float, record: ObjectList) -> None:
     nearest = min((found.distance for found in record.objects), default=math.nan)
     data.distance[topic[0]].add(time, nearest)
 
 
-def _status(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, PlatoonStatus)
+def _status(data: RunData, topic: list[str], time: float, record: PlatoonStatus) -> None:
     data.obstacle_gap.add(time, record.obstacle_gap)
     while len(data.gaps) < len(record.gaps):
-        for behind in (data.gaps, data.time_gap_error):
-            behind.append(Series())
-    platoon, policies = data.intended.platoon, data.intended.policies
-    for i, gap in enumerate(record.gaps):
-        data.gaps[i].add(time, gap)
-        if len(record.speeds) <= i + 1:
-            continue
-        own = record.speeds[i + 1]
-        policy = policies.get(platoon[i + 1]) if i + 1 < len(platoon) else None
+        data.gaps.append(Series())
+        data.time_gap_error.append(Series())
+    own = zip(data.intended.platoon[1:], record.speeds[1:], strict=False)
+    for gaps, gap in zip(data.gaps, record.gaps, strict=False):
+        gaps.add(time, gap)
+    for errors, gap, (name, speed) in zip(data.time_gap_error, record.gaps, own, strict=False):
+        policy = data.intended.policies.get(name)
         if policy is not None:
-            data.time_gap_error[i].add(time, time_gap_error(gap, own, policy))
+            errors.add(time, time_gap_error(gap, speed, policy))
 
 
-def _v2v(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, V2VMessage)
+def _v2v(data: RunData, topic: list[str], time: float, record: V2VMessage) -> None:
     data.latency[topic[-1]].add(time, (time - record.generation_time * NS) * 1e3)
 
 
-def _collision(data: RunData, topic: list[str], time: float, record: object) -> None:
-    assert isinstance(record, CollisionEvent)
+def _collision(data: RunData, topic: list[str], time: float, record: CollisionEvent) -> None:
     data.collisions += 1
     data.first_collision = data.first_collision or (time, record)
 
@@ -269,6 +256,7 @@ def _seen_by_encounters(data: RunData, topic: list[str], time: float, record: ob
     """Of what only the measure of encounters looks at, nothing more is kept."""
 
 
+#: Each takes the records of its type.
 _HANDLERS: dict[type, _Handler] = {
     Odometry: _odometry,
     Acceleration: _acceleration,

@@ -144,7 +144,7 @@ def _resumed(scenario: Scenario, options: StudyOptions) -> Study:
         if run.key not in wanted:
             raise ConfigurationError(
                 f"{place} has the run '{run.key.label}' ({run.purpose}), which is not asked for: "
-                "give the same --factors, --repetitions and --quick as before"
+                "give the same --factors, --repeat and --quick as before"
             )
     study.complete = False
     # The larger one holds for the whole of it.

@@ -9,23 +9,22 @@ and its answer gives the lag.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import yaml
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
-from ros2_cosim.core.run.bringup import bring_up
-from ros2_cosim.core.run.inproc import InprocRun
-from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.lab.study.watched import Watch, run_watched
 from ros2_cosim.world.vehicle.pedal_table import PedalTable
 
 _PROBE: Final = "pedals"
@@ -144,15 +143,12 @@ def _driven(scenario: Scenario, vehicle: str) -> list[DrivenPoint]:
     def control(sample: Sample) -> None:
         pedals.append((sample.stamp, sample.value.throttle - sample.value.brake))
 
-    watch = {
+    watch: Watch = {
         (world, f"odometry/{vehicle}"): speed,
         (world, f"acceleration/{vehicle}"): acceleration,
         (_PROBE, "control"): control,
     }
-    with tempfile.TemporaryDirectory(prefix="cosim-pedals-") as directory:
-        request = RunRequest(scenario, shape="inproc", out=Path(directory) / "run", record=False)
-        with bring_up(request) as prepared, InprocRun(prepared, watch=watch) as run:
-            run.finish()
+    run_watched(scenario, watch)
     points, held = [], 0
     for stamp in sorted(set(speeds) & set(accelerations)):
         while held + 1 < len(pedals) and pedals[held + 1][0] < stamp:
@@ -206,12 +202,7 @@ def table_of(points: Sequence[DrivenPoint], vehicle: str) -> PedalTable:
 def _at(found: Mapping[int, Sequence[float]], number: int) -> float:
     """The mean at a speed of the grid, between those that were reached linear, beyond constant."""
     known = sorted(found)
-    below = max((k for k in known if k <= number), default=known[0])
-    above = min((k for k in known if k >= number), default=known[-1])
-    low, high = sum(found[below]) / len(found[below]), sum(found[above]) / len(found[above])
-    if above <= below:
-        return low
-    return low + (high - low) * min(1.0, max(0.0, (number - below) / (above - below)))
+    return float(np.interp(number, known, [fmean(found[each]) for each in known]))
 
 
 def _lags(points: Sequence[DrivenPoint]) -> tuple[float, float]:

@@ -90,7 +90,7 @@ def study_options(
     if quick and repetitions is None:
         count = QUICK_REPETITIONS
     if not 0 <= count <= 100:
-        raise ConfigurationError(f"--repetitions: found {count}; allowed is 0 to 100")
+        raise ConfigurationError(f"--repeat: found {count}; allowed is 0 to 100")
     duration_ns = parse_duration(text, "--duration", minimum=100_000_000)
     asked = parse_factors(factors or (QUICK_FACTORS if quick else FULL_FACTORS))
     budget = asked[-1] if together is None else together

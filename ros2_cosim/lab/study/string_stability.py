@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.time import format_ns
-from ros2_cosim.core.run.bringup import bring_up
-from ros2_cosim.core.run.inproc import InprocRun
-from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.driving.controllers.law_loop import (
     CONTROLLER,
@@ -35,7 +36,9 @@ from ros2_cosim.driving.controllers.law_loop import (
     law_in_use,
 )
 from ros2_cosim.driving.controllers.theory import linearised, smallest_time_gap, transfer
+from ros2_cosim.lab.study.watched import Watch, run_watched
 
+Numbers = NDArray[np.float64]
 RESULT_FILE: Final = "string_stability.json"
 #: What the study changes beside the controller, by the parameters that a model declares: of a V2V
 #: channel, of a referee, and the noise of a sensor.
@@ -184,7 +187,7 @@ def _study(
         "frequency_hz": [k / PERIOD_S for k in HARMONICS],
         "gain_over_frequency": [
             [
-                _mean([run.gain[i][f] for run in runs]) if f in told[i] else None
+                fmean([run.gain[i][f] for run in runs]) if f in told[i] else None
                 for f in range(len(HARMONICS))
             ]
             for i in range(pairs)
@@ -354,45 +357,41 @@ def _sines(
     scenario, _ = _changed(base, setting, seed, [{"multisine": multisine}], SETTLE_S + PERIOD_S)
     speeds, _ = _run(scenario)
     count = round(PERIOD_S / (scenario.participants["world"].period or 1) * 1e9)
-    spectra = []
-    noises = []
-    for values in speeds:
-        last = values[-count:]
-        mean = _mean(last)
-        spectra.append([_amplitude(last, mean, k) for k in HARMONICS])
-        besides = {k: _amplitude(last, mean, k) for k in _NOT_EXCITED}
-        # What a drift leaves falls with the frequency.
-        noises.append([_mean([besides[n] * max(1.0, n / k) for n in _near(k)]) for k in HARMONICS])
-    gains, shares = [], []
-    for i in range(len(spectra) - 1):
-        ahead, own = spectra[i], spectra[i + 1]
-        noise = [max(pair) for pair in zip(noises[i], noises[i + 1], strict=True)]
-        gains.append([b / a if a else math.inf for a, b in zip(ahead, own, strict=True)])
-        shares.append([n / a if a else math.inf for a, n in zip(ahead, noise, strict=True)])
-    energies = [_energy(values[-count:]) for values in speeds]
-    return gains, shares, [b / a for a, b in zip(energies, energies[1:], strict=False)]
+    last = np.array([values[-count:] for values in speeds])
+    spectra = amplitudes(last)
+    excited = spectra[:, list(HARMONICS)]
+    noise = np.stack([_noise(spectra, k) for k in HARMONICS], axis=1)
+    deviations = last.std(axis=1)
+    return (
+        _over(excited[1:], excited[:-1]),
+        _over(np.maximum(noise[:-1], noise[1:]), excited[:-1]),
+        _over(deviations[1:], deviations[:-1]),
+    )
+
+
+def _over(above: Numbers, below: Numbers) -> list[Any]:
+    """The quotients; infinite where there is nothing to divide by."""
+    found = np.divide(above, below, out=np.full_like(above, np.inf), where=below > 0.0)
+    return list(found.tolist())
 
 
 _NOT_EXCITED: Final = [k for k in range(1, HARMONICS[-1] + 5) if k not in HARMONICS]
 
 
-def _near(harmonic: int) -> list[int]:
-    """The frequencies nearest to a sine that are not excited."""
-    return sorted(_NOT_EXCITED, key=lambda k: abs(k - harmonic))[:NOISE_LINES]
+def _noise(spectra: Numbers, harmonic: int) -> Numbers:
+    """Of each vehicle: the mean of the nearest frequencies that are not excited.
+
+    What a drift leaves falls with the frequency.
+    """
+    nearest = sorted(_NOT_EXCITED, key=lambda k: abs(k - harmonic))[:NOISE_LINES]
+    near = np.array(sorted(nearest))
+    return np.mean(spectra[:, near] * np.maximum(1.0, near / harmonic), axis=1)
 
 
-def _energy(values: Sequence[float]) -> float:
-    """Root of the sum of the squared deviations from the mean."""
-    mean = _mean(values)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values))
-
-
-def _amplitude(values: Sequence[float], mean: float, harmonic: int) -> float:
-    """Amplitude of a harmonic of the length of the values."""
-    step = 2.0 * math.pi * harmonic / len(values)
-    real = math.fsum((v - mean) * math.cos(step * i) for i, v in enumerate(values))
-    imaginary = math.fsum((v - mean) * math.sin(step * i) for i, v in enumerate(values))
-    return 2.0 / len(values) * math.hypot(real, imaginary)
+def amplitudes(values: Numbers) -> Numbers:
+    """Of each row, of the harmonics of its length, by their number."""
+    levelled = values - values.mean(axis=-1, keepdims=True)
+    return 2.0 / values.shape[-1] * np.abs(np.fft.rfft(levelled))
 
 
 def _run(scenario: Scenario) -> tuple[list[list[float]], list[list[float]]]:
@@ -401,23 +400,16 @@ def _run(scenario: Scenario) -> tuple[list[list[float]], list[list[float]]]:
     speeds: list[list[float]] = [[] for _ in names]
     accelerations: list[list[float]] = [[] for _ in names]
     world = next(n for n, p in scenario.participants.items() if f"odometry/{names[0]}" in p.outputs)
-    watch: dict[tuple[str, str], Callable[[Sample], None]] = {}
+    watch: Watch = {}
     for i, name in enumerate(names):
-        watch[world, f"odometry/{name}"] = _keep_speed(speeds[i])
-        watch[world, f"acceleration/{name}"] = _keep_acceleration(accelerations[i])
-    with tempfile.TemporaryDirectory(prefix="cosim-study-") as directory:
-        request = RunRequest(scenario, shape="inproc", out=Path(directory) / "run", record=False)
-        with bring_up(request) as prepared, InprocRun(prepared, watch=watch) as run:
-            run.finish()
+        watch[world, f"odometry/{name}"] = _keep(speeds[i], attrgetter("value.vx"))
+        watch[world, f"acceleration/{name}"] = _keep(accelerations[i], attrgetter("value.ax"))
+    run_watched(scenario, watch)
     return speeds, accelerations
 
 
-def _keep_speed(values: list[float]) -> Callable[[Sample], None]:
-    return lambda sample: values.append(sample.value.vx)
-
-
-def _keep_acceleration(values: list[float]) -> Callable[[Sample], None]:
-    return lambda sample: values.append(sample.value.ax)
+def _keep(values: list[float], field: Callable[[Sample], float]) -> Callable[[Sample], None]:
+    return lambda sample: values.append(field(sample))
 
 
 def _smallest(base: Scenario, setting: Setting) -> float | None:
@@ -470,10 +462,6 @@ def _theory(used: LawInUse) -> dict[str, Any] | None:
     }
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _statistics(
     samples: Sequence[Sequence[float]],
 ) -> tuple[list[float | None], list[list[float] | None]]:
@@ -481,15 +469,14 @@ def _statistics(
 
     None: no value has no mean, and one has no interval.
     """
-    means = [_mean(row) if row else None for row in samples]
+    means = [fmean(row) if row else None for row in samples]
     intervals: list[list[float] | None] = []
     for mean, row in zip(means, samples, strict=True):
         n = len(row)
         if mean is None or n < 2:
             intervals.append(None)
             continue
-        deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in row) / (n - 1))
         t = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else _NORMAL
-        half = t * deviation / math.sqrt(n)
+        half = t * stdev(row) / math.sqrt(n)
         intervals.append([max(0.0, mean - half), mean + half])
     return means, intervals

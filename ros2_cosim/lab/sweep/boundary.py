@@ -69,27 +69,15 @@ class Boundary(Search):
         ends = (int(low), int(high)) if parameter.whole else (low, high)
         brackets = [_Bracket(point, *ends) for point in points_of(settings.design, others)]
         found = yield [{**b.others, self.along: end} for b in brackets for end in ends]
-        for number, bracket in enumerate(brackets):
-            at_low, at_high = (_passes(runs, self) for runs in found[2 * number : 2 * number + 2])
-            if at_low is None or at_high is None:
-                bracket.note = "a run failed at an end of the range"
-            elif at_low == at_high:
-                bracket.note = f"{'passes' if at_low else 'fails'} at both ends of the range"
-            else:
-                bracket.low_passes = at_low
+        for bracket, *at_ends in zip(brackets, found[::2], found[1::2], strict=True):
+            bracket.take_ends(*(_passes(runs, self) for runs in at_ends))
         while open_ones := [b for b in brackets if b.is_open(self, parameter)]:
             values = [bracket.middle(parameter) for bracket in open_ones]
             found = yield [
                 {**b.others, self.along: v} for b, v in zip(open_ones, values, strict=True)
             ]
             for bracket, value, runs in zip(open_ones, values, found, strict=True):
-                passes = _passes(runs, self)
-                if passes is None:
-                    bracket.note = f"a run failed at {value}"
-                elif passes == bracket.low_passes:
-                    bracket.low = value
-                else:
-                    bracket.high = value
+                bracket.take(value, _passes(runs, self))
         return {
             "kind": "boundary",
             "along": self.along,
@@ -116,6 +104,24 @@ class _Bracket:
         """Whether the bracket is still to be halved."""
         width = self.high - self.low
         return not self.note and width > search.tolerance and not (parameter.whole and width <= 1)
+
+    def take_ends(self, at_low: bool | None, at_high: bool | None) -> None:
+        """Whether both ends pass; None: a run failed."""
+        if at_low is None or at_high is None:
+            self.note = "a run failed at an end of the range"
+        elif at_low == at_high:
+            self.note = f"{'passes' if at_low else 'fails'} at both ends of the range"
+        else:
+            self.low_passes = at_low
+
+    def take(self, value: float, passes: bool | None) -> None:
+        """Whether a value between the sides passes; None: a run failed."""
+        if passes is None:
+            self.note = f"a run failed at {value}"
+        elif passes == self.low_passes:
+            self.low = value
+        else:
+            self.high = value
 
     def middle(self, parameter: VariedParameter) -> float:
         """The value to be tried next."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -60,7 +60,6 @@ class Falsification(Search):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        sign = 1.0 if self.minimise else -1.0
         sampler = optuna.samplers.TPESampler(seed=self.seed, constant_liar=True)
         study = optuna.create_study(sampler=sampler)
         worst: tuple[float, SweepRun] | None = None
@@ -74,32 +73,39 @@ class Falsification(Search):
                 for trial in trials
             ]
             for trial, runs in zip(trials, found, strict=True):
-                known = [
-                    (sign * value, run)
-                    for run in runs
-                    if (value := _figure(run, self.figure)) is not None
-                ]
-                if len(known) < len(runs) or not known:
+                bad = self._worst(runs)
+                history.append(None if bad is None else bad[0])
+                if bad is None:
                     study.tell(trial, state=optuna.trial.TrialState.FAIL)
-                    history.append(None)
                     continue
-                # The worst of its seeds; the first of those that are equal.
-                best = min(known, key=lambda each: each[0])
-                study.tell(trial, best[0])
-                history.append(sign * best[0])
-                if worst is None or best[0] < worst[0]:
-                    worst = best
+                study.tell(trial, self._sign * bad[0])
+                if worst is None or self._sign * bad[0] < self._sign * worst[0]:
+                    worst = bad
             if self.until_failure and any(run.passed() is False for runs in found for run in runs):
                 break
+        value, run = worst or (None, None)
         return {
             "kind": "falsification",
             "figure": self.figure,
-            "worst": None if worst is None else sign * worst[0],
-            "run_id": None if worst is None else worst[1].run_id,
-            "at": None if worst is None else dict(worst[1].parameters),
-            "seed": None if worst is None else worst[1].seed,
+            "worst": value,
+            "run_id": run and run.run_id,
+            "at": run and dict(run.parameters),
+            "seed": run and run.seed,
             "history": history,
         }
+
+    @property
+    def _sign(self) -> float:
+        """Of what is made small."""
+        return 1.0 if self.minimise else -1.0
+
+    def _worst(self, runs: Sequence[SweepRun]) -> tuple[float, SweepRun] | None:
+        """The worst of the seeds of a point, the first of equal ones; None: one failed."""
+        figures = [_figure(run, self.figure) for run in runs]
+        known = [(v, run) for v, run in zip(figures, runs, strict=True) if v is not None]
+        if not known or len(known) < len(runs):
+            return None
+        return min(known, key=lambda each: self._sign * each[0])
 
     def told(self, finding: Mapping[str, Any]) -> list[str]:
         """The worst case."""

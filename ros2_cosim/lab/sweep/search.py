@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple
 
-from ros2_cosim.core.documents.offered import find_kind, offered
+from ros2_cosim.core.documents.offered import find_kind
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.lab.report.svg_plot import Chart
 from ros2_cosim.lab.sweep.store import SweepRun
@@ -81,7 +81,5 @@ def read_search(data: Mapping[str, Any], origin: str) -> Search:
     :raises ConfigurationError: there is none of its name, or its keys are wrong
     """
     where = f"{origin}: search.kind"
-    kind: type[Search] = find_kind(
-        offered(SEARCH_GROUP), str(data.get("kind")), where, "search", Search
-    )
+    kind: type[Search] = find_kind(SEARCH_GROUP, str(data.get("kind")), where, "search", Search)
     return read_section(kind, data, place="search", origin=origin)

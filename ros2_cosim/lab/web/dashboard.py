@@ -32,7 +32,7 @@ from ros2_cosim.lab.web.records_view import Footprint, History, RecordsView
 from ros2_cosim.lab.web.road_lines import lanes_of, road_lines, sectors
 from ros2_cosim.lab.web.server_world import server_world
 from ros2_cosim.lab.web.world_view import WithWorld
-from ros2_cosim.ros.bringup.control import Visit, WhichRun, current_output, find_run
+from ros2_cosim.ros.bringup.control import Visit, current_output, find_run
 from ros2_cosim.ros.bringup.domain_lock import ActiveRun, active_runs
 from ros2_cosim.vds.controllable import (
     ENDED,
@@ -284,7 +284,7 @@ def tell_now(line: str) -> None:
 
 def show(
     visit: Visit,
-    which: WhichRun,
+    output: Path | None,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -294,6 +294,7 @@ def show(
     """Serve the dashboard of a run until the run ends.
 
     :param visit: gets the session
+    :param output: that of the run, see :func:`~ros2_cosim.ros.bringup.control.find_run`
     :param host: address of the data port
     :param port: 0: any free one
     :param token: see ``DataPort``
@@ -301,7 +302,7 @@ def show(
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the port cannot be had
     """
-    run = find_run(which)
+    run = find_run(output)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario), lanes_of(scenario)), RequestedControl()
     server = server_world(scenario)

@@ -251,7 +251,7 @@ class StarterPage:
     ) -> None:
         if not is_loopback(host):
             raise ConfigurationError(
-                f"--http-host: found '{host}', and no run; allowed is an address of this machine "
+                f"[HOST:]PORT: found '{host}', and no run; allowed is an address of this machine "
                 "alone, such as 127.0.0.1, where scenarios are started from the page"
             )
         if not folder.is_dir():

@@ -108,24 +108,10 @@ class WorldView:
             RUNNING, round(seen.time_s * SECOND), seen.frame, None, False, may_pause=False
         )
 
-    def pause(self) -> None:
-        """Not here."""
-        self._refuse()
-
-    def resume(self) -> None:
-        """Not here."""
-        self._refuse()
-
-    def step(self, count: int = 1) -> None:
-        """Not here."""
-        self._refuse()
-
-    def set_rate(self, rate: float | None) -> None:
-        """Not here."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *ignored: Any, **also: Any) -> NoReturn:
         raise ConfigurationError("the clients of this server step it; the page cannot")
+
+    pause = resume = step = set_rate = _refuse
 
     def _seen(self) -> WorldPicture:
         seen = self._onlooker.picture(_PATIENCE_S)

@@ -8,10 +8,10 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.core.messages.namespaces import in_words, inside, parse_namespace, remapping
+from ros2_cosim.core.messages.namespaces import inside, remapping
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request
 from ros2_cosim.core.run.output_directory import repetitions, shown
@@ -33,50 +33,29 @@ _REPEAT_S = 5.0
 _ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
 
 
-class WhichRun(NamedTuple):
-    """Which run is meant; with nothing of it, the only one of this user on this machine.
-
-    :ivar domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``, unless ``output`` says it
-    :ivar namespace: its namespace; None: any
-    :ivar output: its output directory; None: any
-    """
-
-    domain: int | None = None
-    namespace: str | None = None
-    output: Path | None = None
-
-
-def find_run(which: WhichRun, told: Callable[[str], None] = lambda text: None) -> ActiveRun:
-    """The run that is meant.
+def find_run(output: Path | None, told: Callable[[str], None] = lambda text: None) -> ActiveRun:
+    """The run of an output directory; None: the only one of this user on this machine.
 
     :param told: gets a line that names the run, if nothing said which one is meant
     :raises ConfigurationError: there is none, or there are several
     """
-    runs = active_runs()
-    domain, namespace, output = which
-    if domain is None and output is None and os.environ.get("ROS_DOMAIN_ID"):
-        # It was set on purpose: a run in another domain must not be taken instead.
-        domain = own_domain()
-    if domain is not None:
-        runs = [run for run in runs if run.domain == domain]
-    where = "" if domain is None else f" in ROS domain {domain}"
-    if namespace is not None:
-        space = parse_namespace(namespace, "--namespace")
-        runs = [run for run in runs if run.namespace == space]
-        where += in_words(space) or " in the root namespace"
-    if output is not None:
-        runs = [run for run in runs if run.output.resolve() == output.resolve()]
-        where += f" with its results in {shown(output)}"
+    # It was set on purpose: a run in another domain must not be taken instead.
+    is_set = output is None and os.environ.get("ROS_DOMAIN_ID")
+    domain = own_domain() if is_set else None
+    runs = [
+        run
+        for run in active_runs()
+        if domain in (None, run.domain)
+        and (output is None or run.output.resolve() == output.resolve())
+    ]
     if not runs:
+        where = "" if domain is None else f" in ROS domain {domain}"
+        where = where if output is None else f" with its results in {shown(output)}"
         raise ConfigurationError(f"no run is under way on this machine{where}")
     if len(runs) > 1:
-        one_domain = len({run.domain for run in runs}) == 1
-        by = "--namespace" if one_domain else "--domain"
-        names = ", ".join(
-            f"{run.namespace if one_domain else run.domain} ({run.scenario})" for run in runs
-        )
-        raise ConfigurationError(f"several runs are under way; choose one by {by}: {names}")
-    if domain is None and namespace is None and output is None:
+        found = ", ".join(f"{shown(run.output)} ({run.scenario})" for run in runs)
+        raise ConfigurationError(f"several runs are under way; choose one by --out: {found}")
+    if domain is None and output is None:
         told(f"run '{runs[0].scenario}' in {runs[0].place}, results in {runs[0].output}")
     return runs[0]
 
@@ -133,19 +112,20 @@ class Visit:
 def ask(
     visit: Visit,
     request: Request,
-    which: WhichRun,
+    output: Path | None,
     timeout_s: float = 0.0,
     told: Callable[[str], None] = lambda text: None,
 ) -> Answer:
     """Send a request to a run, and wait until it is done.
 
     :param visit: gets the session
+    :param output: see :func:`find_run`
     :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes
     :param told: see :func:`find_run`
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not answer, or has ended meanwhile
     """
-    run = find_run(which, told)
+    run = find_run(output, told)
     session = visit.join(run, "control")
     from ros2_cosim.ros.node.control_services import CONTROL, as_message
     from ros2_cosim.srv import ControlRun

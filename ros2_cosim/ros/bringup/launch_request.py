@@ -18,8 +18,8 @@ from ros2_cosim.core.messages.namespaces import qualified
 from ros2_cosim.core.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.crashes import crash_of
-from ros2_cosim.core.run.options import OPTIONS, read_options
-from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.run.removed import REMOVED
+from ros2_cosim.core.run.request import RunRequest, read_options, run_options
 from ros2_cosim.core.run.results import complete_results
 from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.prepared import PreparedProcesses
@@ -71,7 +71,7 @@ def launch_arguments() -> list[LaunchArgument]:
     """The arguments of ``scenario.launch.py``: the scenario and the options of a run."""
     return [
         LaunchArgument("scenario", None, "Scenario file (YAML or JSON)."),
-        *(LaunchArgument(o.name, o.default, o.help) for o in OPTIONS.values()),
+        *(LaunchArgument(name, o.text, o.told.help) for name, o in run_options().items()),
     ]
 
 
@@ -82,6 +82,8 @@ def check_names(given: Mapping[str, Any]) -> None:
     """
     known = [argument.name for argument in launch_arguments()]
     for name in given:
+        if new := REMOVED.get(f"launch {name}"):
+            raise ConfigurationError(f"launch argument '{name}' is gone; it is {new} now")
         if name not in known:
             raise ConfigurationError(
                 f"launch argument '{name}' is unknown; {did_you_mean(name, known)}"
@@ -170,8 +172,8 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
     :param values: all launch arguments
     :raises ConfigurationError: one is wrong, or another run is in the way
     """
-    options = {name: values[name] for name in OPTIONS}
-    request = RunRequest(Path(values["scenario"]), **read_options(options))
+    options = read_options({name: values[name] for name in run_options()})
+    request = RunRequest(Path(values["scenario"]), **options)
     if request.shape == "inproc":
         raise ConfigurationError(
             "shape: found 'inproc', which has no processes to launch; allowed are ros and composed"

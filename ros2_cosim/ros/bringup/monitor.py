@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console, Group
@@ -17,7 +18,7 @@ from ros2_cosim.core.kernel.errors import ConnectionFailedError
 from ros2_cosim.core.kernel.lifecycle import State
 from ros2_cosim.core.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.core.messages.protocol import ParticipantStatus, RunStatus
-from ros2_cosim.ros.bringup.control import FIND_S, Visit, WhichRun, find_run
+from ros2_cosim.ros.bringup.control import FIND_S, Visit, find_run
 from ros2_cosim.ros.bringup.domain_lock import active_runs
 
 _POLL_S = 0.2
@@ -29,15 +30,16 @@ _NAMED = 3
 Form = Literal["live", "table", "json"]
 
 
-def watch(visit: Visit, which: WhichRun, *, form: Form) -> None:
+def watch(visit: Visit, output: Path | None, *, form: Form) -> None:
     """Show the state of a run.
 
     :param visit: gets the session
+    :param output: that of the run, see :func:`~ros2_cosim.ros.bringup.control.find_run`
     :param form: ``live`` shows it until the run ends, ``table`` and ``json`` print it once
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not tell its state
     """
-    run = find_run(which)
+    run = find_run(output)
     console = Console() if sys.stdout.isatty() else Console(width=140)
     session = visit.join(run, "monitor")
     latest: list[RunStatus] = []

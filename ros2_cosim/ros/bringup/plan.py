@@ -135,7 +135,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
     placed = [
-        replace(process, namespace=options.namespace, ros_arguments=options.ros_arguments)
+        replace(process, namespace=options.namespace, ros_arguments=options.ros_args)
         if process.is_ros
         else process
         for process in processes

@@ -30,7 +30,6 @@ from ros2_cosim.ros.bringup.prepared import PreparedProcesses
 from ros2_cosim.ros.bringup.running import run_processes
 from ros2_cosim.ros.bringup.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.ros.bringup.transport import TRANSPORTS, has_lane
-from ros2_cosim.ros.node.service_switch import NO_CONTROL
 
 
 class ComposedShape(Shape):
@@ -89,8 +88,6 @@ class ComposedShape(Shape):
                 CHANNEL: channel.address,
                 RUN_SECRET: secret,
             }
-            if request.no_control:
-                environment[NO_CONTROL] = "1"
             environment.pop(LANE, None)
             if has_lane(options, plan, environment):
                 switchboard = stack.enter_context(Switchboard(secret))

@@ -248,13 +248,7 @@ class ForeignNodeAdapter:
         # Latched inputs first: timers that the new time makes due already see them.
         self._hand_over(self._fresh(step))
         if self._settings.use_sim_time:
-            # A thread that sets the clock runs no callbacks.
-            apart = self._probe is not None
-            if apart:
-                self._watch.pause()
-            self._show_time(step.time)
-            if apart:
-                self._watch.resume()
+            self._set_clock(step.time)
         self._hand_over(self._delivered(step))
         if self._barrier:
             # Once more for what the callbacks published: it came the same way, and earlier. What
@@ -272,18 +266,31 @@ class ForeignNodeAdapter:
         # The last answer showed that what was published had come, the one before that it was all.
         done = self._topics.asked_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
+        self._note_others(step.time)
+        self._watch.end(step.time)
+        self.transport_ns += time.perf_counter_ns() - started
+        return values
+
+    def _set_clock(self, now: int) -> None:
+        # A thread that sets the clock runs no callbacks.
+        apart = self._probe is not None
+        if apart:
+            self._watch.pause()
+        self._show_time(now)
+        if apart:
+            self._watch.resume()
+
+    def _note_others(self, now: int) -> None:
+        """Note since when others published on its topics, and since when a message came late."""
         others = [port.settings.topic for port in self._outputs if port.has_others]
         if self._watch.looks:
             others.append(self._topics.strangers())
         other = next(filter(None, others), "")
         if other and self._others is None:
-            self._others = step.time, other
+            self._others = now, other
         late = next((port.name for port in self._outputs if port.came_late), "")
         if late and self._late is None:
-            self._late = step.time, late
-        self._watch.end(step.time)
-        self.transport_ns += time.perf_counter_ns() - started
-        return values
+            self._late = now, late
 
     def finish(self) -> None:
         """Refuse a run in which the node read what it was not given, or published by itself.

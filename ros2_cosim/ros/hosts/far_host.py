@@ -266,7 +266,7 @@ def _by_hand(part: Part, settings: HostSettings, stop: _Stop) -> Iterator[FarLin
         secret = secret_of()
         print(
             f"start the part of host '{part.host}' there with: "
-            f"{RUN_SECRET}={secret} cosim {COMMAND} {own}:{port} --as {part.host}",
+            f"{RUN_SECRET}={secret} cosim {COMMAND} {own}:{port} {part.host}",
             flush=True,
         )
         connection, link = _accepted(listener, secret, part.host, stop)

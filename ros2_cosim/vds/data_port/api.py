@@ -44,8 +44,8 @@ _PAGES: Final = {
     for kind, names in (
         ("html", ("index.html",)),
         ("css", ("dashboard.css",)),
-        ("javascript", ("dashboard.js", "world.js", "drawing.js", "parameters.js", "faults.js",
-                        "start.js", "scene3d.js")),
+        ("javascript", ("dashboard.js", "canvas.js", "world.js", "drawing.js", "parameters.js",
+                        "faults.js", "start.js", "scene3d.js")),
     )
     for name in names
 }  # fmt: skip

@@ -34,12 +34,13 @@ def find_world(scenario: Scenario, origin: str | os.PathLike[str]) -> Participan
     raise ConfigurationError(f"scenario {origin}: no participant has a DCP slave")
 
 
-def describe_scenario_world(path: Path) -> SlaveDescription:
+def describe_scenario_world(path: Path, changes: Sequence[str] = ()) -> SlaveDescription:
     """The description of that slave.
 
+    :param changes: ``dotted.key=value`` texts
     :raises ConfigurationError: the scenario is wrong, or has none
     """
-    return describe_world(find_world(load_scenario(path), path).context)
+    return describe_world(find_world(load_scenario(path, changes), path).context)
 
 
 def serve_scenario_world(

@@ -60,7 +60,8 @@ def serve_world(
         serve(
             slave,
             scene_description(parameters, scene),
-            *place,
+            host=place[0],
+            port=place[1],
             once=not keep,
             options=slave_options(dcp),
             on_ready=on_ready,

@@ -14,7 +14,6 @@ import typer
 
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.core.process.processes import end_with_parent
-from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ def make_command(
     """
 
     def carla_headless(
-        context: typer.Context,
         maps: Annotated[
             list[Path] | None,
             typer.Option(
@@ -84,8 +82,8 @@ def make_command(
             typer.Option(
                 min=0,
                 max=65533,
-                help="RPC port; streaming uses the next one, and the one after it is held as CARLA "
-                "does (0: any free ports).",
+                help="Port to listen at for RPC; streaming uses the next one, and the one after it "
+                "is held as CARLA does (0: any free ports).",
             ),
         ] = 2000,
         seed: Annotated[
@@ -115,9 +113,6 @@ def make_command(
                 "lights, actors, fields of view, debug shapes, cameras (0: any free one).",
             ),
         ] = None,
-        open_to_all: Annotated[
-            bool, typer.Option("--open", help="Serve other users of this machine, too.")
-        ] = False,
         exit_with_parent: Annotated[
             bool,
             typer.Option(
@@ -134,7 +129,6 @@ def make_command(
         logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
         if exit_with_parent:
             end_with_parent()
-        context.with_resource(ADMISSION.widened(open_to_all))
         if view is not None and page is None:
             on_error(
                 "--view: found without a page to show; allowed is it with cosim carla-headless"

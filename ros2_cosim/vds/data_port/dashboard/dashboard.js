@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the data port for the picture of the run again and again, shows it, and controls the run.
 
-import { LineChart, Scene, colourOf, drawHistogram, fixed } from "./drawing.js";
+import { colourOf } from "./canvas.js";
+import { LineChart, Scene, drawHistogram, fixed } from "./drawing.js";
 import { Scene3D } from "./scene3d.js";
 import { Parameters } from "./parameters.js";
 import { Starter } from "./start.js";

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the top view and the charts on canvases, in the colours of the style sheet.
 
+import { colour, colourOf, prepared, sector } from "./canvas.js";
 import { drawOver, drawUnder } from "./world.js";
 
-const COLOURS = 8;
 const FOLLOWED_VIEW = 120; // m
 const OLD_LINK_S = 0.25; // the oldest message that controllers use by default
-
-export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-export function colourOf(index) {
-  return colour(`--c${index % COLOURS}`);
-}
 
 // The point of a box that is nearest to a place.
 function nearest(box, [x, y]) {
@@ -23,22 +15,6 @@ function nearest(box, [x, y]) {
   const along = within((x - box.x) * c + (y - box.y) * s, box.length);
   const across = within((y - box.y) * c - (x - box.x) * s, box.width);
   return [box.x + along * c - across * s, box.y + along * s + across * c];
-}
-
-// A canvas cleared and scaled to the pixels of the screen, in units of CSS pixels.
-export function prepared(canvas) {
-  const ratio = window.devicePixelRatio || 1;
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  pen.font = "12px system-ui, 'DejaVu Sans', sans-serif";
-  return { pen, width, height };
 }
 
 // A step of 1, 2 or 5 times a power of ten, so that about `count` of them fill the range.
@@ -204,16 +180,7 @@ export class Scene {
       const { x, y, yaw, length } = vehicles[index];
       const [px, py] = place(x + (Math.cos(yaw) * length) / 2, y + (Math.sin(yaw) * length) / 2);
       pen.fillStyle = pen.strokeStyle = colourOf(index);
-      pen.lineWidth = 1;
-      pen.beginPath();
-      pen.moveTo(px, py);
-      pen.arc(px, py, range * this.scale, -yaw - angle / 2, -yaw + angle / 2);
-      pen.closePath();
-      pen.globalAlpha = 0.1;
-      pen.fill();
-      pen.globalAlpha = 0.35;
-      pen.stroke();
-      pen.globalAlpha = 1;
+      sector(pen, px, py, range * this.scale, yaw, angle, 0.1);
     }
   }
 

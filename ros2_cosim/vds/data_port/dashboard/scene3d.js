@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run from behind and above: road, vehicles and objects as solids, projected onto a canvas.
 
-import { colour, colourOf, prepared } from "./drawing.js";
+import { colour, colourOf, prepared } from "./canvas.js";
 
 const NEAREST = 0.5; // what is nearer to the eye is cut off [m]
 const WIDE = 1.6; // the view opens at most so far from side to side [rad],

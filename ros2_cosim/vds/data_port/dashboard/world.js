@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws what a world has besides vehicles: traffic lights, lamps, people, fields of view, shapes.
 
-import { colour, prepared } from "./drawing.js";
+import { colour, prepared, sector } from "./canvas.js";
 
 const SIGNALS = ["#e5382b", "#f2b01e", "#2fb24c", "#777777", "#777777"]; // red, yellow, green, off
 const SHOWN_TEXTS = 60;
@@ -11,16 +11,7 @@ export function drawUnder(pen, world, place, scale) {
   for (const { x, y, yaw, angle, range } of world.fields) {
     const [px, py] = place(x, y);
     pen.fillStyle = pen.strokeStyle = colour("--accent");
-    pen.lineWidth = 1;
-    pen.beginPath();
-    if (angle < 6.28) pen.moveTo(px, py);
-    pen.arc(px, py, range * scale, -yaw - angle / 2, -yaw + angle / 2);
-    pen.closePath();
-    pen.globalAlpha = 0.08;
-    pen.fill();
-    pen.globalAlpha = 0.35;
-    pen.stroke();
-    pen.globalAlpha = 1;
+    sector(pen, px, py, range * scale, yaw, angle, 0.08);
   }
   for (const [x, y, shines] of world.lamps) {
     const [px, py] = place(x, y);
