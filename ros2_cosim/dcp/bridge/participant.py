@@ -62,7 +62,7 @@ from ros2_cosim.dcp.bridge.mapping import FieldWriter, RecordReader, find_variab
 from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.cosimulation import (
     CoSimulation,
-    CouplingSettings,
+    MasterSettings,
     SlaveSettings,
     describe_slaves,
     prepared,
@@ -124,7 +124,7 @@ class DcpOutputSettings(Section):
         return "sparse" if self.when else "once" if self.once else "every"
 
 
-class MasterParameters(CouplingSettings):
+class MasterParameters(MasterSettings):
     """Parameters of a DCP master."""
 
     slaves: dict[str, CoupledSlaveSettings] = Field(min_length=1, description="name: slave")
@@ -146,7 +146,7 @@ class MasterParameters(CouplingSettings):
 
         :param inproc: whether this process serves all slaves that it can
         """
-        given = {name: getattr(self, name) for name in CouplingSettings.model_fields}
+        given = {name: getattr(self, name) for name in MasterSettings.model_fields}
         slaves: dict[str, SlaveSettings] = dict(self.slaves)
         if inproc:
             slaves = {

@@ -138,7 +138,7 @@ Connections = tuple[Annotated[VariableConnection, BeforeValidator(_connection)],
 """Wires as texts ``slave.output -> slave.input``, or as mappings."""
 
 
-class CouplingSettings(_Section):
+class MasterSettings(_Section):
     """How slaves are coupled."""
 
     connections: Connections = Field(
@@ -173,7 +173,7 @@ class CouplingSettings(_Section):
     )
 
 
-class CoSimulation(CouplingSettings):
+class CoSimulation(MasterSettings):
     """A whole co-simulation."""
 
     slaves: dict[str, SlaveSettings] = Field(min_length=1)
