@@ -21,10 +21,10 @@ from ros2_cosim.driving.openscenario.story import (
     LaneOffset,
     Performance,
     RelativeSpeed,
-    Route,
     SpeedAction,
     SpeedProfile,
     StoryLaneChange,
+    StoryRoute,
     Synchronize,
     Trajectory,
     Where,
@@ -426,7 +426,7 @@ class StoryActor(Mover):
             )
         return True
 
-    def take_route(self, action: Route, traffic: Traffic) -> None:
+    def take_route(self, action: StoryRoute, traffic: Traffic) -> None:
         """Turn in junctions as a route does from now on.
 
         :raises ConfigurationError: the vehicle's lane does not lead to its begin

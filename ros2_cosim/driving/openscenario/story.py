@@ -251,7 +251,7 @@ class Trajectory(Section):
         return self
 
 
-class Route(Section):
+class StoryRoute(Section):
     """The way to a place, and from there on over ``roads`` (without those in junctions)."""
 
     road: Whole
@@ -300,7 +300,7 @@ class StoryAction(_OneOf):
     lane_offset: LaneOffset | None = None
     keep_aside: KeepAside | None = None
     trajectory: Trajectory | None = None
-    route: Route | None = None
+    route: StoryRoute | None = None
     synchronize: Synchronize | None = None
     change: StoryValue | None = None
     teleport: Where | None = None
