@@ -450,9 +450,8 @@ def test_a_deviating_slave_fails_with_the_transcript(tmp_path: Path) -> None:
         assert not report["passed"]
         failed = [o for o in report["outcomes"] if o["result"] == FAILED]
         assert "INVALID_OP_MODE" in failed[0]["message"]
-        assert "no procedure nonsense" in cosim(
-            "test", *arguments[:3], "--only", "nonsense", code=1
-        )
+        nonsense = (*arguments[:3], "--only", "nonsense")
+        assert "no procedure nonsense" in cosim("test", *nonsense, code=1)
     assert "no connection to" in cosim("test", file, "--address", slave.port, code=1)
 
 
