@@ -210,9 +210,13 @@ def test_the_extra_messages_has_what_own_messages_are_built_with(pyproject):
 
 
 def test_every_node_has_a_main_function():
-    for path in sorted((ROOT / "ros2_cosim" / "nodes").glob("*.py")):
-        if path.name.startswith("_"):
-            continue
+    programs = [
+        path
+        for path in sorted((ROOT / "ros2_cosim").glob("*/programs/*.py"))
+        if not path.name.startswith("_")
+    ]
+    assert programs
+    for path in programs:
         assert "main" in defined_names(path), f"{path.name} becomes an executable and needs main()"
 
 
