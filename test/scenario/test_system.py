@@ -23,6 +23,7 @@ from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
+from ros2_cosim.core.scene import scene
 from ros2_cosim.core.scene.scene import SceneSettings
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
@@ -71,6 +72,7 @@ def test_each_section_is_read_once_in_a_run(
         return validate(kind, *arguments, **options)
 
     monkeypatch.setattr(BaseModel, "model_validate", classmethod(counted))
+    monkeypatch.setattr(scene, "_read", {})  # of runs before in this process
     request = RunRequest(PLATOON, set=("duration=100ms",), shape="inproc", out=tmp_path / "out")
     with bring_up(request) as prepared, InprocRun(prepared) as run:
         run.request(Request(Command.UNTIL, time_ns=50_000_000))
