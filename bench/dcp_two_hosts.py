@@ -81,7 +81,8 @@ def run_slave(duration: str) -> None:
     parameters = scene_parameters(context, declared.parameters)
     slave = SceneSlave(parameters, InProcessWorld, context)
     options = SlaveOptions(input_wait_s=0.2, newest_only=True)
-    serve(slave, SceneVariables(parameters).description(), SLAVE, PORT, options=options)
+    description = SceneVariables(parameters).description()
+    serve(slave, description, host=SLAVE, port=PORT, options=options)
 
 
 def run_master(duration: str, transport: str) -> None:

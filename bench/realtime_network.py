@@ -159,7 +159,7 @@ def measure(name: str, duration: str, seed: int, directory: Path) -> dict[str, A
         ]
         with claim() as domain:
             first = _done([*run, "--no-bag", "--out", str(out)], ROS_DOMAIN_ID=str(domain))
-    again = _done([*COSIM, "replay", str(out), "--no-bag"])
+    again = _done([*COSIM, "replay", str(out)])
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     coupling = summary["realtime"]["couplings"]["world"]
     errors = [largest for port, field, _, largest in coupling["errors"] if field == "x"]

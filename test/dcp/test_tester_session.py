@@ -545,7 +545,7 @@ def test_a_hostile_procedure_runs_if_it_is_asked_for() -> None:
         (named,) = verify_slave(description, port=slave.port, only=["hostile.fields"]).outcomes
         *_, last = verify_slave(description, port=slave.port).outcomes
     assert (named.result, last.result) == (PASSED, SKIPPED)
-    assert last.message == "only with hostile tests"
+    assert last.message == "only where it is named (--only)"
 
 
 def test_a_report_has_the_transcripts_of_what_has_failed() -> None:

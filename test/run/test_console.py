@@ -116,7 +116,7 @@ BEHIND_A_RUN = {
     "replay": ("replay out --out again", "again/summary.json"),
     "sweep": ("sweep sweep.json --workers 2 --out runs", "runs/runs.parquet"),
     "study": (
-        f"study pedals {library_file('platoon20')} --vehicle follower1 --top-speed 5 "
+        f"study pedals {library_file('platoon20')} follower1 --top-speed 5 "
         "--set parameters.vehicles=2 --out pedals.yaml",
         "pedals.yaml",
     ),

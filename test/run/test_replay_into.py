@@ -183,7 +183,7 @@ def test_messages_without_a_stamp_count_by_their_reception(tmp_path):
             ["--controllers", "rajamani_acc"],
             "--controllers, --scenario and --to-topics need --into",
         ),
-        (["--into", "cacc1", "--shape", "ros"], "--shape and --no-bag belong to the repetition"),
+        (["--into", "cacc1", "--shape", "ros"], "--shape belongs to the repetition"),
     ],
 )
 def test_what_does_not_fit_is_one_error(platoon, arguments, said):

@@ -104,9 +104,8 @@ def sockets(environment: dict[str, str]) -> list[Found]:
 def plan_of(environment: dict[str, str], *words: object) -> list[dict[str, Any]]:
     """All ports of the plan for a run."""
     asked = ["plan", *(str(word) for word in words if word not in (*SLOWLY, *STANDS)), "--json"]
-    if "inproc" in asked:  # its plan names no files
-        at = asked.index("--out")
-        del asked[at : at + 2]
+    at = asked.index("--out")  # a plan names no files
+    del asked[at : at + 2]
     variables = {name: environment.get(name) for name in {*os.environ, *environment}}
     done = CliRunner().invoke(app, asked, env=variables)
     assert done.exit_code == 0, done.output

@@ -19,7 +19,7 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.lab.sweep import sweep as sweeping
 from ros2_cosim.lab.sweep.design import points_of
-from ros2_cosim.lab.sweep.progress import RunProgress
+from ros2_cosim.lab.sweep.progress import SweepProgress
 from ros2_cosim.lab.sweep.rates import rates_of
 from ros2_cosim.lab.sweep.settings import load_sweep
 from ros2_cosim.lab.sweep.store import SweepRun
@@ -315,7 +315,7 @@ def test_the_interval_of_a_rate_is_that_of_scipys_test(answers):
 def test_the_time_left_is_told():
     now = [0.0]
     lines: list[str] = []
-    progress = RunProgress(lines.append, lambda: now[0])
+    progress = SweepProgress(lines.append, lambda: now[0])
     progress.expect(10, former=2)
     for failed in (False, True, False):
         now[0] += 6.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of OpenSCENARIO XML as a scenario: its scene, the world, and the one who plays it."""
+"""A file of OpenSCENARIO XML as a scenario: its scene, the world, and the player."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from ros2_cosim.lab.study.report import render_study
 from ros2_cosim.lab.study.runs import perform
 from ros2_cosim.lab.study.schedule import Control, Job, Neighbours, run_jobs
 from ros2_cosim.lab.study.table import TABLE_FILE, text_table
-from ros2_cosim.lab.sweep.progress import RunProgress
+from ros2_cosim.lab.sweep.progress import SweepProgress
 from ros2_cosim.ros.bringup.domain_lock import own_domain
 
 SCENARIO = "config/car_following.yaml"
@@ -98,7 +98,7 @@ def _run_study(
                 f"({study.reference_sha256[:12]}) than what is installed: begin it anew"
             )
         study.reference_sha256 = reference
-        _run_all(study, scenario, options, RunProgress(tell), on_line)
+        _run_all(study, scenario, options, SweepProgress(tell), on_line)
         study.complete = True
     finally:
         # Also of an interrupted study: what is finished is shown.
@@ -156,7 +156,7 @@ def _run_all(
     study: Study,
     scenario: Scenario,
     options: StudyOptions,
-    progress: RunProgress,
+    progress: SweepProgress,
     on_line: Callable[[str, str], None],
 ) -> None:
     def job(key: RunKey) -> Job[StudyRun]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 EVERY_S = 5.0
 
 
-class RunProgress:
+class SweepProgress:
     """Counts runs, and the work that they are, in any unit.
 
     :param tell: takes the lines

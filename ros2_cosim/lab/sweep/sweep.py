@@ -16,7 +16,7 @@ from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.process_limits import check_space
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.lab.sweep.design import in_scenario, plan_of
-from ros2_cosim.lab.sweep.progress import RunProgress
+from ros2_cosim.lab.sweep.progress import SweepProgress
 from ros2_cosim.lab.sweep.rates import FailureRate, rates_of
 from ros2_cosim.lab.sweep.report import render_sweep
 from ros2_cosim.lab.sweep.search import Finding, Plan, Point
@@ -103,7 +103,7 @@ def run_sweep(
         points = next(plan)
         _check_first(sweep, points)
         with workers_for(workers, cluster, sweep.settings.retries, tell) as pool:
-            _follow_plan(sweep, store, pool, RunProgress(tell), plan, points, result)
+            _follow_plan(sweep, store, pool, SweepProgress(tell), plan, points, result)
         # What a search has chosen is no sample: shares of it mean nothing.
         result.rates = rates_of(result.runs) if sweep.settings.search is None else []
         store.write_table(result.runs)
@@ -117,7 +117,7 @@ def _follow_plan(
     sweep: Sweep,
     store: Store,
     pool: Workers,
-    progress: RunProgress,
+    progress: SweepProgress,
     plan: Plan,
     points: list[Point],
     result: SweepResult,
@@ -138,7 +138,7 @@ def _do(
     sweep: Sweep,
     store: Store,
     pool: Workers,
-    progress: RunProgress,
+    progress: SweepProgress,
     points: list[Point],
     before: int,
 ) -> list[SweepRun]:

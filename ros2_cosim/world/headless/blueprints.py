@@ -82,7 +82,7 @@ class Blueprint:
     """Why a sensor cannot be spawned."""
 
     def default(self, name: str) -> str:
-        """The value of an attribute that nobody has chosen; empty: it has no such attribute."""
+        """The value of an attribute unless another is chosen; empty: it has no such attribute."""
         return next((a.value for a in self.attributes if a.id == name), "")
 
     def driven(self, chosen: Mapping[str, str]) -> VehicleParameters | None:
