@@ -255,7 +255,7 @@ def workers_for(
                     n_workers=count,
                     threads_per_worker=1,
                     protocol=SCHEME,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",  # else a known one, in the way of others
                     local_directory=place,
                     silence_logs=SILENT,
                     # Not that of the moment in which the first sweep of this process has begun.
