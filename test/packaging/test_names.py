@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "ros2_cosim"
-#: Names of DCP's standard that the package has for a thing of its own, too.
+#: Names of DCP's standard that another class of the package has as well.
 OF_A_STANDARD = {"State"}
 #: Rooms whose modules are executables and commands: ``main`` in each, ``run`` in some.
 OF_COMMANDS = ("cli", "lab/programs", "ros/programs")

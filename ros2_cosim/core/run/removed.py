@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Final
 
+from ros2_cosim.core.documents.installed import package_table
+
 #: Command, and option of it if that alone is gone, or launch argument -> what to write instead.
-REMOVED: Final[dict[str, str]] = json.loads(
-    Path(__file__).with_name("removed.json").read_text(encoding="utf-8")
-)
+REMOVED: Final[dict[str, str]] = package_table("core/run/removed.json")
