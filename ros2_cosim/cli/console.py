@@ -323,6 +323,13 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     alarm = signal.getsignal(signal.SIGALRM)
     try:
         yield
+    except (CosimError, OSError, MemoryError, typer.Exit):
+        raise
+    except Exception as error:
+        # What the handler raises while pydantic builds a validator comes out as its SchemaError.
+        if told:
+            raise told[0] from error
+        raise
     finally:
         if told:
             signal.setitimer(signal.ITIMER_REAL, 0)

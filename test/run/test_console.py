@@ -269,3 +269,30 @@ app()
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert (done.returncode, done.stderr) == (128 + number, f"cosim: ended by {number.name}\n")
+
+
+def test_a_signal_that_a_library_turned_into_an_error_of_its_own_ends_the_command():
+    """As pydantic does while it builds a validator."""
+    program = """
+import os, signal, typer
+from pydantic_core import SchemaError
+from ros2_cosim.cli.console import clear_errors, ending_in_order
+app = typer.Typer()
+@app.command()
+def build(fails: bool = False):
+    with clear_errors(), ending_in_order(signal.SIGINT):
+        if fails:
+            raise SchemaError("of its own")
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.pause()
+        except KeyboardInterrupt as interrupt:
+            raise SchemaError(f"KeyboardInterrupt: {interrupt}") from None
+app()
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
+    assert (done.returncode, done.stderr) == (130, "cosim: ended by SIGINT\n")
+    done = subprocess.run([*command, "--fails"], capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == 1
+    assert "of its own" in done.stderr
