@@ -138,15 +138,19 @@ class Runs:
         return output
 
 
-#: Of these long runs one in processes is enough; other seeds are seen in shape ``inproc``.
-LONG = ("library_town",)
+#: Other seeds are seen in shape ``inproc``.
 ONE_SEED = re.compile(r".*_seed_[2-9]")
-IN_PROCESSES = [
-    (name, shape)
-    for shape in SHAPES[1:]
-    for name in names_in(shape)
-    if (shape == "ros" or name not in LONG) and not ONE_SEED.fullmatch(name)
-]
+
+
+def in_processes() -> list[tuple[str, str]]:
+    """Each entry in one of the shapes with processes by turns, one of each kind in both."""
+    found = []
+    for number, name in enumerate(RUNS):
+        shapes = [shape for shape in SHAPES[1:] if shape in shapes_of(name)]
+        if shapes and not ONE_SEED.fullmatch(name):
+            taken = shapes if name in QUICK else [shapes[number % len(shapes)]]
+            found += [(name, shape) for shape in taken]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +168,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("rclpy") is None, reason="needs rclpy, which make setup installs")
-@pytest.mark.parametrize(("name", "shape"), IN_PROCESSES)
+@pytest.mark.parametrize(("name", "shape"), in_processes())
 def test_trace_in_processes(name: str, shape: str, runs: Runs) -> None:
     assert_unchanged(name, runs.output_of(name, shape))
 

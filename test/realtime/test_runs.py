@@ -7,12 +7,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support import warm
 from support.coupling_signals import loop_scenario
 from support.virtual_clock import VirtualClock
 
@@ -91,15 +91,7 @@ def test_platoon_with_a_late_controller_side(name: str, changes: list[str], tmp_
 
 def cosim(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
     path = f"{ROOT}{os.pathsep}{ROOT / 'test'}"
-    return subprocess.run(
-        [sys.executable, "-m", "ros2_cosim.cli.main", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    return warm.cosim({**os.environ, "PYTHONPATH": path}, *arguments, directory=directory)
 
 
 def loop_file(directory: Path, **coupling: Any) -> Path:

@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 import yaml
 from runs.cosim_process import user_environment
+from support import warm
 from support.failing_laws import FILE, PATIENCE_S, WORDS
 from support.patience import HANG_S
 
@@ -37,10 +38,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def cosim(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
     with user_environment(place / "log") as environment:
-        return subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.cli.main", *words],
-            cwd=place, capture_output=True, text=True, timeout=HANG_S, check=False, env=environment,
-        )  # fmt: skip
+        return warm.cosim(environment, *words, directory=place)
 
 
 INTO = "replay RUN --into cacc1 --controllers LAW"

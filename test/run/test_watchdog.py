@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from runs.cosim_process import user_environment
-from support.patience import HANG_S
+from support.warm import cosim
 
 from ros2_cosim.core.record.bag_reader import read_bag
 
@@ -34,14 +32,10 @@ def test_a_law_that_never_returns_is_named(
 ) -> None:
     (tmp_path / "law.py").write_text(LAW, encoding="utf-8")
     scenario = str(ROOT / "config" / "platoon.yaml")
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", scenario, "--out", "out"]
+    command = ["run", scenario, "--out", "out", "--controllers", "law.py:Law", "--shape", shape]
     changes = ["--set", "watchdog_s=2", "--set", "watchdog_warn_s=100"]
     with user_environment(tmp_path / "log") as environment:
-        ended = subprocess.run(
-            [*command, "--controllers", "law.py:Law", "--shape", shape, *changes, *more],
-            cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S, check=False,
-            env=environment,
-        )  # fmt: skip
+        ended = cosim(environment, *command, *changes, *more, directory=tmp_path)
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
     assert line.startswith("cosim: participant 'cacc1' has not returned from its activation 31 at ")

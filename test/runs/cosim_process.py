@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from support.isolation import without_dds_settings
 from support.patience import HANG_S, until
-from support.processes import kill, marked_processes
+from support.processes import descendants_of, kill, marked_processes
+from support.warm import Warm
 
 from ros2_cosim.core.messages.namespaces import process_name_of
 from ros2_cosim.ros.bringup.domain_lock import claim
@@ -30,6 +31,8 @@ HIGHWAY = ROOT / "config" / "highway.xodr"
 
 #: Every process of a run inherits this variable.
 MARK = "ROS2_COSIM_RUN_MARK"
+#: What a command that is a copy has left behind are the descendants of its keeper.
+_KEEPERS: dict[str, list[int]] = {}
 
 
 class Result(NamedTuple):
@@ -74,6 +77,8 @@ def left_processes(environment: dict[str, str]) -> list[str]:
     deadline = time.monotonic() + HANG_S / 4
     while True:
         found = marked_processes(MARK, environment[MARK])
+        for keeper in _KEEPERS.get(environment[MARK], []):
+            found |= descendants_of(keeper)
         if not found or time.monotonic() > deadline:
             break
         time.sleep(0.05)
@@ -92,6 +97,7 @@ class Running:
 
     :param stdout: where its output goes; a pipe is read
     :param prepare: called in the process before the command, as to set limits
+    :param anew: it is a process of its own from its start on, with a seed of hashes of its own
     """
 
     def __init__(
@@ -100,16 +106,22 @@ class Running:
         *arguments: object,
         stdout: int = subprocess.PIPE,
         prepare: Callable[[], None] | None = None,
+        anew: bool = False,
     ) -> None:
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", *map(str, arguments)]
-        self._process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=stdout,
-            preexec_fn=prepare,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ["run", *map(str, arguments)]
+        self._process: Warm | subprocess.Popen[str]
+        if anew or prepare is not None or stdout != subprocess.PIPE:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ros2_cosim.cli.main", *words],
+                env=environment,
+                stdout=stdout,
+                preexec_fn=prepare,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        else:
+            self._process = Warm(words, environment)
+            _KEEPERS.setdefault(environment[MARK], []).append(self._process.keeper)
         self.pid = self._process.pid
 
     def __enter__(self) -> Running:

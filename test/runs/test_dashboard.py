@@ -18,6 +18,7 @@ from runs.cosim_process import PLATOON, Running, left_processes, user_environmen
 from support.controlled_run import Controlled
 from support.patience import HANG_S, until
 from support.untold import check_untold
+from support.warm import cosim
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.lifecycle import State
@@ -246,10 +247,9 @@ def test_a_dashboard_that_is_started_late_has_the_history_of_the_run(
 
 def control(environment: dict[str, str], *words: str) -> None:
     """Give a command to the run, as soon as there is one; it is done when this returns."""
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "control", *words]
     deadline = time.monotonic() + HANG_S
     while True:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = cosim(environment, "control", *words)
         if done.returncode == 0:
             return
         assert "no run is under way" in done.stderr and time.monotonic() < deadline, done.stderr

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support.patience import HANG_S
 from support.ports import free_port
+from support.warm import cosim
 
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import read_summary
@@ -48,8 +47,7 @@ def test_a_viewer_sees_the_run_and_changes_nothing(shape: str, tmp_path: Path) -
                 viewer.until(lambda: viewer.channels)
                 viewer.subscribe("/leader/odometry", "/visualization/scene", "/visualization/road")
                 viewer.until(lambda: viewer.messages["/visualization/road"])
-                command = [sys.executable, "-m", "ros2_cosim.cli.main", "control", "resume"]
-                subprocess.run(command, env=environment, check=True, timeout=HANG_S)
+                cosim(environment, "control", "resume").check_returncode()
                 viewer.until(lambda: False)  # the server ends with the run
             result = running.result()
         assert result.code == 3, result  # the platoon does not stand yet

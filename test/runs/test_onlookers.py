@@ -18,6 +18,7 @@ import yaml
 from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import HANG_S, until
+from support.warm import cosim
 
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.record.summary import read_summary
@@ -88,8 +89,7 @@ def test_one_that_comes_during_a_pause_hears_all_and_one_that_stands_stops_nothi
             joining["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(out / "fastdds.xml")
             with listener(joining) as eager, listener(joining) as frozen:
                 os.kill(frozen.pid, signal.SIGSTOP)
-                control = [sys.executable, "-m", "ros2_cosim.cli.main", "control", "resume"]
-                subprocess.run(control, env=environment, check=True, capture_output=True)
+                cosim(environment, "control", "resume").check_returncode()
                 result = running.result()
                 told, _ = eager.communicate("", timeout=HANG_S)
         assert left_processes(environment) == []

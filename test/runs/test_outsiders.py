@@ -14,6 +14,7 @@ import yaml
 from runs.cosim_process import Result, Running, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import HANG_S, until
+from support.warm import cosim
 
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.inproc import run_inproc
@@ -116,8 +117,7 @@ def run_with_stranger(
         ) as stranger:
             assert stranger.stdout is not None
             assert stranger.stdout.readline() == "told\n"
-            control = [sys.executable, "-m", "ros2_cosim.cli.main", "control", "resume"]
-            resumed = subprocess.run(control, env=environment, capture_output=True, text=True)
+            resumed = cosim(environment, "control", "resume")
             assert resumed.returncode == 0, resumed
             result = running.result()
             stranger.kill()

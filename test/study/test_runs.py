@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from support.isolation import drop_dds_settings
 from support.patience import until
+from support.warm import cosim
 
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.messages.namespaces import node_name_of
@@ -70,14 +71,7 @@ def check_counts(run: dict[str, Any]) -> None:
 
 def study(environment: dict[str, str], *arguments: object) -> str:
     """Run the command to its end; returns what it printed."""
-    done = subprocess.run(
-        command("study", "causality", *arguments),
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
+    done = cosim(environment, "study", "causality", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 
 from runs.cosim_process import Result, Running
-from support.patience import HANG_S, until
+from support.patience import until
+from support.warm import cosim
 
 from ros2_cosim.ros.bringup.domain_lock import active_runs, own_domain
 
@@ -28,13 +27,7 @@ class Controlled:
 
     def command(self, *words: str) -> Result:
         """Run ``cosim`` with these words beside the run."""
-        done = subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.cli.main", *words],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        )
+        done = cosim(self._environment, *words)
         return Result(done.returncode, done.stdout, done.stderr)
 
     def control(self, *words: str) -> str:

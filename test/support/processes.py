@@ -29,6 +29,21 @@ def marked_processes(variable: str, mark: str) -> dict[int, str]:
     return found
 
 
+def descendants_of(pid: int) -> dict[int, str]:
+    """Living children of a process, their children and so on: process id -> command line."""
+    found = {}
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except OSError:
+        return {}
+    for child in map(int, text.split()):
+        with suppress(OSError):
+            command = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            found[child] = command.strip()
+        found |= descendants_of(child)
+    return found
+
+
 def kill(processes: dict[int, str]) -> None:
     """Kill processes that :func:`marked_processes` found."""
     for pid in processes:

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim`` as a copy of a process that has imported it: a short run is imports for its most part.
+
+A copy is a process like any other: it has the arguments, environment and directory of the command,
+and ends as the interpreter does. It shares the seed of hashes with the other copies, and its
+``/proc`` entry shows the environment of the process that was copied. What a test says of the start
+itself, or of limits and streams that a process is born with, it has to see in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from support.patience import HANG_S
+
+#: A request is one datagram.
+REQUEST_LIMIT = 131_072
+#: What a copy gets: its output, its errors, and where its keeper tells how it is.
+FILES = 3
+#: What a keeper tells: the process id of the command, then how it ended.
+TOLD = struct.Struct("<i")
+_POLL_S = 0.01
+_IMPORTING = ("PYTHON", "LD_")
+
+
+class Warm:
+    """A command that runs in a copy; the part of ``subprocess.Popen`` that tests use, as text.
+
+    :param words: arguments of ``cosim``
+    :param directory: where it is run; None: here
+    """
+
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], directory: Path | None = None
+    ) -> None:
+        stdout, writes_stdout = os.pipe()
+        stderr, writes_stderr = os.pipe()
+        self._told, tells = socket.socketpair()
+        files = [writes_stdout, writes_stderr, tells.fileno()]
+        place = str(directory or Path.cwd())
+        request = {"words": words, "environment": dict(environment), "directory": place}
+        self._server = _server(imported_as(environment))
+        try:
+            socket.send_fds(self._server.link, [json.dumps(request).encode()], files)
+        finally:
+            for descriptor in files[:2]:
+                os.close(descriptor)
+            tells.close()
+        self._told.settimeout(HANG_S)
+        self.pid, self.keeper = self._hear(), self._hear()
+        self._told.setblocking(False)
+        self.returncode: int | None = None
+        self._printed = [_Reader(stdout), _Reader(stderr)]
+
+    def _hear(self) -> int:
+        heard = self._told.recv(TOLD.size)
+        if not heard:
+            raise AssertionError(f"the process to copy has ended: {self._server.last_words()}")
+        (number,) = TOLD.unpack(heard)
+        return int(number)
+
+    def poll(self) -> int | None:
+        """How it ended; None: it runs."""
+        if self.returncode is None:
+            try:
+                self.returncode = os.waitstatus_to_exitcode(self._hear())
+            except BlockingIOError:
+                return None
+            self._told.close()
+        return self.returncode
+
+    def communicate(self, timeout: float = HANG_S) -> tuple[str, str]:
+        """Wait for its end, and that of whatever has its output; what it printed.
+
+        :raises subprocess.TimeoutExpired: they go on
+        """
+        deadline = time.monotonic() + timeout
+        for reader in self._printed:
+            reader.join(max(0.0, deadline - time.monotonic()))
+        while self.poll() is None or any(reader.is_alive() for reader in self._printed):
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("cosim", timeout)
+            time.sleep(_POLL_S)
+        stdout, stderr = (reader.text for reader in self._printed)
+        return stdout, stderr
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+
+def cosim(
+    environment: Mapping[str, str], *words: object, directory: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``cosim`` to its end.
+
+    :param directory: where it is run; None: here
+    """
+    command = Warm([*map(str, words)], environment, directory)
+    try:
+        stdout, stderr = command.communicate()
+    finally:
+        command.kill()
+    assert command.returncode is not None
+    return subprocess.CompletedProcess(words, command.returncode, stdout, stderr)
+
+
+class _Reader(threading.Thread):
+    """Reads a stream to its end."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(daemon=True)
+        self._file: IO[bytes] = open(descriptor, "rb")
+        self.text = ""
+        self.start()
+
+    def run(self) -> None:
+        with self._file:
+            self.text = self._file.read().decode()
+
+
+def imported_as(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What of an environment decides how Python imports."""
+    return tuple(sorted((k, v) for k, v in environment.items() if k.startswith(_IMPORTING)))
+
+
+class _Server:
+    """The process that is copied; it ends with this one."""
+
+    def __init__(self, importing: Sequence[tuple[str, str]]) -> None:
+        self.link, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        others = {k: v for k, v in os.environ.items() if not k.startswith(_IMPORTING)}
+        with remote:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "support.warm_server", str(remote.fileno())],
+                env={**others, **dict(importing)},
+                # Streams of a copy are pipes as well: Python treats those of a file in another way.
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                pass_fds=[remote.fileno()],
+            )
+
+    def last_words(self) -> str:
+        """What it printed."""
+        self._process.kill()
+        return self._process.communicate()[0]
+
+
+@cache
+def _server(importing: tuple[tuple[str, str], ...]) -> _Server:
+    return _Server(importing)
