@@ -166,9 +166,10 @@ def control(
     """Watch, pause, step, pace, change or end a run under way; returns when that is done."""
     with visiting() as visit:
         from ros2_cosim.ros.bringup.control import ask
-        from ros2_cosim.ros.bringup.monitor import watch
 
         if word == "monitor":
+            from ros2_cosim.ros.bringup.monitor import watch
+
             refuse_beside(context, "control monitor", "value by at reason wait")
             live = sys.stdout.isatty()
             watch(visit, out, form="json" if as_json else "live" if live else "table")

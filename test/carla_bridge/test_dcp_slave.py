@@ -16,13 +16,14 @@ import pytest
 import yaml
 from support.world_scenarios import world_data, world_scenario
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.declaration import declare
 from ros2_cosim.core.scenario.held_ports import resolve_ports
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, save_scenario
+from ros2_cosim.core.scenario.schema import save_scenario
 from ros2_cosim.core.scenario.system import build_model
 from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master

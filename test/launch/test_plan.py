@@ -15,12 +15,13 @@ import yaml
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.core.documents.installed import PACKAGE, share_file
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.record.summary import write_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunOptions
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.sockets.switchboard import LANE
 from ros2_cosim.ros.bringup.dds import PROFILE_FILE
 from ros2_cosim.ros.bringup.launch_request import (

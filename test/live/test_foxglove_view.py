@@ -13,6 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.core.documents.run_files import FOXGLOVE_LAYOUT
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
@@ -22,7 +23,7 @@ from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun, run_inproc
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
-from ros2_cosim.core.scenario.views import FOXGLOVE_LAYOUT, MARKER_TOPICS
+from ros2_cosim.core.scenario.views import MARKER_TOPICS
 
 pytest.importorskip("foxglove", reason="the extra live is not installed")
 pytest.importorskip("tornado", reason="the extra sweep is not installed")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run import bringup
 from ros2_cosim.core.run.request import RunRequest
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, save_scenario
+from ros2_cosim.core.scenario.schema import Scenario, save_scenario
 from ros2_cosim.ros.bringup.domain_lock import (
     active_runs,
     claim,

@@ -19,14 +19,10 @@ from support.patience import HANG_S
 from support.ports import free_port
 
 from ros2_cosim import __version__
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.run.request import RunOptions
-from ros2_cosim.core.scenario.schema import (
-    RESOLVED_SCENARIO,
-    Scenario,
-    make_scenario,
-    save_scenario,
-)
+from ros2_cosim.core.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.ros.bringup.dds import Network, loopback_environment
 from ros2_cosim.ros.bringup.far_link import EndPart, Joined, Part, PartFailed, greet
 from ros2_cosim.ros.bringup.far_plan import network_of, read_part, write_parts

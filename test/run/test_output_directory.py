@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.output_directory import LOCK_FILE, OutputDirectory, read_holder, shown
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 
 
 def refusal(path: Path) -> str:

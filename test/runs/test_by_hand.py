@@ -14,9 +14,10 @@ from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import HANG_S
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.request import RunOptions
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, make_scenario, save_scenario
+from ros2_cosim.core.scenario.schema import make_scenario, save_scenario
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import command_of

@@ -16,11 +16,12 @@ import pytest
 from runs.cosim_process import ROOT, user_environment
 from support.patience import HANG_S
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunOptions
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, make_scenario, save_scenario
+from ros2_cosim.core.scenario.schema import make_scenario, save_scenario
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup

@@ -12,13 +12,12 @@ import yaml
 from support.sensor_scenario import sensor_scenario
 
 from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.documents.run_files import FOXGLOVE_LAYOUT, RVIZ_VIEW
 from ros2_cosim.core.scenario.drawing import drawing, drawn_vehicles, undrawable
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.system import with_declared_outputs
 from ros2_cosim.core.scenario.views import (
-    FOXGLOVE_LAYOUT,
     MARKER_TOPICS,
-    RVIZ_VIEW,
     SENSOR_DISPLAYS,
     foxglove_layout,
     rviz_view,

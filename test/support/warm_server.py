@@ -3,7 +3,8 @@
 
 See :mod:`support.warm`. Each command has a keeper, its parent, which adopts what the command
 leaves behind: the descendants of a keeper are what is left of its command. A keeper ends with the
-last of them.
+last of them. Libraries of the middleware start threads when they are loaded; a copy has none of
+them, and leaves without the end functions of these libraries, which would look for them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -21,7 +23,7 @@ from setproctitle import setproctitle
 from support.warm import FILES, REQUEST_LIMIT, TOLD
 
 from ros2_cosim.cli import main as command
-from ros2_cosim.core.process.processes import set_adopts_orphans
+from ros2_cosim.core.process.processes import leave, set_adopts_orphans
 
 #: What most commands import when they run.
 _MODULES = (
@@ -36,7 +38,9 @@ _MODULES = (
     "ros2_cosim.driving.cacc",
     "ros2_cosim.driving.referee",
     "ros2_cosim.driving.sensors.object_sensor",
+    "ros2_cosim.ros.bringup.control",
     "ros2_cosim.ros.bringup.shapes",
+    "ros2_cosim.ros.node.session",
     "ros2_cosim.world.carla.world",
 )
 
@@ -63,7 +67,14 @@ def main() -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
     _become(json.loads(request), files)
-    command.main()
+    try:
+        command.main()
+    except SystemExit as left:
+        leave(left.code)
+    except BaseException:
+        traceback.print_exc()
+        leave(1)
+    leave(0)
 
 
 def _is_command(files: list[int]) -> bool:

@@ -64,4 +64,6 @@ def edit_distance(one: str, other: str) -> int:
         before, row[0] = row[0], i
         for j, wanted in enumerate(other, start=1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != wanted))
+        if min(row) > 2:
+            break  # it does not become less
     return row[-1]

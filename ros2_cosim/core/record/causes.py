@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.random_streams import LatencyDistribution
 from ros2_cosim.core.kernel.unsynchronised import received_port
@@ -27,7 +28,7 @@ from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.core.scenario.declaration import declare_all
 from ros2_cosim.core.scenario.held_ports import LOOPBACK, address_of
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, load_scenario
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scenario.system import with_declared_outputs
 
 

@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.run.crashes import OWN_SIGNALS, crash_of
 from ros2_cosim.core.run.results import leave_incomplete
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Length and path of the output directory come first, then the time [ns] of the activation of each

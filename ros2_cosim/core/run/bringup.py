@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.live.foxglove_view import check_address
 from ros2_cosim.core.messages.namespaces import renamed_argument
@@ -24,7 +25,7 @@ from ros2_cosim.core.run.request import RunOptions, RunRequest, adjusted_scenari
 from ros2_cosim.core.run.shape import PreparedRun, Shape, find_shape, has_scene
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.drawing import drawn_vehicles, undrawable
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, save_scenario
+from ros2_cosim.core.scenario.schema import Scenario, save_scenario
 from ros2_cosim.core.scenario.views import write_views
 from ros2_cosim.core.scene.named_simulator import find_simulator
 

@@ -16,10 +16,13 @@ from types import TracebackType
 
 from ros2_cosim.core.documents.files import cause_of, read_bounded
 from ros2_cosim.core.documents.plain_data import json_value
+from ros2_cosim.core.documents.run_files import (
+    CHANGES_FILE,
+    FOXGLOVE_LAYOUT,
+    RESOLVED_SCENARIO,
+    RVIZ_VIEW,
+)
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scenario.changes_by_hand import CHANGES_FILE
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
-from ros2_cosim.core.scenario.views import FOXGLOVE_LAYOUT, RVIZ_VIEW
 
 #: File in the directory that is locked while something writes there. It stays, empty: a file that
 #: is deleted and made again could be locked twice.

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.realtime.arrivals import ARRIVALS_FILE, read_arrivals
 from ros2_cosim.core.record.summary import Summary, read_summary
 from ros2_cosim.core.scenario.changes_by_hand import with_recorded_changes
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, load_scenario
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 
 
 def prepare_replay(run_directory: Path) -> tuple[Scenario, Path | None, Summary]:

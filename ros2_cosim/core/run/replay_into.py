@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from typing_extensions import Self
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.graph import Connection, Graph, Latency, OutputPort, ParticipantSpec
 from ros2_cosim.core.kernel.lifecycle import Operation
@@ -47,12 +48,7 @@ from ros2_cosim.core.run.supervised import supervised
 from ros2_cosim.core.scenario.adjust import adjusted
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.declaration import declare
-from ros2_cosim.core.scenario.schema import (
-    RESOLVED_SCENARIO,
-    Scenario,
-    load_scenario,
-    save_scenario,
-)
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model
 
 #: The participant that plays the recording; no name of a scenario has such a letter.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ros2_cosim.core.documents.files import cause_of, in_words
 from ros2_cosim.core.documents.offered import functions_of
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import Cancelled, ConfigurationError, CosimError, StorageError
 from ros2_cosim.core.process.processes import signal_of
 from ros2_cosim.core.record.bag_metadata import BAG, mcap_path
@@ -21,7 +22,7 @@ from ros2_cosim.core.record.recovery import recover
 from ros2_cosim.core.record.results import write_incomplete
 from ros2_cosim.core.record.summary import SUMMARY_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
 
 #: Entry points of reports: functions of the directory of a run, which write files there.
 REPORT_GROUP = "ros2_cosim.reports"

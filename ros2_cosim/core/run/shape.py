@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ros2_cosim.core.documents.offered import find_kind
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetition_directory
@@ -22,7 +23,7 @@ from ros2_cosim.core.run.request import RunOptions, RunRequest
 from ros2_cosim.core.scenario.doubts import doubts_of
 from ros2_cosim.core.scenario.drawing import undrawable
 from ros2_cosim.core.scenario.grouping import AUTO
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, save_scenario
+from ros2_cosim.core.scenario.schema import Scenario, save_scenario
 
 SHAPE_GROUP = "ros2_cosim.shapes"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.run_comparison import RunComparison, compare_recordings
 from ros2_cosim.core.run.replay import prepare_replay
 from ros2_cosim.core.run.request import RunRequest
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 from ros2_cosim.core.scenario.substitution import with_substitute
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ros2_cosim.core.documents.files import cause_of, read_bounded, write_atomically
 from ros2_cosim.core.documents.plain_data import json_value
+from ros2_cosim.core.documents.run_files import CHANGES_FILE
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND, format_ns
@@ -23,8 +24,6 @@ from ros2_cosim.core.scenario.changes import (
 )
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario, with_made
 
-#: What a user has changed during a run, beside its scenario.
-CHANGES_FILE: Final = "changes.json"
 _MAX_BYTES: Final = 10_000_000
 
 

@@ -45,8 +45,6 @@ from ros2_cosim.core.scenario.host_settings import HostSettings
 from ros2_cosim.core.scenario.messages import offer_messages
 from ros2_cosim.core.scenario.registry import find_model
 
-#: The file of a scenario in the output directory of its run.
-RESOLVED_SCENARIO = "scenario.json"
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
 _TOPIC = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")

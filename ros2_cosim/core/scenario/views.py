@@ -16,12 +16,9 @@ import yaml
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.installed import share_file
+from ros2_cosim.core.documents.run_files import FOXGLOVE_LAYOUT, RVIZ_VIEW
 from ros2_cosim.core.messages.namespaces import ROOT, qualified
 from ros2_cosim.core.scenario.schema import Scenario
-
-#: Files in the output directory.
-RVIZ_VIEW = "view.rviz"
-FOXGLOVE_LAYOUT = "foxglove.json"
 
 #: Topics of the visualisation that are drawn.
 MARKER_TOPICS = ("/visualization/road", "/visualization/obstacles", "/visualization/scene")

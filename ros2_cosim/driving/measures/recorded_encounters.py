@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ros2_cosim.core.documents.plain_data import read_record
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import sincos
 from ros2_cosim.core.kernel.participant import ModelContext
@@ -20,7 +21,6 @@ from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.messages.records import Odometry, PlatoonStatus, RoadUsers, StaticObjects
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
 from ros2_cosim.core.record.series import Series
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.world.geometry.encounters import (
     LONGEST_TTC,

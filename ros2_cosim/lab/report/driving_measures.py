@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.core.documents.plain_data import read_record
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.documents.settings import read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.registry import available_models, find_model
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 
 #: [s]
 JERK_STEP: Final = 0.1

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ros2_cosim.core.documents.files import write_atomically
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.record.causes import settings_that_differ
 from ros2_cosim.core.record.summary import Summary, Verdict, figure_text, read_summary
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, load_scenario
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
 from ros2_cosim.lab.report.driving_plots import Plot, drawn, driving_plots
 from ros2_cosim.lab.report.page import page_template

@@ -11,6 +11,7 @@ from typing import Any
 
 from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.documents.plain_data import read_record
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.kernel.graph import Graph
 from ros2_cosim.core.kernel.trace import run_digest
@@ -18,7 +19,7 @@ from ros2_cosim.core.messages.protocol import ParticipantReport
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.request import RunOptions, RunRequest
 from ros2_cosim.core.run.shape import RunCallbacks
-from ros2_cosim.core.scenario.schema import OWN_PROCESS, RESOLVED_SCENARIO, Scenario
+from ros2_cosim.core.scenario.schema import OWN_PROCESS, Scenario
 from ros2_cosim.ros.bringup.plan import Process
 from ros2_cosim.ros.bringup.prepared import PreparedProcesses
 from ros2_cosim.ros.bringup.running import run_processes

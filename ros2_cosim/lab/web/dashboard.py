@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.core.kernel.lifecycle import State
 from ros2_cosim.core.messages.namespaces import inside
@@ -25,7 +26,7 @@ from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.scenario.changes import changeable, changed
 from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.core.scenario.faultable import faultable
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario, load_scenario
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scene.scene import read_scene
 from ros2_cosim.lab.web.recorded_past import RecordedPast
 from ros2_cosim.lab.web.records_view import Footprint, History, RecordsView

@@ -10,18 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.core.messages.namespaces import inside, remapping
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request
 from ros2_cosim.core.run.output_directory import repetitions, shown
-from ros2_cosim.core.scenario.changes import Changeable, changeable, changed
-from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
 from ros2_cosim.ros.bringup.dds import dds_settings
 from ros2_cosim.ros.bringup.domain_lock import ActiveRun, active_runs, own_domain
 
 if TYPE_CHECKING:
+    from ros2_cosim.core.scenario.changes import Changeable
     from ros2_cosim.ros.node.session import Session
 
 #: Wall time [s] in which a run has to be found by the middleware.
@@ -67,6 +66,11 @@ def current_output(run: ActiveRun) -> Path:
 
 def changeable_now(run: ActiveRun) -> list[Changeable]:
     """What may be changed in a run under way, with the values of the last changes by hand."""
+    # Other commands read no scenario: what reads one takes half of their time to import.
+    from ros2_cosim.core.scenario.changes import changeable, changed
+    from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
+    from ros2_cosim.core.scenario.schema import load_scenario
+
     output = current_output(run)
     scenario = load_scenario(output / RESOLVED_SCENARIO)
     for change in recorded_changes(output):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.core.documents.installed import PACKAGE
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO, RVIZ_VIEW
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import ROOT, node_name_of, qualified, shared_node_name
 from ros2_cosim.core.process.spans import SPANS_DIRECTORY
@@ -28,8 +29,7 @@ from ros2_cosim.core.scenario.drawing import drawing, road_file, undrawable
 from ros2_cosim.core.scenario.executables import find_node
 from ros2_cosim.core.scenario.held_ports import LOOPBACK, address_of
 from ros2_cosim.core.scenario.hosting import hosted
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, Scenario
-from ros2_cosim.core.scenario.views import RVIZ_VIEW
+from ros2_cosim.core.scenario.schema import Scenario
 
 #: Where the executables of this wing are.
 PROGRAMS = "ros2_cosim.ros.programs"

@@ -25,11 +25,12 @@ from types import FrameType
 
 from ros2_cosim import __version__
 from ros2_cosim.core.documents.files import cause_of, in_words
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import CosimError, RunError
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.core.process.seal import RUN_SECRET, secret_of
 from ros2_cosim.core.scenario.host_settings import HostSettings
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO, load_scenario
+from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.ros.bringup.far_link import (
     Ended,

@@ -21,11 +21,11 @@ from types import FrameType
 
 from ros2_cosim import __version__
 from ros2_cosim.core.documents.files import cause_of, in_words, write_atomically
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.core.messages.namespaces import parse_namespace
 from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.run.output_directory import LOG_DIRECTORY
-from ros2_cosim.core.scenario.schema import RESOLVED_SCENARIO
 from ros2_cosim.core.sockets.switchboard import LANE
 from ros2_cosim.ros.bringup.dds import (
     Network,

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import (
     Cancelled,
     ConfigurationError,
@@ -42,12 +43,7 @@ from ros2_cosim.core.run.tracebacks import noted
 from ros2_cosim.core.run.watchdog import StuckActivation, Watchdog
 from ros2_cosim.core.scenario.changes_by_hand import settings_of
 from ros2_cosim.core.scenario.changing import ChangesTaken
-from ros2_cosim.core.scenario.schema import (
-    RESOLVED_SCENARIO,
-    Scenario,
-    load_scenario,
-    save_scenario,
-)
+from ros2_cosim.core.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
 from ros2_cosim.core.scene.scene import read_scene
 from ros2_cosim.driving.ros_bridge.ros_bridge_objects import BridgeObjects
