@@ -86,9 +86,9 @@ def left_processes(environment: dict[str, str]) -> list[str]:
     return list(found.values())
 
 
-def cosim(environment: dict[str, str], *arguments: object) -> Result:
-    """Run ``cosim run`` to its end."""
-    with Running(environment, *arguments) as running:
+def cosim(environment: dict[str, str], *arguments: object, anew: bool = False) -> Result:
+    """Run ``cosim run`` to its end; see :class:`Running`."""
+    with Running(environment, *arguments, anew=anew) as running:
         return running.result()
 
 

@@ -36,10 +36,11 @@ class Run(NamedTuple):
 
 
 def run(directory: Path, name: str, shape: str, *options: object) -> Run:
-    """One run of the platoon in a ROS domain of its own."""
+    """One run of the platoon in a ROS domain of its own, with a seed of hashes of its own."""
     output = directory / name
     with user_environment(directory / "ros-log") as environment:
-        result = cosim(environment, PLATOON, "--shape", shape, "--out", output, *options)
+        words = (PLATOON, "--shape", shape, "--out", output, *options)
+        result = cosim(environment, *words, anew=True)
         assert result.code == 0, result
         assert result.stderr == ""
         assert left_processes(environment) == []
