@@ -32,7 +32,9 @@ FILES = 3
 #: What a keeper tells: the process id of the command, then how it ended.
 TOLD = struct.Struct("<i")
 _POLL_S = 0.01
-_IMPORTING = ("PYTHON", "LD_")
+_IMPORTING = ("PYTHON", "LD_", "COSIM_PURE")
+#: What else a process needs; the marks by which tests find what they left are not among it.
+_NEEDED = ("PATH", "HOME", "LANG", "AMENT_PREFIX_PATH")
 
 
 class Warm:
@@ -146,11 +148,11 @@ class _Server:
 
     def __init__(self, importing: Sequence[tuple[str, str]]) -> None:
         self.link, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        others = {k: v for k, v in os.environ.items() if not k.startswith(_IMPORTING)}
+        needed = {key: os.environ[key] for key in _NEEDED if key in os.environ}
         with remote:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "support.warm_server", str(remote.fileno())],
-                env={**others, **dict(importing)},
+                env={**needed, **dict(importing)},
                 # Streams of a copy are pipes as well: Python treats those of a file in another way.
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
