@@ -97,7 +97,8 @@ class Running:
 
     :param stdout: where its output goes; a pipe is read
     :param prepare: called in the process before the command, as to set limits
-    :param anew: it is a process of its own from its start on, with a seed of hashes of its own
+    :param anew: it is a process of its own from its start on, with a seed of hashes of its own, and
+        is found by the mark in its environment
     """
 
     def __init__(

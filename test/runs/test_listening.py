@@ -81,7 +81,7 @@ def standing(environment: dict[str, str], *words: object) -> Iterator[Shown]:
     """A run that listens at all that is planned for it, and at nothing else."""
     planned = plan_of(environment, *words)
     domain = int(environment["ROS_DOMAIN_ID"])
-    with Running(environment, *words) as running:
+    with Running(environment, *words, anew=True) as running:
 
         def now() -> tuple[list[Any], list[Any]]:
             return difference(planned, sockets(environment), domain)

@@ -104,7 +104,7 @@ def test_a_run_its_simulator_and_its_dashboard(options: tuple[str, ...], tmp_pat
     output = tmp_path / "out"
     arguments = (PLATOON, "--out", output, "--paused", "--set", "duration=2s", *options)
     with user_environment(tmp_path / "log") as environment, program() as stranger:
-        with Running(environment, *arguments) as running:
+        with Running(environment, *arguments, anew=True) as running:
             page = Page(environment)
             page.until(lambda p: p["run"]["state"] == "paused")
             page.ask({"action": "step", "count": 20})
