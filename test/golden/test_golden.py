@@ -72,13 +72,19 @@ def names_in(shape: str) -> list[str]:
     return [name for name in RUNS if shape in shapes_of(name)]
 
 
+#: Of a long run one in processes is enough.
+LONG = ("library_town",)
 #: Part of the fast tests: one for each kind of scenario.
 QUICK = ("platoon_seed_1", "platoon_traffic", "car_following_seed_1", "dcp_model", "calls")
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in names_in("inproc")],
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in names_in("inproc")
+        if name not in LONG
+    ],
 )
 def test_trace_in_shape_inproc(name: str, tmp_path: Path, fmus: Path) -> None:
     arguments = arguments_of(name, "inproc", tmp_path, fmus)

@@ -134,8 +134,15 @@ def run_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-@pytest.mark.parametrize("name", BEHIND_A_RUN)
+@pytest.mark.parametrize(
+    ("name", "closed"),
+    [
+        *(("report", closed) for closed in ("<&-", ">&-", "2>&-")),
+        ("replay", ">&-"),
+        ("sweep", "2>&-"),
+        ("study", "<&-"),
+    ],
+)
 def test_commands_behind_a_run_need_no_standard_streams(
     name: str, closed: str, run_before: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -88,6 +89,7 @@ def standing(environment: dict[str, str], *words: object) -> Iterator[Shown]:
 
         def alive() -> None:
             assert not running.has_ended, running.result()
+            time.sleep(0.1)  # to look takes a processor
 
         until(lambda: now() == ([], []), alive, lambda: f"missing, not planned: {now()}")
         yield Shown(running, planned, sockets(environment))
