@@ -121,7 +121,7 @@ def perform(case: Case, directory: Path, limit_s: float = LIMIT_S) -> Outcome:
         environment = clean_environment(domain, directory)
         run = subprocess.Popen(
             [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(scenario)]
-            + ["--out", str(directory / "out"), "--factor", "1", "--no-bag"]
+            + ["--out", str(directory / "out"), "--rate", "1", "--no-bag"]
             + ["--transport", "dds" if case.kind in ECHOED else "auto"],
             env=environment,
             stdout=subprocess.PIPE,

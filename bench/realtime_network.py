@@ -154,7 +154,7 @@ def measure(name: str, duration: str, seed: int, directory: Path) -> dict[str, A
             *there,
             "--shape",
             "composed",
-            "--factor",
+            "--rate",
             "1",
         ]
         with claim() as domain:

@@ -80,7 +80,7 @@ def serve(
         str, typer.Option(help="Fail-safe after this wall time without command; 0: never.")
     ] = "100ms",
     factor: Annotated[
-        str, typer.Option(help="Real-time factor, or max (as fast as possible).")
+        str, typer.Option(help="Real-time factor of the vehicles, or max.")
     ] = "1",
     lockstep: Annotated[
         bool, typer.Option("--lockstep", help="One command, one step; no clock.")

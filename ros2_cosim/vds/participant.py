@@ -18,7 +18,7 @@ one of this project, in this process; the numbers are the same as over the proto
 ``mode: lockstep``: every command is one step of the simulator, ``step`` long (the period by
 default, or a part of it), and its answer is waited for; the run is repeatable if the simulator
 is. ``mode: free``: the simulator runs by itself; an activation takes its newest state. The run
-then has to be paced (``--factor 1``), and depends on the wall clock.
+then has to be paced (``--rate 1``), and depends on the wall clock.
 """
 
 from __future__ import annotations

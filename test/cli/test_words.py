@@ -36,7 +36,7 @@ MEANINGS = {
     "--wait": r"^Longest wall time to wait for an answer",
 }
 #: Words that scripts of users rely on, with a second meaning.
-KEPT = {"--from": {"new", "replay"}}
+KEPT = {"--from": {"new", "replay"}, "--rate": {"carla-headless", "run"}}
 
 
 def kind_of(option: Any) -> tuple[str, bool, bool]:

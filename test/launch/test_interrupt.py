@@ -33,7 +33,7 @@ def ended_quietly(running: Launched, directory: Path) -> None:
 
 
 def test_interrupt_by_terminal_and_launch_ends_all_quietly(tmp_path: Path) -> None:
-    with launched(tmp_path, "car_following", factor="1") as running:
+    with launched(tmp_path, "car_following", rate="1") as running:
         running.wait_until_it_runs()
         os.killpg(running.group, signal.SIGINT)  # as a terminal does, to launch as well
         for process in reversed(running.processes.values()):  # which then does this
@@ -42,7 +42,7 @@ def test_interrupt_by_terminal_and_launch_ends_all_quietly(tmp_path: Path) -> No
 
 
 def test_interrupt_of_one_process_after_the_other_ends_all_quietly(tmp_path: Path) -> None:
-    with launched(tmp_path, factor="1") as running:
+    with launched(tmp_path, rate="1") as running:
         running.wait_until_it_runs()
         for process in reversed(running.processes.values()):  # the clock first, as launch does
             process.send_signal(signal.SIGINT)

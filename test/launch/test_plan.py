@@ -128,7 +128,7 @@ def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
 
 def test_values_reach_the_scenario(values):
     values |= {"seed": "7", "simulator": "carla", "set": "simulator.host=10.0.0.1"}
-    values |= {"factor": "2.5", "bag": "False", "visualise": "true", "controllers": "path_cacc"}
+    values |= {"rate": "2.5", "bag": "False", "visualise": "true", "controllers": "path_cacc"}
     request = prepare_launch(values)
     request.release()
     scenario = load_scenario(request.output / RESOLVED_SCENARIO)
@@ -153,9 +153,9 @@ def test_values_reach_the_scenario(values):
         ("seed", "many", "seed: found 'many'; allowed is a whole number"),
         ("set", "simulator.port=70000", "simulator.port: found 70000"),
         (
-            "factor",
+            "rate",
             "0",
-            "factor: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+            "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
         ),
         ("bag", "yes", "bag: found 'yes'; allowed are true and false"),
         ("rviz", "1", "rviz: found '1'; allowed are true and false"),
@@ -221,7 +221,7 @@ def test_unknown_argument_is_refused():
     check_names({"controllers": "x", "out": "y"})
     with pytest.raises(ConfigurationError, match="did you mean 'controllers'"):
         check_names({"contrllers": "x"})
-    with pytest.raises(ConfigurationError, match="there are scenario, shape, factor"):
+    with pytest.raises(ConfigurationError, match="there are scenario, shape, rate"):
         check_names({"xyzzy": "x"})
 
 

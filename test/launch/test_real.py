@@ -129,7 +129,7 @@ def test_launch_gives_the_trace_of_inproc(tmp_path, nothing_left):
 
 @pytest.mark.parametrize("name", ["sensor1", "simulator"])
 def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
-    launched = Launched(tmp_path, "factor:=1", "out:=out", "processes:=own")
+    launched = Launched(tmp_path, "rate:=1", "out:=out", "processes:=own")
     launched.wait_for("[clock]: time ")
     os.kill(launched.pid_of(name), signal.SIGKILL)
     assert launched.end() == 1
@@ -146,7 +146,7 @@ def test_a_verdict_that_is_not_met_is_a_line_and_no_crash_of_launch(tmp_path, no
 
 
 def test_interrupt_ends_launch(tmp_path, nothing_left):
-    launched = Launched(tmp_path, "factor:=1", "out:=out")
+    launched = Launched(tmp_path, "rate:=1", "out:=out")
     launched.wait_for("[clock]: time ")
     launched.process.send_signal(signal.SIGINT)
     launched.end()
@@ -162,8 +162,8 @@ def test_interrupt_ends_launch(tmp_path, nothing_left):
         ),
         ("controllers:=nothing", "control law: found 'nothing'; allowed are"),
         (
-            "factor:=fast",
-            "factor: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
+            "rate:=fast",
+            "rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
         ),
     ],
 )

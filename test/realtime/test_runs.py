@@ -115,7 +115,7 @@ def test_the_command_line_replays_a_run(tmp_path: Path) -> None:
         "loop.yaml",
         "--shape",
         "inproc",
-        "--factor",
+        "--rate",
         "1000",
         "--out",
         "a",
@@ -141,7 +141,7 @@ def test_the_command_line_replays_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "loop.yaml", "--shape", "inproc", "--hard"], "add --factor"),
+        (["run", "loop.yaml", "--shape", "inproc", "--hard"], "add --rate"),
         (["run", "loop.yaml", "--shape", "inproc", "--arrivals", "x.json"], "cannot be read"),
         (["replay", "nothing"], "cannot be read"),
     ],
@@ -161,7 +161,7 @@ def test_drawn_lateness_is_the_same_in_every_shape(
     pytest.importorskip("rclpy")
     loop_file(tmp_path, **LATE)
     traces = []
-    for name, extra in (("inproc", []), (shape, ["--factor", "2"])):
+    for name, extra in (("inproc", []), (shape, ["--rate", "2"])):
         done = cosim("run", "loop.yaml", "--shape", name, "--out", name, *extra, directory=tmp_path)
         assert done.returncode == 0, done.stderr
         found = summary_of(tmp_path / name)
@@ -185,7 +185,7 @@ def test_the_whole_chain_behind_a_paced_loop_is_repeated_in_memory(
     pytest.importorskip("carla")
     # No step of a slave in another process is complete after half a microsecond.
     coupling = "participants.world.coupling={budget: 1us, estimate: [{order: 1}]}"
-    arguments = ["run", str(PLATOON), "--shape", "composed", "--factor", "2", "--no-bag"]
+    arguments = ["run", str(PLATOON), "--shape", "composed", "--rate", "2", "--no-bag"]
     arguments += ["--set", coupling, "--set", "duration=1s", "--out", "chain"]
     done = cosim(*arguments, directory=tmp_path)
     found = summary_of(tmp_path / "chain")
@@ -200,7 +200,7 @@ def test_a_missed_deadline_with_the_policy_stop_ends_the_run(tmp_path: Path) -> 
     loop_file(tmp_path)
     # No activation takes less than a nanosecond of simulated time at this rate.
     stop = "participants.fast.overrun={policy: stop, deadline: 1ns}"
-    arguments = ["run", "loop.yaml", "--shape", "inproc", "--factor", "100", "--set", stop]
+    arguments = ["run", "loop.yaml", "--shape", "inproc", "--rate", "100", "--set", stop]
     done = cosim(*arguments, directory=tmp_path)
     assert done.returncode == 1
     (line,) = done.stderr.strip().splitlines()
@@ -209,7 +209,7 @@ def test_a_missed_deadline_with_the_policy_stop_ends_the_run(tmp_path: Path) -> 
 
 def test_hard_real_time_says_what_was_granted(tmp_path: Path) -> None:
     loop_file(tmp_path)
-    arguments = ["run", "loop.yaml", "--shape", "inproc", "--factor", "1000", "--hard"]
+    arguments = ["run", "loop.yaml", "--shape", "inproc", "--rate", "1000", "--hard"]
     done = cosim(*arguments, "--out", "a", directory=tmp_path)
     assert done.returncode == 0, done.stderr
     said = summary_of(tmp_path / "a")["realtime"]["hard"]

@@ -313,7 +313,7 @@ def test_what_cannot_save_its_state_is_named_before_the_run(tmp_path):
     [
         (["--shape", "ros"], "--checkpoint: found with shape ros; allowed is shape inproc"),
         (["--shape", "composed"], "found with shape composed; allowed is shape inproc"),
-        (["--shape", "inproc", "--factor", "1"], "--checkpoint: found together with --factor"),
+        (["--shape", "inproc", "--rate", "1"], "--checkpoint: found together with --rate"),
         (["--shape", "inproc", "--repeat", "2"], "--checkpoint: found together with --repeat"),
         (["--shape", "inproc", "--set", "duration=1s"], "more than 0 s and less than 1 s"),
         (["--shape", "inproc", "--checkpoint", "soon"], "--checkpoint: found 'soon'"),

@@ -53,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     directory = tmp_path_factory.mktemp("runs")
     ways: dict[str, tuple[object, ...]] = {
         "ros": ("ros",),
-        "paced": ("ros", "--factor", RATE),
+        "paced": ("ros", "--rate", RATE),
         "composed": ("composed",),
         "inproc": ("inproc",),
         "again": ("inproc",),

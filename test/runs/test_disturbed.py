@@ -36,7 +36,7 @@ FROZEN = ("sensor1", "simulator", "recorder", "clock")
 KILLED = ("simulator", "world", "cacc1", "recorder", "clock")
 WATCHDOG = 5
 # Slow enough that no run ends before it is disturbed, on a busy machine either.
-PACE = ("--factor", "0.5")
+PACE = ("--rate", "0.5")
 # What happens to one participant alone; test_grouping.py has those that share a process.
 ONE_EACH = ("--processes", "own")
 SIDE_BY_SIDE = 4

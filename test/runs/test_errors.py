@@ -96,12 +96,12 @@ WRONG: dict[str, tuple[list[str], str]] = {
         "zero-delay loop: ",
     ),
     "rate zero": (
-        ["--factor", "0"],
-        "--factor: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+        ["--rate", "0"],
+        "--rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
     ),
     "rate a word": (
-        ["--factor", "fast"],
-        "--factor: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
+        ["--rate", "fast"],
+        "--rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
     ),
     "setting without value": (
         ["--set", "novalue"],

@@ -176,7 +176,7 @@ def test_ended_from_outside_nothing_is_left(tmp_path: Path) -> None:
     file.write_text(json.dumps({**in_processes(mixed(), single="after"), "duration": "1h"}))
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
-        with Running(environment, file, "--out", output, "--factor", "20") as running:
+        with Running(environment, file, "--out", output, "--rate", "20") as running:
             running.wait_until_recorded(output)
             assert {"left", "right", "single"} < running.children().keys()
             assert running.shared_memory() == []

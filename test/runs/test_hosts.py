@@ -129,7 +129,7 @@ def test_the_death_of_the_command_ends_the_part(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     path = saved(on_two_hosts(BESIDE, "10min"), tmp_path)
-    with Running(environment, path, "--out", tmp_path / "out", "--factor", "1") as running:
+    with Running(environment, path, "--out", tmp_path / "out", "--rate", "1") as running:
         running.wait_until_recorded(tmp_path / "out")
         os.kill(running.pid, signal.SIGKILL)
         running.result()

@@ -53,7 +53,7 @@ STATE = encode_state(1_000_000, 99.0, _FAR)
 
 
 #: Options of a run that stands before its first activations, or behind them.
-STANDS, SLOWLY = ("--paused",), ("--factor", "0.001")
+STANDS, SLOWLY = ("--paused",), ("--rate", "0.001")
 
 
 class Shown(NamedTuple):

@@ -122,7 +122,7 @@ def test_a_part_that_may_be_late_begins_anew_with_its_estimator(
     file, log = written(tmp_path, resettable=True, coupling=coupling, overrun={"deadline": "10ms"})
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
-        arguments = (file, "--shape", shape, "--out", output, "--no-bag", "--factor", rate)
+        arguments = (file, "--shape", shape, "--out", output, "--no-bag", "--rate", rate)
         with Running(environment, *arguments, "--repeat", "3") as running:
             result = running.result()
         assert left_processes(environment) == []

@@ -77,7 +77,7 @@ def test_nothing_can_be_shown(environment: dict[str, str], tmp_path: Path, broke
 def test_the_command_is_killed(environment: dict[str, str], tmp_path: Path) -> None:
     """A process that is stopped at this moment cannot end in order; it ends all the same."""
     output = tmp_path / "out"
-    words = ("--out", output, "--factor", "0.5", "--processes", "own")
+    words = ("--out", output, "--rate", "0.5", "--processes", "own")
     with Running(environment, PLATOON, *words) as running:
         running.wait_until_recorded(output)
         processes = running.children()

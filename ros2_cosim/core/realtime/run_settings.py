@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run goes against the wall clock: by ``--factor``, ``--hard`` and ``--arrivals``."""
+"""How a run goes against the wall clock: by ``--rate``, ``--hard`` and ``--arrivals``."""
 
 from __future__ import annotations
 

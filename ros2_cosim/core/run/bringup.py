@@ -45,7 +45,7 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
                 "participants; allowed is --namespace for where they are"
             )
     if request.hard and request.rate is None:
-        raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --factor")
+        raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.foxglove:
         check_address(request.foxglove)
     _check_checkpoints(request)
@@ -79,7 +79,7 @@ def _check_checkpoints(request: RunRequest) -> None:
         )
     for option, given in (
         ("--repeat", request.repeat > 1),
-        ("--factor", request.rate is not None),
+        ("--rate", request.rate is not None),
         ("--arrivals", request.arrivals is not None),
     ):
         if given:

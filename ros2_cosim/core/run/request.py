@@ -66,8 +66,7 @@ class RunOptions:
         float | None,
         RunOption(
             "Real-time factor, or max (as fast as possible).",
-            "--factor",
-            lambda name, text: parse_rate(text, name),
+            read=lambda name, text: parse_rate(text, name),
         ),
     ] = None
     hard: Annotated[bool, RunOption("Hard real time where the system permits it.")] = False
