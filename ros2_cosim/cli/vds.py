@@ -79,9 +79,7 @@ def serve(
     command_timeout: Annotated[
         str, typer.Option(help="Fail-safe after this wall time without command; 0: never.")
     ] = "100ms",
-    factor: Annotated[
-        str, typer.Option(help="Real-time factor of the vehicles, or max.")
-    ] = "1",
+    factor: Annotated[str, typer.Option(help="Real-time factor of the vehicles, or max.")] = "1",
     lockstep: Annotated[
         bool, typer.Option("--lockstep", help="One command, one step; no clock.")
     ] = False,

@@ -11,7 +11,7 @@ import pytest
 from support.patience import HANG_S, until
 
 from ros2_cosim.core.sockets import peers
-from ros2_cosim.core.sockets.endpoints import Listener
+from ros2_cosim.core.sockets.endpoints import Listener, open_listener
 from ros2_cosim.core.sockets.peers import Admission, Senders, tcp_user, udp_users
 from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.dcp.wire.transport import tcp_connect
@@ -170,7 +170,17 @@ def test_the_last_words_of_a_sender_that_has_been_heard_are_heard_where_that_is_
 def test_other_hosts_are_served_where_none_or_they_are_listed():
     assert Admission({}).admits_sender(("192.0.2.1", 5))
     assert Admission({"COSIM_ALLOW": "192.0.2.1"}).admits_sender(("192.0.2.1", 5))
-    assert not Admission({"COSIM_ALLOW": "192.0.2.1"}).admits_sender(("192.0.2.2", 5))
+    listed = Admission({"COSIM_ALLOW": "2001:DB8::1, 192.0.2.1"})
+    assert listed.admits_sender(("192.0.2.1", 5))
+    assert listed.admits_sender(("2001:db8::1", 5, 0, 0))
+    assert not listed.admits_sender(("192.0.2.2", 5))
+
+
+@pytest.mark.parametrize("listed", ["lab", ",", "192.0.2.1,", "192.0.2.0/24"])
+def test_a_list_of_hosts_that_is_wrong_is_refused_before_anything_listens(listed, monkeypatch):
+    monkeypatch.setenv("COSIM_ALLOW", listed)
+    with pytest.raises(OSError, match="^COSIM_ALLOW: .*; allowed are IP addresses with"):
+        open_listener("127.0.0.1", 0)
 
 
 @pytest.mark.parametrize("before", [False, True])

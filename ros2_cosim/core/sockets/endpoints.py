@@ -81,6 +81,7 @@ def is_loopback(host: str) -> bool:
 
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
     name = "tcp" if kind == socket.SOCK_STREAM else "udp"
+    _ = ADMISSION.hosts  # a wrong list is refused before anything listens
     inherited = INHERITED.take(name, host, port)
     sock = inherited or socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind)
     try:

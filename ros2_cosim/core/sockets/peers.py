@@ -18,6 +18,7 @@ import struct
 import time
 from collections.abc import Iterable, Iterator, MutableMapping, Set
 from contextlib import contextmanager
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from pwd import getpwuid
@@ -105,6 +106,14 @@ class _Socket(NamedTuple):
     inode: int
 
 
+@lru_cache(1)
+def _hosts_in(text: str) -> frozenset[str]:
+    try:
+        return frozenset(str(ip_address(host.strip())) for host in text.split(",") if text)
+    except ValueError as error:
+        raise OSError(f"{HOSTS}: {error}; allowed are IP addresses with commas between") from None
+
+
 class Admission:
     """Which programs are served at the ports of this process.
 
@@ -122,8 +131,11 @@ class Admission:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Addresses of the other hosts that are served; none: all of them."""
-        return frozenset(filter(None, self._environment.get(HOSTS, "").split(",")))
+        """Addresses of the other hosts that are served; none: all of them.
+
+        :raises OSError: what is listed is no address
+        """
+        return _hosts_in(self._environment.get(HOSTS, ""))
 
     @contextmanager
     def widened(self, all_users: bool) -> Iterator[None]:

@@ -382,7 +382,8 @@ class ClockNode:
         if changed:
             for presence in self._membership.presences:
                 if presence.participant in changed:
-                    print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
+                    entry = format_ns(presence.enter_ns)
+                    print(f"{presence.participant} enters at {entry}", flush=True)
             self._time.publish_horizon()
 
     def _give_up(self, names: Iterable[str]) -> None:
