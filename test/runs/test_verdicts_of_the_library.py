@@ -254,7 +254,9 @@ def test_verdicts_are_those_of_the_bag(name: str, changes: list[str], tmp_path: 
     )
     assert verdict.value == pytest.approx(gap, abs=0.12)
     if changes == VARIANTS[name][0]:
-        assert all(verdict.passed for verdict in summary.verdicts), summary.verdicts
+        # Whether all come to stand is not known yet where the time is cut.
+        known = [each for each in summary.verdicts if each.value is not None]
+        assert all(verdict.passed for verdict in known), known
     assert figures["min_ttc_s"] == pytest.approx(ttc, rel=0.03, abs=0.05) or (
         figures["min_ttc_s"] is None and ttc == math.inf
     )

@@ -19,10 +19,18 @@ from ros2_cosim.core.scenario.schema import load_scenario
 ROOT = Path(__file__).parents[2]
 
 
-def test_car_following_meets_its_verdicts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("car_following", ["duration=10s"]),
+        ("packet_loss", []),
+        ("stop_and_go", ["parameters.stops=1", "parameters.vehicles=3"]),
+        ("v2v_outage", []),
+    ],
+)
+def test_the_scenario_meets_all_its_verdicts(name: str, changes: list[str], tmp_path: Path) -> None:
     """The others do in ``runs/test_verdicts_of_the_library.py``."""
-    scenario = load_scenario(library_file("car_following"), ["duration=10s"])
-    summary = run_inproc(scenario, tmp_path, record=False)
+    summary = run_inproc(load_scenario(library_file(name), changes), tmp_path, record=False)
     verdicts = {verdict.name: verdict.passed for verdict in summary.verdicts}
     assert verdicts and all(verdicts.values()), verdicts
 
