@@ -82,9 +82,9 @@ def page() -> str:
         "<!-- Written by buildtools/carla_calls.py; a test compares it. -->",
         "# Calls of CARLA's client on the headless server",
         "",
-        f"The `carla` 0.9.16 client has {len(rows)} members that need a server: {count[WORKS]} work,",
-        f"{count[PARTLY]} work partly, {count[REFUSED]} are refused. "
-        "[Sensors](carla-headless.md#sensors) have their own table.",
+        f"The `carla` 0.9.16 client has {len(rows)} members that need a server: {count[WORKS]} "
+        f"work, {count[PARTLY]} work partly,",
+        f"{count[REFUSED]} are refused. [Sensors](carla-headless.md#sensors) have their own table.",
         "",
         "## Partly or refused",
         "",
