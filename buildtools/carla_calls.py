@@ -35,22 +35,22 @@ class Call(NamedTuple):
     note: str
 
 
-_LOGGED = "the client waits for no answer: the error stands in the server's log"
+_LOGGED = "the client gets no answer: the error is in the server's log"
 
 #: (state, note, calls) of what does not simply work.
 EXCEPTIONS: Final = (
-    (PARTLY, "accepted; panes are painted on: nothing here is translucent",
+    (PARTLY, "accepted without effect: nothing in the pictures is translucent",
      "World.set_annotations_traverse_translucency"),
-    (PARTLY, "sockets are bones; walkers: rest pose; vehicles: body and wheels",
+    (PARTLY, "sockets are the bones",
      "Actor.get_socket_names Actor.get_socket_world_transforms "
      "Actor.get_socket_relative_transforms"),
-    (PARTLY, "walkers: rest pose; vehicles: body and wheels", "Actor.get_bone_names "
+    (PARTLY, "walkers have a rest pose, vehicles a body and wheels", "Actor.get_bone_names "
      "Actor.get_bone_world_transforms Actor.get_bone_relative_transforms "
      "Vehicle.get_vehicle_bone_world_transforms Walker.get_bones Walker.set_bones "
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
-    (REFUSED, f"no CarSim, no Chrono; {_LOGGED}", "Vehicle.enable_carsim Vehicle.use_carsim_road "
-     "Vehicle.enable_chrono_physics"),
-    (REFUSED, f"no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
+    (REFUSED, f"there is no CarSim and no Chrono; {_LOGGED}",
+     "Vehicle.enable_carsim Vehicle.use_carsim_road Vehicle.enable_chrono_physics"),
+    (REFUSED, f"there are no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
 )  # fmt: skip
 
 
@@ -82,25 +82,24 @@ def page() -> str:
         "<!-- Written by buildtools/carla_calls.py; a test compares it. -->",
         "# Calls of CARLA's client on the headless server",
         "",
-        f"All {len(rows)} members of the classes of the `carla` 0.9.16 wheel that need a server: "
-        f"{count[WORKS]} work,",
-        f"{count[PARTLY]} work partly, {count[REFUSED]} are refused. Sensors are named in "
-        "[carla-headless.md](carla-headless.md).",
+        f"The `carla` 0.9.16 client has {len(rows)} members that need a server: {count[WORKS]} "
+        f"work, {count[PARTLY]} work partly,",
+        f"{count[REFUSED]} are refused. [Sensors](carla-headless.md#sensors) have their own table.",
         "",
+        "## Partly or refused",
+        "",
+        "| Calls | State | Note |",
+        "|---|---|---|",
     ]
+    for state, note, names in EXCEPTIONS:
+        lines.append(f"| {', '.join(f'`{name}`' for name in names.split())} | {state} | {note} |")
+    lines += ["", "## Calls that work", ""]
     for owner in CLASSES:
-        own = [row for row in rows if row.owner == owner]
-        if not own:
-            continue
-        lines += [f"## {owner}", ""]
-        works = ", ".join(f"`{row.name}`" for row in own if row.state == WORKS)
+        works = ", ".join(
+            f"`{row.name}`" for row in rows if row.owner == owner and row.state == WORKS
+        )
         if works:
-            lines += [f"Work: {works}.", ""]
-        others = [row for row in own if row.state != WORKS]
-        if others:
-            lines += ["| Call | State | |", "|---|---|---|"]
-            lines += [f"| `{row.name}` | {row.state} | {row.note} |" for row in others]
-            lines.append("")
+            lines += [f"**{owner}**: {works}", ""]
     return "\n".join(lines)
 
 

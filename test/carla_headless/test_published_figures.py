@@ -152,10 +152,13 @@ def test_the_headless_vehicles_drive_by_the_closed_forms(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_these_figures(name: str) -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    for quantity, form, headless, shape in rows(name):
-        begin = f"| {quantity} | `{name}` | "
-        (line,) = (line for line in lines if line.startswith(begin))
-        assert line.endswith(f" | {shape.format(form)} | {shape.format(headless)} |")
+    (head,) = (number for number, line in enumerate(lines) if line.startswith("| Vehicle | 0 to"))
+    assert lines[head] == f"| Vehicle | {' | '.join(row[0] for row in rows(name))} |"
+    figures = [
+        f"{shape.format(form).split()[0]} / {shape.format(headless)}"
+        for _, form, headless, shape in rows(name)
+    ]
+    assert f"| `{name}` | {' | '.join(figures)} |" in lines[head:]
 
 
 def test_a_vehicle_in_neutral_rolls_backwards_as_it_does_forwards() -> None:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The how-to pages about worlds, sensors and nodes do what they say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tutorial import Tutorial
+
+from ros2_cosim.core.record.bag_reader import read_bag
+
+
+def page(name: str, directory: Path) -> Tutorial:
+    return Tutorial(f"../how-to/{name}.md", directory)
+
+
+def summary_of(tutorial: Tutorial, run: str) -> Any:
+    return json.loads((tutorial.directory / "out" / run / "summary.json").read_text())
+
+
+def test_a_controller_drives_a_vehicle_of_an_openscenario_file(tmp_path: Path) -> None:
+    how_to = page("drive-an-openscenario-file", tmp_path)
+    assert how_to.files == ["my_law.py", "my_overtaking.yaml"]
+    for command in how_to.commands:
+        done = how_to.run(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    summary = summary_of(how_to, "mine")
+    assert [v["name"] for v in summary["verdicts"] if v["passed"]] == ["stop_trigger"]
+    assert "driver" in {participant["name"] for participant in summary["participants"]}
+
+
+def test_camera_and_lidar_are_in_the_bag(tmp_path: Path) -> None:
+    how_to = page("record-camera-and-lidar", tmp_path)
+    (command,) = how_to.commands
+    done = how_to.run(command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    topics = [message.topic for message in read_bag(tmp_path / "out" / "recording" / "bag")]
+    assert topics.count("/ego/front/image") == topics.count("/ego/roof") == 30
+    assert {"/tf", "/clock"} <= set(topics)
+
+
+@pytest.mark.skipif(find_spec("rclpy") is None, reason="needs rclpy: the node is one of ROS")
+def test_a_ros_node_controls_a_vehicle(tmp_path: Path, ros_domain: Any, nothing_left: Any) -> None:
+    how_to = page("use-your-ros-node-as-controller", tmp_path)
+    assert how_to.files == ["acc_node.py", "with_my_node.yaml"]
+    (command,) = how_to.commands
+    # Long enough that the node has to follow, short enough for a test: no vehicle stands still yet.
+    done = how_to.run(f"{command} --set duration=3s")
+    assert done.returncode == 3, done.stdout + done.stderr
+    summary = summary_of(how_to, "node")
+    assert summary["repeatable"] is True
+    failed = [v["name"] for v in summary["verdicts"] if not v["passed"]]
+    assert "no_collision" not in failed and failed
