@@ -221,7 +221,8 @@ def test_settings_of_the_vehicle_simulator_are_explained() -> None:
 def test_keys_of_a_host_are_explained_and_its_example_is_one(tmp_path: Path) -> None:
     table = rows(section("docs/hosts.md", "Keys of a host"))
     assert [name for row in table for name in names(row[0])] == list(HostSettings.model_fields)
-    found = re.search(r"```yaml\n(.*?)```", section("docs/hosts.md", "Example"), re.DOTALL)
+    page = text_of("docs/how-to/run-on-two-hosts.md")
+    found = re.search(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert found is not None
     for name in ("platoon.yaml", "highway.xodr"):
         (tmp_path / name).symlink_to(ROOT / "config" / name)
