@@ -14,13 +14,15 @@ import pytest
 
 from ros2_cosim.core.scenario.calls import CallSettings, ServiceSettings
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "services.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "services.md").read_text(encoding="utf-8")
+HOW_TO = (DOCS / "how-to" / "call-a-service.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    for name, text in EXAMPLE.findall(PAGE):
+    for name, text in EXAMPLE.findall(HOW_TO):
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 

@@ -37,7 +37,7 @@ class Tutorial:
                 self.commands += body.splitlines()
             elif language == "console":
                 self.shown += [line.removeprefix("$ ") for line in body.splitlines()]
-        shutil.copytree(ROOT / "config", directory / "config")
+        shutil.copytree(ROOT / "config", directory / "config", dirs_exist_ok=True)
         programs = directory / "bin"
         programs.mkdir()
         for program, arguments in {"cosim": " -m ros2_cosim.cli.main", "python": ""}.items():
