@@ -20,12 +20,14 @@ from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.declaration import declare
-from ros2_cosim.core.scenario.schema import make_scenario
+from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
 from ros2_cosim.core.scenario.system import build_graph, build_model, with_declared_outputs
 from ros2_cosim.world.carla.dcp_world import check_slave
 from ros2_cosim.world.carla.scene_settings import scene_parameters
 from ros2_cosim.world.carla.weather import WEATHER
 from ros2_cosim.world.geometry.frames import yaw_from_quaternion
+
+ROOT = Path(__file__).resolve().parents[2]
 
 _STEP = 20_000_000
 
@@ -243,7 +245,14 @@ def test_a_simulator_without_sensors_is_refused(tmp_path: Path) -> None:
 
 
 def test_how_far_runs_agree() -> None:
-    """The headless server's arithmetic is exact; CARLA's renderer promises nothing."""
+    """The headless server's arithmetic is exact; CARLA's renderer promises nothing.
+
+    CARLA's physics promises nothing for another machine.
+    """
     for kind, expected in (("headless", Repeatability.EVERYWHERE), ("carla", Repeatability.NO)):
         scenario = sensor_scenario("lidar", simulator={"kind": kind, "port": 2000})
         assert declare(scenario, "world").repeatability is expected
+    without = load_scenario(
+        ROOT / "config" / "platoon.yaml", ["simulator={kind: carla, port: 2000}"]
+    )
+    assert declare(without, "world").repeatability is Repeatability.SAME_MACHINE

@@ -213,8 +213,10 @@ class CarlaWorld(FullModel):
         dcp = parameters.dcp
         if context.shape != "inproc" and dcp is not None and dcp.depends_on_wall_clock:
             return Repeatability.NO
-        if _is_carla(context) and scene_settings(context).sensors:
-            return Repeatability.NO  # its renderer and its rays promise nothing
+        if _is_carla(context):
+            # Its renderer and its rays promise nothing, its physics nothing beyond one machine.
+            sees = bool(scene_settings(context).sensors)
+            return Repeatability.NO if sees else Repeatability.SAME_MACHINE
         named = find_simulator(context.simulator)
         return cls.traits.repeatable if named is None else named.kind.repeatable
 
