@@ -27,7 +27,7 @@ from ros2_cosim.world.carla.scene_settings import scene_parameters
 from ros2_cosim.world.carla.weather import WEATHER
 from ros2_cosim.world.geometry.frames import yaw_from_quaternion
 
-ROOT = Path(__file__).resolve().parents[2]
+PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 
 _STEP = 20_000_000
 
