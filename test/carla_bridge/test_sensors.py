@@ -252,7 +252,5 @@ def test_how_far_runs_agree() -> None:
     for kind, expected in (("headless", Repeatability.EVERYWHERE), ("carla", Repeatability.NO)):
         scenario = sensor_scenario("lidar", simulator={"kind": kind, "port": 2000})
         assert declare(scenario, "world").repeatability is expected
-    without = load_scenario(
-        ROOT / "config" / "platoon.yaml", ["simulator={kind: carla, port: 2000}"]
-    )
+    without = load_scenario(PLATOON, ["simulator={kind: carla, port: 2000}"])
     assert declare(without, "world").repeatability is Repeatability.SAME_MACHINE
