@@ -47,7 +47,7 @@ def test_what_is_not_given_means_the_same_everywhere() -> None:
         ("set", "duration=2s 'a.b={kp: 1}'", {"set": ("duration=2s", "a.b={kp: 1}")}),
         ("without", "a b", {"without": ("a", "b")}),
         ("by_hand", "cacc1", {"by_hand": ("cacc1",)}),
-        ("factor", "0.5", {"rate": 0.5}),
+        ("rate", "0.5", {"rate": 0.5}),
         ("hard", "TRUE", {"hard": True}),
         ("repeat", "3", {"repeat": 3}),
         ("bag", "false", {"record": False}),
@@ -66,9 +66,9 @@ def test_texts_are_read(name: str, text: str, value: object) -> None:
         ("hard", "yes", "hard: found 'yes'; allowed are true and false"),
         ("repeat", "1.5", "repeat: found '1.5'; allowed is a whole number"),
         (
-            "factor",
+            "rate",
             "fast",
-            "factor: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
+            "rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
         ),
     ],
 )
