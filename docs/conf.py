@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of Sphinx for the site; ``buildtools/build_site.py`` gathers the pages and runs it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pygments.lexers.special import TextLexer
+
+# The docstrings of compiled modules are not all there.
+os.environ["COSIM_PURE"] = "1"
+
+import ros2_cosim
+
+project = "ros2_cosim"
+author = "ros2_cosim maintainers"
+copyright = author
+version = release = ros2_cosim.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["repository"]
+# GitHub makes anchors of headings in the same way.
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_class_signature = "mixed"
+# Names, not values: some defaults are tables or objects with an address.
+autodoc_preserve_defaults = True
+
+html_theme = "furo"
+html_title = f"ros2_cosim {version}"
+html_copy_source = False
+html_show_sourcelink = False
+html_last_updated_fmt = None
+
+
+def setup(app: Any) -> None:
+    """Show diagrams that a forge draws as their text: Pygments does not know the language."""
+    app.add_lexer("mermaid", TextLexer)
