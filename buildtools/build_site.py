@@ -101,7 +101,7 @@ def build(source: Path, site: Path) -> int:
     for place in (source, site):
         shutil.rmtree(place, ignore_errors=True)
     gather(source)
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "auto"]
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [*command, "-d", f"{source}.doctrees", str(source), str(site)],
