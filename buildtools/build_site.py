@@ -7,6 +7,7 @@ are gathered in ``build/docs``. Sphinx makes ``out/docs`` of them; each warning 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import posixpath
 import re
@@ -114,6 +115,8 @@ def build(source: Path, site: Path) -> int:
 
 def main() -> int:
     """Run the command line."""
+    if importlib.util.find_spec("sphinx") is None:
+        sys.exit("make docs: there is no Sphinx; the extra docs needs Python 3.11 or later")
     site = ROOT / "out" / "docs"
     status = build(ROOT / "build" / "docs", site)
     print(f"the site is in {site.relative_to(ROOT)}: open index.html" if not status else "failed")
