@@ -99,17 +99,18 @@ def build(source: Path, site: Path) -> int:
 
     :returns: the exit status of Sphinx: 0 if there was no warning
     """
-    for place in (source, site):
+    doctrees = Path(f"{source}.doctrees")
+    for place in (source, doctrees, site):
         shutil.rmtree(place, ignore_errors=True)
     gather(source)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [*command, "-d", f"{source}.doctrees", str(source), str(site)],
+        [*command, "-d", str(doctrees), str(source), str(site)],
         env={**os.environ, "PYTHONPATH": path},
         check=False,
     )
-    shutil.rmtree(f"{source}.doctrees", ignore_errors=True)
+    shutil.rmtree(doctrees, ignore_errors=True)
     return done.returncode
 
 

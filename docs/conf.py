@@ -23,6 +23,8 @@ exclude_patterns = ["repository"]
 # GitHub makes anchors of headings in the same way.
 myst_heading_anchors = 4
 
+# It would read the source of each function.
+autodoc_use_type_comments = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
