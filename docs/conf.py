@@ -39,6 +39,14 @@ html_show_sourcelink = False
 html_last_updated_fmt = None
 
 
+def without_what_python_writes(app: Any, *about: Any) -> None:
+    """Remove the docstring that Python gives to each field of a named tuple."""
+    lines: list[str] = about[-1]
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
 def setup(app: Any) -> None:
-    """Show diagrams that a forge draws as their text: Pygments does not know the language."""
+    """Clean up docstrings; show diagrams that only a forge draws as their text."""
+    app.connect("autodoc-process-docstring", without_what_python_writes)
     app.add_lexer("mermaid", TextLexer)
