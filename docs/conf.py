@@ -32,6 +32,9 @@ autodoc_class_signature = "mixed"
 # Names, not values: some defaults are tables or objects with an address.
 autodoc_preserve_defaults = True
 
+# Quotes stay as they are written: the search looks for them so.
+smartquotes = False
+
 html_theme = "furo"
 html_title = f"ros2_cosim {version}"
 html_copy_source = False
