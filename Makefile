@@ -10,6 +10,7 @@
 # make durations  measure which tests are slow, and write test/durations.json
 # make lint      style, types and import directions
 # make reference  write what is generated from the models: tables of the reference, JSON Schema
+# make docs      the documentation as a static site with a search: out/site/index.html
 # make lock      resolve requirements*.lock again (for maintainers; needs uv)
 # make release   build wheel and source archive of the last commit into dist/: the same bytes each time
 # make clean     delete everything that was built
@@ -31,7 +32,7 @@ SEED ?= 20260901
 # Else each worker compiles all tests again, and each process of a test what only it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup environment platoon quick test mutants durations lint reference release lock clean
+.PHONY: setup environment platoon quick test mutants durations lint reference docs release lock clean
 
 setup:
 	@$(PYTHON) buildtools/set_up.py --extras "$(EXTRAS)"
@@ -63,6 +64,10 @@ lint: environment
 
 reference: environment
 	.venv/bin/python -m buildtools.generate_reference
+
+docs:
+	@$(PYTHON) buildtools/set_up.py --keep-compiled --extras docs
+	.venv/bin/python buildtools/build_site.py
 
 release: environment
 	.venv/bin/python buildtools/release.py

@@ -31,7 +31,8 @@ def unsuitable_platform(root: Path) -> str | None:
         return (
             f"Python {platform.python_version()} ({sys.executable}) cannot be used: the ROS and "
             f"CARLA wheels exist for Python {oldest} to {newest}. "
-            "Name another one, as in: make setup PYTHON=python3.11"
+            "Name another one, as in: make setup PYTHON=python3.11 "
+            "(docs/how-to/install-on-debian-13.md says how to get one)"
         )
     if sys.platform != "linux" or platform.machine() != "x86_64" or sys.maxsize < 2**32:
         return (

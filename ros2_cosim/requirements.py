@@ -12,7 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 LEAST = {"pydantic": (2, 6)}
 _ADVICE = (
     "in a virtual environment on top of the distribution: python3 -m venv --system-site-packages "
-    "venv && venv/bin/pip install -r requirements-workspace.txt (see the README)"
+    "venv && venv/bin/pip install -r requirements-workspace.txt (see "
+    "docs/how-to/use-it-in-a-ros-2-workspace.md)"
 )
 
 

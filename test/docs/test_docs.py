@@ -279,7 +279,7 @@ def test_defaults_of_durations_are_those_of_the_schema() -> None:
 
 
 def test_models_laws_and_entry_points_are_documented() -> None:
-    models = set(re.findall(r"^#### `(\w+)`$", section(REFERENCE, "Models"), re.MULTILINE))
+    models = set(re.findall(r"^### `(\w+)`$", section(REFERENCE, "Models"), re.MULTILINE))
     assert models == set(available_models())
     laws = {name for row in rows(section(REFERENCE, "Control laws")) for name in names(row[0])}
     assert laws == set(available_laws())

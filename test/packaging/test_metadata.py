@@ -289,7 +289,14 @@ def test_a_package_that_is_too_old_is_one_sentence(found, said, monkeypatch):
             requirements.check_for_program()
 
 
-@pytest.mark.parametrize("place", ["README.md", "docker/Dockerfile", ".github/workflows/jazzy.yml"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "docs/how-to/use-it-in-a-ros-2-workspace.md",
+        "docker/Dockerfile",
+        ".github/workflows/jazzy.yml",
+    ],
+)
 def test_every_recipe_for_a_workspace_has_the_same_steps(place, package_xml):
     text = (ROOT / place).read_text(encoding="utf-8")
     assert "python3 -m venv --system-site-packages venv" in text

@@ -363,7 +363,7 @@ def models_table() -> str:
     """The models and their parameters as Markdown, for the reference."""
     lines: list[str] = []
     for page in model_pages():
-        lines += [f"#### `{page.name}`", "", page.summary, ""]
+        lines += [f"### `{page.name}`", "", page.summary, ""]
         facts = [f"Repeatable: {page.repeatable.replace('_', ' ')}."]
         if set(page.shapes) != {"ros", "composed", "inproc"}:
             facts.append(f"Shapes: {', '.join(page.shapes)}.")

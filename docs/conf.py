@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of Sphinx for the site; ``buildtools/build_site.py`` gathers the pages and runs it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pygments.lexers.special import TextLexer
+
+# The docstrings of compiled modules are not all there.
+os.environ["COSIM_PURE"] = "1"
+
+import ros2_cosim
+
+project = "ros2_cosim"
+author = "ros2_cosim maintainers"
+copyright = author
+version = release = ros2_cosim.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["repository"]
+# GitHub makes anchors of headings in the same way.
+myst_heading_anchors = 4
+
+# It would read the source of each function.
+autodoc_use_type_comments = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_class_signature = "mixed"
+# Names, not values: some defaults are tables or objects with an address.
+autodoc_preserve_defaults = True
+
+# Quotes stay as they are written: the search looks for them so.
+smartquotes = False
+
+html_theme = "furo"
+html_title = f"ros2_cosim {version}"
+html_copy_source = False
+html_show_sourcelink = False
+html_last_updated_fmt = None
+
+
+def without_what_python_writes(app: Any, *about: Any) -> None:
+    """Remove the docstring that Python gives to each field of a named tuple."""
+    lines: list[str] = about[-1]
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
+def setup(app: Any) -> None:
+    """Clean up docstrings; show diagrams that only a forge draws as their text."""
+    app.connect("autodoc-process-docstring", without_what_python_writes)
+    app.add_lexer("mermaid", TextLexer)
