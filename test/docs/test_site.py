@@ -21,7 +21,7 @@ from buildtools.build_site import (
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(340)
 def test_the_site_has_no_warning_and_its_search_finds_each_page(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
