@@ -24,6 +24,7 @@ OTHER_PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "bench/README.md": "bench.md",
+    "bench/equivalent_mutants.md": "equivalent_mutants.md",
 }
 #: The front page of the site says what the README says.
 PLACES = {**OTHER_PAGES, "README.md": "index.md"}
