@@ -44,7 +44,8 @@ def environment(
     """The environment of a user, with ROS domains of its own."""
     pytest.importorskip("rclpy")
     drop_dds_settings(monkeypatch)
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    paths = [str(ROOT), str(ROOT / "test"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = os.pathsep.join(paths)
     return {**os.environ, "PYTHONPATH": path}
 
 
