@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,22 @@ def test_it_is_asked_to_end_and_killed_if_it_does_not(
     assert processes_of_session(process.pid) == [process.pid]
     process.close()
     assert process.ended() == said
+
+
+def test_it_is_asked_to_end_where_this_program_ignores_the_signal(
+    nothing_left: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign_process, "GRACE_S", HANG_S)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = started("import time\ntime.sleep(1000)")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    process.close()
+    assert process.ended() in (
+        "was killed by SIGINT; its last line: it printed nothing",
+        "was killed by SIGINT; its last line: KeyboardInterrupt",
+    )
 
 
 def test_what_it_has_started_ends_with_it(nothing_left: None) -> None:

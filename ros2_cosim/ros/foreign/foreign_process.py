@@ -41,7 +41,7 @@ class ForeignProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=partial(end_with_parent, os.getpid()),
+                preexec_fn=partial(_begin, os.getpid()),
             )
         except OSError as error:
             raise ConfigurationError(
@@ -82,6 +82,12 @@ class ForeignProcess:
             if line:
                 self._last = line
                 print(line, flush=True)
+
+
+def _begin(parent: int) -> None:
+    """Let SIGINT end it, also where this program was told to ignore it (``nohup ... &``)."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_with_parent(parent)
 
 
 def foreign_command(
