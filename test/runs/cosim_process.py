@@ -191,9 +191,3 @@ class Running:
     def send(self, number: signal.Signals) -> None:
         """Send a signal to ``cosim`` itself."""
         self._process.send_signal(number)
-
-
-def children_of(pid: int) -> list[int]:
-    """The child processes of a process."""
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    return [int(child) for child in text.split()]

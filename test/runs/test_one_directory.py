@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.cosim_process import Running, children_of, cosim, left_processes, user_environment
+from runs.cosim_process import Running, cosim, left_processes, user_environment
 from support.control_scenarios import chain
 from support.patience import until
+from support.processes import children_of
 from support.waiting_models import MODEL, waiting_file
 
 from ros2_cosim.core.record.bag_reader import is_complete, read_bag

@@ -41,6 +41,8 @@ VARIANTS = {
     "town": (["duration=25s"], ["duration=25s", "parameters.traffic=30"]),
     "v2v_outage": (["duration=25s"], ["duration=25s", "parameters.deceleration=6"]),
 }
+#: Their vehicles do not stand yet; ``scenario/test_library.py`` runs them to their end.
+CUT_BEFORE_THE_END = ("packet_loss", "stop_and_go", "v2v_outage")
 CASES = [(name, changes) for name, variants in VARIANTS.items() for changes in variants]
 #: Distance of the points of a lane and of the cross-sections of a strip, and its length [m].
 COARSE, FINE, LENGTH = 1.0, 0.05, 160.0
@@ -254,9 +256,8 @@ def test_verdicts_are_those_of_the_bag(name: str, changes: list[str], tmp_path: 
     )
     assert verdict.value == pytest.approx(gap, abs=0.12)
     if changes == VARIANTS[name][0]:
-        # Whether all come to stand is not known yet where the time is cut.
-        known = [each for each in summary.verdicts if each.value is not None]
-        assert all(verdict.passed for verdict in known), known
+        failed = {each.name for each in summary.verdicts if not each.passed}
+        assert failed == ({"stands_still_by_s"} if name in CUT_BEFORE_THE_END else set())
     assert figures["min_ttc_s"] == pytest.approx(ttc, rel=0.03, abs=0.05) or (
         figures["min_ttc_s"] is None and ttc == math.inf
     )

@@ -29,14 +29,19 @@ def marked_processes(variable: str, mark: str) -> dict[int, str]:
     return found
 
 
-def descendants_of(pid: int) -> dict[int, str]:
-    """Living children of a process, their children and so on: process id -> command line."""
-    found = {}
+def children_of(pid: int) -> list[int]:
+    """The child processes of a process; none, if it has ended."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
     except OSError:
-        return {}
-    for child in map(int, text.split()):
+        return []
+    return [int(child) for child in text.split()]
+
+
+def descendants_of(pid: int) -> dict[int, str]:
+    """Living children of a process, their children and so on: process id -> command line."""
+    found = {}
+    for child in children_of(pid):
         with suppress(OSError):
             command = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
             found[child] = command.strip()

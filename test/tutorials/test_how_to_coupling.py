@@ -24,17 +24,8 @@ def page(name: str, directory: Path) -> Tutorial:
     return Tutorial(f"../how-to/{name}", directory)
 
 
-def carried_out(name: str, directory: Path) -> Tutorial:
-    """The page with all its commands executed."""
-    how_to = page(name, directory)
-    for command in how_to.commands:
-        done = how_to.run(command)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return how_to
-
-
 def test_a_scenario_runs_with_an_fmu(tmp_path: Path) -> None:
-    how_to = carried_out("use-an-fmu.md", tmp_path)
+    how_to = page("use-an-fmu.md", tmp_path).carry_out()
     assert how_to.files == ["cart.c", "driver.py", "cart.yaml"]
     summary = json.loads((tmp_path / "out/cart/summary.json").read_text(encoding="utf-8"))
     assert summary["sim_time_s"] == 5.0
@@ -48,7 +39,7 @@ def test_a_scenario_runs_with_an_fmu(tmp_path: Path) -> None:
 
 
 def test_a_scenario_becomes_an_fmu_and_a_slave(tmp_path: Path) -> None:
-    how_to = carried_out("step-a-scenario-from-another-tool.md", tmp_path)
+    how_to = page("step-a-scenario-from-another-tool.md", tmp_path).carry_out()
     assert (tmp_path / "platoon.fmu").is_file()
     described = how_to.run(how_to.shown[0])
     assert described.returncode == 0, described.stderr

@@ -28,9 +28,7 @@ def summary_of(tutorial: Tutorial, run: str) -> Any:
 def test_a_controller_drives_a_vehicle_of_an_openscenario_file(tmp_path: Path) -> None:
     how_to = page("drive-an-openscenario-file", tmp_path)
     assert how_to.files == ["my_law.py", "my_overtaking.yaml"]
-    for command in how_to.commands:
-        done = how_to.run(command)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    how_to.carry_out()
     summary = summary_of(how_to, "mine")
     assert [v["name"] for v in summary["verdicts"] if v["passed"]] == ["stop_trigger"]
     assert "driver" in {participant["name"] for participant in summary["participants"]}

@@ -32,9 +32,7 @@ def summary_of(tutorial: Tutorial, run: str) -> dict:
 def test_own_controller_drives_in_every_shape(tmp_path, ros_domain, nothing_left):
     tutorial = Tutorial("own-controller.md", tmp_path)
     assert tutorial.files == ["my_law.py", "my_tuned_law.py", "my_node.py", "my_shown_node.py"]
-    for command in tutorial.commands:
-        done = tutorial.run(command)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    tutorial.carry_out()
     default = tutorial.run("cosim run config/platoon.yaml --shape inproc --out out/default")
     assert default.returncode == 0
     runs = {run: summary_of(tutorial, run) for run in ("law", "node", "shown", "default")}
@@ -91,21 +89,10 @@ def test_own_sweep(tmp_path, nothing_left):
 
 def test_first_run(tmp_path):
     tutorial = Tutorial("first-run.md", tmp_path)
-    for command in tutorial.commands:
-        done = tutorial.run(command)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    tutorial.carry_out()
     traces = {summary_of(tutorial, run)["trace_sha256"] for run in ("inproc", "seed2", "gap")}
     assert len(traces) == 3
     assert (tmp_path / "out/inproc/report.html").is_file()
-
-
-def carried_out(name: str, directory: Path) -> Tutorial:
-    """A tutorial with all its commands executed."""
-    tutorial = Tutorial(name, directory)
-    for command in tutorial.commands:
-        done = tutorial.run(command)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return tutorial
 
 
 def verdicts_of(tutorial: Tutorial, run: str) -> list[bool]:
@@ -114,7 +101,7 @@ def verdicts_of(tutorial: Tutorial, run: str) -> list[bool]:
 
 @needs_ros
 def test_the_platoon_drives_with_the_own_sensor(tmp_path, ros_domain, nothing_left):
-    tutorial = carried_out("own-sensor.md", tmp_path)
+    tutorial = Tutorial("own-sensor.md", tmp_path).carry_out()
     radar, ros = (summary_of(tutorial, run) for run in ("radar", "radar_ros"))
     assert radar["trace_sha256"] == ros["trace_sha256"]
     assert (radar["shape"], ros["shape"]) == ("inproc", "ros")
@@ -127,7 +114,7 @@ def test_the_platoon_drives_with_the_own_sensor(tmp_path, ros_domain, nothing_le
 
 @needs_ros
 def test_the_own_plant_closes_the_loop(tmp_path, ros_domain, nothing_left):
-    tutorial = carried_out("own-plant.md", tmp_path)
+    tutorial = Tutorial("own-plant.md", tmp_path).carry_out()
     cart, composed, light = (
         summary_of(tutorial, run) for run in ("cart", "cart_composed", "light")
     )
@@ -144,7 +131,7 @@ def test_the_own_plant_closes_the_loop(tmp_path, ros_domain, nothing_left):
 
 @needs_ros
 def test_the_platoon_drives_in_the_own_simulator(tmp_path, ros_domain, nothing_left):
-    tutorial = carried_out("own-simulator.md", tmp_path)
+    tutorial = Tutorial("own-simulator.md", tmp_path).carry_out()
     flat, composed, headless = (
         summary_of(tutorial, run)["trace_sha256"] for run in ("flat", "flat_composed", "headless")
     )
@@ -154,7 +141,7 @@ def test_the_platoon_drives_in_the_own_simulator(tmp_path, ros_domain, nothing_l
 
 
 def test_the_own_message_and_the_point_cloud(tmp_path):
-    tutorial = carried_out("own-message.md", tmp_path)
+    tutorial = Tutorial("own-message.md", tmp_path).carry_out()
     figures = summary_of(tutorial, "lidar")["figures"]["finder"]
     assert figures["nearest_m"] == pytest.approx(10.0 - 1.9 - 0.5, abs=1e-5)
     build, _, check, *launches = tutorial.shown

@@ -62,3 +62,10 @@ class Tutorial:
             text=True,
             timeout=240,
         )
+
+    def carry_out(self) -> Tutorial:
+        """Execute all commands, each of which has to succeed."""
+        for command in self.commands:
+            done = self.run(command)
+            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return self
