@@ -259,7 +259,9 @@ def patient(control):
                 time.sleep(0.01)
         finally:
             child.kill()
-            print("killed", flush=True)
+            # One write: the two of print are mixed with those of the other threads.
+            sys.stdout.write("killed\n")
+            sys.stdout.flush()
 
 def on_done(job, result, company):
     print("done", result, flush=True)
