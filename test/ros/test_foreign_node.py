@@ -31,6 +31,8 @@ pytest.importorskip("rclpy")
 messages = pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 Run = Callable[..., Summary]
+#: Runs beside other work are short: each takes many times as long as one of a quiet machine.
+BUSY = "400ms"
 
 
 @pytest.fixture
@@ -61,24 +63,26 @@ def run(
 def busy() -> Iterator[Callable[[], None]]:
     """Called, it keeps the processors busy until the test ends."""
     with ExitStack() as burning:
-        yield lambda: burning.enter_context(busy_machine(more=1))
+        yield lambda: burning.enter_context(busy_machine())
 
 
 def test_node_gives_what_a_model_gives_also_when_it_is_slow(run, busy):
     model = {"model": "support.gate_models:Relay"}
-    expected = run(scenarios.relay(model), "inproc").trace_sha256
-    assert run(scenarios.relay()).trace_sha256 == expected
+    expected = run(scenarios.relay(model, BUSY), "inproc").trace_sha256
+    assert run(scenarios.relay(duration=BUSY)).trace_sha256 == expected
     busy()
-    slow = {"ros_parameters": {"slowest": 0.01}}
+    slow = {"duration": BUSY, "ros_parameters": {"slowest": 0.01}}
     found = [run(scenarios.relay(**slow), "composed"), run(scenarios.relay(**slow))]
     assert [summary.trace_sha256 for summary in found] == [expected] * 2
     assert all(summary.repeatable for summary in found)
 
 
 def test_nodes_of_one_process_hear_each_other(run, busy):
-    expected = run(scenarios.composed({"model": "support.gate_models:Composed"}), "inproc")
+    model = {"model": "support.gate_models:Composed"}
+    expected = run(scenarios.composed(model, BUSY), "inproc")
     busy()
-    found = [run(scenarios.composed(), "composed"), run(scenarios.composed())]
+    data = scenarios.composed(duration=BUSY)
+    found = [run(data, "composed"), run(data)]
     assert [summary.trace_sha256 for summary in found] == [expected.trace_sha256] * 2
     assert all(summary.repeatable for summary in found)
 
@@ -86,30 +90,31 @@ def test_nodes_of_one_process_hear_each_other(run, busy):
 @pytest.mark.parametrize("executor", ["single", "events"])
 def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
     model = {"model": "support.gate_models:Fold"}
-    expected = run(scenarios.fold(model), "inproc").trace_sha256
+    expected = run(scenarios.fold(model, BUSY), "inproc").trace_sha256
     busy()
     # The events executor polls: that this changes no result must be said.
     accepted = {"threads": "accept"} if executor == "events" else {}
-    found = run(scenarios.fold(arguments=[executor], **accepted), "composed")
+    found = run(scenarios.fold(None, BUSY, arguments=[executor], **accepted), "composed")
     assert found.trace_sha256 == expected and found.repeatable
 
 
 def test_timer_of_simulated_time_fires_at_each_activation(run, busy):
     # stamp: header also checks that the node's clock shows the activation's time.
-    first = run(scenarios.timer(stamp="header"))
+    data = scenarios.timer(BUSY, stamp="header")
+    first = run(data)
     busy()
-    second = run(scenarios.timer(stamp="header"), "composed")
+    second = run(data, "composed")
     assert second.trace_sha256 == first.trace_sha256
     assert first.repeatable and second.repeatable
 
 
 def test_node_drives_a_vehicle_of_the_platoon(run, busy):
-    first = run(scenarios.platoon("3s"))
+    first = run(scenarios.platoon("1s"))
     busy()
-    second = run(scenarios.platoon("3s"))
+    second = run(scenarios.platoon("1s"))
     assert second.trace_sha256 == first.trace_sha256
     acc = next(p for p in first.participants if p.name == "acc2")
-    assert acc.activations == 300
+    assert acc.activations == 100
 
 
 def test_one_input_needs_no_barrier(run):
@@ -143,8 +148,8 @@ def test_node_that_never_publishes_what_is_declared_is_refused(run):
 
 def test_node_that_reads_and_writes_one_topic_hears_itself_and_the_others(run, busy):
     model = {"model": "support.gate_models:Both"}
-    expected = run(scenarios.relay(model), "inproc").trace_sha256
-    settings = {"script": "both_node.py", "outputs": {"sum": "/number"}}
+    expected = run(scenarios.relay(model, BUSY), "inproc").trace_sha256
+    settings = {"duration": BUSY, "script": "both_node.py", "outputs": {"sum": "/number"}}
     assert run(scenarios.relay(**settings)).trace_sha256 == expected
     busy()
     found = run(scenarios.relay(**settings), "composed")

@@ -45,7 +45,7 @@ VARIANTS = {
 CUT_BEFORE_THE_END = ("packet_loss", "stop_and_go", "v2v_outage")
 CASES = [(name, changes) for name, variants in VARIANTS.items() for changes in variants]
 #: Distance of the points of a lane and of the cross-sections of a strip, and its length [m].
-COARSE, FINE, LENGTH = 1.0, 0.05, 160.0
+COARSE, FINE, LENGTH = 2.0, 0.05, 160.0
 _OTHERS = ("/traffic", "/static_objects")
 
 

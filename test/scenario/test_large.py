@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.core.documents.offered import offered
+from ros2_cosim.core.documents.offered import all_offered
 from ros2_cosim.core.kernel.latched import LatchedChannel
 from ros2_cosim.core.kernel.model import Onlooker
 from ros2_cosim.core.kernel.sequential import SequentialScheduler
@@ -56,10 +56,10 @@ def test_readers_share_what_a_port_holds(long: Scenario) -> None:
 
 
 def test_installed_packages_are_searched_once() -> None:
-    offered.cache_clear()
+    all_offered.cache_clear()
     for _ in range(3):
         available_laws()
-    assert offered.cache_info().misses == 1
+    assert all_offered.cache_info().misses == 1
 
 
 def test_a_platoon_of_a_hundred_can_be_given_another_seed() -> None:

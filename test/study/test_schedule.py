@@ -260,7 +260,7 @@ def patient(control):
         finally:
             child.kill()
             # One write: the two of print are mixed with those of the other threads.
-            sys.stdout.write("killed\n")
+            sys.stdout.write("killed\\n")
             sys.stdout.flush()
 
 def on_done(job, result, company):

@@ -26,7 +26,7 @@ while os.getppid() == parent:
 def busy_machine(more: int = 0) -> Iterator[None]:
     """One process per processor, and some more, that compute for moments."""
     count = (os.cpu_count() or 1) + more
-    burners = [subprocess.Popen([sys.executable, "-c", _BURNER]) for _ in range(count)]
+    burners = [subprocess.Popen([sys.executable, "-S", "-c", _BURNER]) for _ in range(count)]
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.core.documents.offered import offered
+from ros2_cosim.core.documents.offered import all_offered
 
 
 def write_distribution(site: Path, name: str, entries: str, code: str) -> Path:
@@ -31,6 +31,6 @@ def installed(site: Path, name: str, entries: str, code: str) -> Iterator[None]:
     """Have a distribution in this process: see :func:`write_distribution`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(write_distribution(site, name, entries, code))
-        offered.cache_clear()  # a process looks once
+        all_offered.cache_clear()  # a process looks once
         yield
-    offered.cache_clear()
+    all_offered.cache_clear()

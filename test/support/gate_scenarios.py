@@ -61,9 +61,9 @@ def relay(
     }
 
 
-def composed(node: Data | None = None) -> Data:
+def composed(node: Data | None = None, duration: str = "1s") -> Data:
     """A relay that is two nodes of one process: one sends to the other."""
-    data = relay(node, script="composed_node.py", outputs={"sum": "sum", "passed": "passed"})
+    data = relay(node, duration, script="composed_node.py", outputs={"sum": "sum", "passed": "passed"})
     data["participants"]["relay"]["outputs"]["passed"] = {"type": FLOAT, "topic": "/passed"}
     return data
 
@@ -85,7 +85,7 @@ def polling(kind: str, duration: str = "200ms", **settings: Any) -> Data:
     return data
 
 
-def fold(node: Data | None = None, **settings: Any) -> Data:
+def fold(node: Data | None = None, duration: str = "1s", **settings: Any) -> Data:
     """Two sources of different rates; an activation delivers several samples of both."""
     tied = {
         "inputs": {"add": "add", "take": "take"},
@@ -93,7 +93,7 @@ def fold(node: Data | None = None, **settings: Any) -> Data:
     }
     return {
         "name": "fold",
-        "duration": "1s",
+        "duration": duration,
         "participants": {
             "a": source("/a", "10ms"),
             "b": source("/b", "30ms", "5ms", 0.3),
@@ -126,7 +126,7 @@ def transforms() -> Data:
     }
 
 
-def timer(**output: Any) -> Data:
+def timer(duration: str = "1s", **output: Any) -> Data:
     """A node whose simulated-time timer publishes every 20 ms what it read last."""
     settings = {
         "use_sim_time": True,
@@ -135,7 +135,7 @@ def timer(**output: Any) -> Data:
     }
     return {
         "name": "timer",
-        "duration": "1s",
+        "duration": duration,
         "participants": {
             "source": source("/number", "10ms"),
             "timer": {

@@ -2,9 +2,9 @@
 """``cosim`` as a copy of a process that has imported it: a short run is imports for its most part.
 
 A copy is a process like any other: it has the arguments, environment and directory of the command,
-and ends as the interpreter does. It shares the seed of hashes with the other copies, and its
-``/proc`` entry shows the environment of the process that was copied. What a test says of the start
-itself, or of limits and streams that a process is born with, it has to see in a process of its own.
+and ends as the interpreter does. It shares the seed of hashes with the other copies. What a test
+says of the start itself, or of limits and streams that a process is born with, it has to see in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ FILES = 3
 #: What a keeper tells: the process id of the command, then how it ended.
 TOLD = struct.Struct("<i")
 _POLL_S = 0.01
+#: A copy shows its own command line and environment, as long as those of the server.
+_ROOM = 16_384
 _IMPORTING = ("PYTHON", "LD_", "COSIM_PURE")
 #: What else a process needs; the marks by which tests find what they left are not among it.
 _NEEDED = ("PATH", "HOME", "LANG", "AMENT_PREFIX_PATH")
@@ -151,8 +153,11 @@ class _Server:
         needed = {key: os.environ[key] for key in _NEEDED if key in os.environ}
         with remote:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "support.warm_server", str(remote.fileno())],
-                env={**needed, **dict(importing)},
+                [
+                    sys.executable,
+                    *("-m", "support.warm_server", str(remote.fileno()), " " * _ROOM),
+                ],
+                env={**needed, **dict(importing), "SPT_NOENV": "1", "ROOM": "." * _ROOM},
                 # Streams of a copy are pipes as well: Python treats those of a file in another way.
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -5,25 +5,35 @@ See :mod:`support.warm`. Each command has a keeper, its parent, which adopts wha
 leaves behind: the descendants of a keeper are what is left of its command. A keeper ends with the
 last of them. Libraries of the middleware start threads when they are loaded; a copy has none of
 them, and leaves without the end functions of these libraries, which would look for them.
+
+The fork server of a run is a copy as well, made before the command begins, as its child: what it
+imports is there already.
 """
 
 from __future__ import annotations
 
-import gc
+import ctypes
+import fcntl
 import importlib
 import json
 import os
+import signal
 import socket
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
 
 from setproctitle import setproctitle
 from support.warm import FILES, REQUEST_LIMIT, TOLD
 
 from ros2_cosim.cli import main as command
-from ros2_cosim.core.process.processes import leave, set_adopts_orphans
+from ros2_cosim.core.documents.installed import module_command
+from ros2_cosim.core.process.processes import end_with_parent, leave, set_adopts_orphans
+from ros2_cosim.ros.bringup import fork_server
+from ros2_cosim.ros.programs import _fork_server
 
 #: What most commands import when they run.
 _MODULES = (
@@ -45,13 +55,16 @@ _MODULES = (
 )
 
 
+#: Commands that start a fork server, unless they are told to do without processes.
+_WITH_PROCESSES = ("run", "study", "sweep", "replay")
+#: What is inherited is moved there for a moment, and then to its place [file descriptor].
+_ASIDE = 500
+
+
 def main() -> None:
     """Serve until whoever asks has gone; in a copy: run the command."""
     link = socket.socket(fileno=int(sys.argv[1]))
-    for name in _MODULES:
-        importlib.import_module(name)
-    gc.collect()
-    gc.freeze()
+    _fork_server.prepare(_MODULES)
     while True:
         request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES)
         if not request:
@@ -66,7 +79,11 @@ def main() -> None:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-    _become(json.loads(request), files)
+    asked = json.loads(request)
+    words = asked["words"]
+    if words[0] in _WITH_PROCESSES and "inproc" not in words:
+        fork_server.start_server = _Spare(files).start
+    _become(asked, files)
     try:
         command.main()
     except SystemExit as left:
@@ -75,6 +92,77 @@ def main() -> None:
         traceback.print_exc()
         leave(1)
     leave(0)
+
+
+class _Spare:
+    """A child of the command that becomes its first fork server; others are started as usual.
+
+    :param files: open files of the command
+    """
+
+    def __init__(self, files: Sequence[int]) -> None:
+        self._link: socket.socket | None
+        self._link, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            for descriptor in (self._link.detach(), *files):
+                os.close(descriptor)
+            _wait_as_fork_server(remote, command)
+        remote.close()
+        self._start_anew = fork_server.start_server
+
+    def start(
+        self, arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+    ) -> fork_server.ServerProcess:
+        """Take the place of :func:`fork_server.start_server`."""
+        if self._link is None:
+            return self._start_anew(arguments, environment, files)
+        reader, writer = os.pipe()
+        request = {
+            "arguments": arguments,
+            "directory": os.getcwd(),
+            "environment": dict(environment),
+            "files": files,
+        }
+        with self._link:
+            socket.send_fds(self._link, [json.dumps(request).encode()], [writer, *files])
+        os.close(writer)
+        self._link = None
+        return _Child(self._pid, open(reader, "rb"))
+
+
+class _Child(fork_server.AdoptedProcess):
+    def kill(self) -> None:
+        """Kill it, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _wait_as_fork_server(link: socket.socket, command: int) -> NoReturn:
+    end_with_parent(command)
+    os.setsid()
+    setproctitle(" ".join(module_command(fork_server.SERVER)))
+    request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, fork_server.FILES_LIMIT)
+    if not request:
+        os._exit(0)
+    link.close()
+    asked = json.loads(request)
+    aside = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ASIDE) for descriptor in files]
+    for descriptor in files:
+        os.close(descriptor)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    places = [0, 1, 2, *asked["files"]]
+    for descriptor, place in zip([nothing, aside[0], *aside], places, strict=True):
+        os.dup2(descriptor, place)
+    for descriptor in (nothing, *aside):
+        os.close(descriptor)
+    _set_environment(asked["environment"])
+    os.chdir(asked["directory"])
+    del sys.path[0]
+    sys.argv = ["", *asked["arguments"], ""]
+    setproctitle(" ".join([*module_command(fork_server.SERVER), *asked["arguments"]]))
+    leave(_fork_server.main())
 
 
 def _is_command(files: list[int]) -> bool:
@@ -107,14 +195,25 @@ def _become(request: Mapping[str, object], files: list[int]) -> None:
     environment, words = request["environment"], request["words"]
     assert isinstance(environment, dict)
     assert isinstance(words, list)
-    os.environ.clear()
-    os.environ.update(environment)
+    _set_environment(environment)
     directory = str(request["directory"])
     os.chdir(directory)
     sys.path[0] = directory
     sys.argv = [str(command.__file__), *words]
     setproctitle(" ".join([sys.executable, "-m", command.__name__, *words]))
     importlib.invalidate_caches()
+
+
+def _set_environment(environment: Mapping[str, str]) -> None:
+    """Also where others look for it: in ``/proc``, which shows where the first one was put."""
+    os.environ.clear()
+    os.environ.update(environment)
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    start, end = map(int, fields[47:49])
+    shown = "".join(f"{key}={value}\0" for key, value in environment.items()).encode()
+    assert len(shown) <= end - start, "ROOM is too small"
+    ctypes.memset(start, 0, end - start)
+    ctypes.memmove(start, shown, len(shown))
 
 
 if __name__ == "__main__":

@@ -20,9 +20,18 @@ from ros2_cosim.core.kernel.loading import (
 
 
 @lru_cache
+def all_offered() -> dict[str, dict[str, EntryPoint]]:
+    """What :func:`offered` answers, by groups: to read all of them takes as long as one."""
+    found = entry_points()
+    return {
+        group: {entry.name: entry for entry in sorted(found.select(group=group))}
+        for group in found.groups
+    }
+
+
 def offered(group: str) -> dict[str, EntryPoint]:
     """Name -> entry point of all that installed distributions offer in a group."""
-    return {entry.name: entry for entry in sorted(entry_points(group=group))}
+    return all_offered().get(group, {})
 
 
 def functions_of(group: str) -> dict[str, Callable[..., Any]]:

@@ -68,10 +68,11 @@ class InprocShape(Shape):
 
         first: Summary | None = None
         for repetition in range(prepared.options.repeat):
+            if repetition:
+                forget_former_run()
             once = prepared.again(repetition) if repetition else prepared
             with InprocRun(once, progress=advanced, tell=tell) as run:
                 summary = run.finish()
             first = first or summary
-            forget_former_run()
         assert first is not None, "a run is made at least once"
         return first

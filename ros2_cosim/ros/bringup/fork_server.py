@@ -63,6 +63,13 @@ class StartedProcess(Protocol):
         """
 
 
+class ServerProcess(StartedProcess, Protocol):
+    """The process of a fork server."""
+
+    def kill(self) -> None:
+        """Kill it, if it still runs."""
+
+
 class AdoptedProcess:
     """A child that another process has started.
 
@@ -121,6 +128,27 @@ def _adopting() -> Iterator[None]:
                 set_adopts_orphans(_adopted_before)
 
 
+def start_server(
+    arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+) -> ServerProcess:
+    """Start the process of a fork server, a child of this one.
+
+    :param arguments: the open file of its socket, and modules that it imports
+    :param files: open files that it inherits
+    """
+    return subprocess.Popen(
+        [*module_command(SERVER), *arguments, _ROOM],
+        # The environment of a process stays readable from outside.
+        env={**environment, "SPT_NOENV": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        pass_fds=files,
+        preexec_fn=partial(end_with_parent, os.getpid()),
+    )
+
+
 class ForkServer:
     """The fork server of one run; use as a context manager.
 
@@ -141,17 +169,9 @@ class ForkServer:
         self._adoption.enter_context(_adopting())
         self._link, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with remote:
-            self._server = subprocess.Popen(
-                [*module_command(SERVER), str(remote.fileno()), *self._modules, _ROOM],
-                # The environment of a process stays readable from outside.
-                env={**self._environment, "SPT_NOENV": "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=[remote.fileno(), *self._inherited],
-                preexec_fn=partial(end_with_parent, os.getpid()),
-            )
+            arguments = [str(remote.fileno()), *self._modules]
+            files = [remote.fileno(), *self._inherited]
+            self._server = start_server(arguments, self._environment, files)
         self._link.settimeout(_ANSWER_S)
         return self
 

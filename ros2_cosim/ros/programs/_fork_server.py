@@ -19,9 +19,11 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 
 from setproctitle import setproctitle
 
+from ros2_cosim.core.documents.offered import all_offered
 from ros2_cosim.core.process.processes import end_with_parent, leave
 from ros2_cosim.core.sockets.inherited import INHERITED
 from ros2_cosim.ros.bringup.fork_server import FILES_LIMIT, REQUEST_LIMIT
@@ -47,7 +49,7 @@ def main() -> int:
     """Serve until the starter has gone."""
     starter = os.getppid()
     link = socket.socket(fileno=int(sys.argv[1]))
-    _prepare(sys.argv[2:-1])
+    prepare(sys.argv[2:-1])
     while True:
         request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES_LIMIT)
         if not request:
@@ -69,13 +71,14 @@ def main() -> int:
         os.close(go_on)
 
 
-def _prepare(modules: list[str]) -> None:
+def prepare(modules: Sequence[str]) -> None:
     """Import everything; what is missing is for the node to complain about."""
     for name in (*_MODULES, *modules):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     with contextlib.suppress(ImportError):
         _load_type_supports()
+    all_offered()
     # The garbage collector would touch, and so copy, the pages that all processes share.
     gc.collect()
     gc.freeze()
