@@ -72,7 +72,7 @@ def names_in(shape: str) -> list[str]:
     return [name for name in RUNS if shape in shapes_of(name)]
 
 
-#: Of a long run one in processes is enough.
+#: Too long for processes: other entries have traffic, too.
 LONG = ("library_town",)
 #: Part of the fast tests: one for each kind of scenario.
 QUICK = ("platoon_seed_1", "platoon_traffic", "car_following_seed_1", "dcp_model", "calls")
@@ -83,7 +83,6 @@ QUICK = ("platoon_seed_1", "platoon_traffic", "car_following_seed_1", "dcp_model
     [
         pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name in names_in("inproc")
-        if name not in LONG
     ],
 )
 def test_trace_in_shape_inproc(name: str, tmp_path: Path, fmus: Path) -> None:
@@ -153,7 +152,7 @@ def in_processes() -> list[tuple[str, str]]:
     found = []
     for number, name in enumerate(RUNS):
         shapes = [shape for shape in SHAPES[1:] if shape in shapes_of(name)]
-        if shapes and not ONE_SEED.fullmatch(name):
+        if shapes and name not in LONG and not ONE_SEED.fullmatch(name):
             taken = shapes if name in QUICK else [shapes[number % len(shapes)]]
             found += [(name, shape) for shape in taken]
     return found

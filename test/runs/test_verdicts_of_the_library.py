@@ -242,7 +242,11 @@ def extremes(road: RoadNetwork, scene: Any, run: Path) -> tuple[float, float, An
 
 
 @pytest.mark.parametrize(("name", "changes"), CASES)
-def test_verdicts_are_those_of_the_bag(name: str, changes: list[str], tmp_path: Path) -> None:
+def test_verdicts_are_those_of_the_bag(
+    name: str, changes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A report takes a third of the time of a run, and is not looked at here.
+    monkeypatch.setattr("ros2_cosim.core.run.inproc.write_reports", lambda output: None)
     scenario = load_scenario(library_file(name), changes)
     summary = run_inproc(scenario, tmp_path)
     road = RoadNetwork.from_file(library_file(name).parent / scenario.scene["map"])

@@ -3,15 +3,46 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Data files and folders that a checkout has beside the package.
 _DATA = ("package.xml", "config", "launch", "msg", "rviz", "srv")
+#: Each command is a copy of a process that has imported what all of them do.
+_EACH = """
+import json, os, sys, tempfile, traceback
+import ros2_cosim.core.run.start, ros2_cosim.core.scenario.check
+from ros2_cosim.cli.main import main
+
+answers = []
+for command in sys.argv[1:]:
+    with tempfile.TemporaryFile() as printed:
+        pid = os.fork()
+        if pid == 0:
+            for stream in (1, 2):
+                os.dup2(printed.fileno(), stream)
+            code = 0
+            try:
+                main(command.split(), program="cosim")
+            except SystemExit as left:
+                code = left.code or 0
+            except BaseException:
+                traceback.print_exc()
+                code = 70
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        printed.seek(0)
+        answers.append((os.waitstatus_to_exitcode(status), printed.read().decode()))
+print(json.dumps(answers))
+"""
 
 
 class BuiltCopy:
@@ -43,14 +74,14 @@ class BuiltCopy:
             if (own / name).exists():
                 (environment / name).symlink_to(own / name)
 
-    def cosim(self, *words: str | Path, timeout: float = 120.0) -> tuple[int, str]:
-        """Run the command: its exit code, and what it printed on both streams."""
-        start = "from ros2_cosim.cli.main import main; main(program='cosim')"
+    def cosim(self, commands: Sequence[str], timeout: float = 120.0) -> list[tuple[int, str]]:
+        """Run commands one by one: the exit code of each, and what it printed on both streams."""
         done = subprocess.run(
-            [self._python, "-c", start, *words],
+            [self._python, "-c", _EACH, *commands],
             capture_output=True,
             text=True,
             timeout=timeout,
             cwd=self.checkout.parent,
         )
-        return done.returncode, done.stdout + done.stderr
+        assert done.returncode == 0, done.stderr
+        return [(code, said) for code, said in json.loads(done.stdout)]

@@ -63,7 +63,9 @@ def relay(
 
 def composed(node: Data | None = None, duration: str = "1s") -> Data:
     """A relay that is two nodes of one process: one sends to the other."""
-    data = relay(node, duration, script="composed_node.py", outputs={"sum": "sum", "passed": "passed"})
+    data = relay(
+        node, duration, script="composed_node.py", outputs={"sum": "sum", "passed": "passed"}
+    )
     data["participants"]["relay"]["outputs"]["passed"] = {"type": FLOAT, "topic": "/passed"}
     return data
 

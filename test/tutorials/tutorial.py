@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from support.warm import cosim
+
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Nothing that only a shell understands.
+_COSIM_ALONE = re.compile(r"cosim [^|&;<>$*`#\n]+")
 
 
 class Tutorial:
@@ -46,14 +51,17 @@ class Tutorial:
             script.chmod(0o755)
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Execute one command of the tutorial."""
+        """Execute one command of the tutorial; one of ``cosim`` alone as a copy."""
         path = [str(self.directory / "bin"), os.environ.get("PATH", "")]
-        python_path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        python_path = [str(ROOT), os.environ.get("PYTHONPATH", ""), str(ROOT / "test")]
         environment = {
             **os.environ,
             "PATH": os.pathsep.join(path),
             "PYTHONPATH": os.pathsep.join(p for p in python_path if p),
         }
+        if _COSIM_ALONE.fullmatch(command):
+            words = shlex.split(command)[1:]
+            return cosim(environment, *words, directory=self.directory)
         return subprocess.run(
             ["sh", "-c", command],
             cwd=self.directory,
