@@ -321,7 +321,10 @@ def test(
     wait: Annotated[str, typer.Option(help="Longest wall time to wait for an answer.")] = "5s",
     as_json: AsJson = False,
 ) -> None:
-    """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
+    """Verify a running slave step by step; exit code 3 if it deviates.
+
+    The procedures register it again and again: start a slave of this package with --keep.
+    """
     from ros2_cosim.core.live.address import Address
     from ros2_cosim.dcp.description.read import read_description
     from ros2_cosim.dcp.master.cosimulation import TRANSPORTS

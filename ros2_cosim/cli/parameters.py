@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 TOKEN = "COSIM_TOKEN"
 ScenarioFile = Annotated[
     Path,
-    typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
+    typer.Argument(
+        help="Scenario file (YAML or JSON), or the name of one of the library.",
+        autocompletion=completion.scenario_files,
+    ),
 ]
 ScenarioChanges = Annotated[
     list[str] | None,

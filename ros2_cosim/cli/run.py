@@ -33,7 +33,8 @@ def run(
     scenario: Annotated[
         Path | None,
         typer.Argument(
-            help="Scenario file (YAML or JSON); with --branch: default is that of the checkpoint.",
+            help="Scenario file (YAML or JSON), or the name of one of the library; with --branch: "
+            "default is that of the checkpoint.",
             autocompletion=completion.scenario_files,
         ),
     ] = None,

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from ros2_cosim.cli.console import EXIT_USAGE, clear_errors
+from ros2_cosim.cli.examples import add_examples, first_steps
 from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
 from ros2_cosim.core.kernel.loading import line_of, refuse_missing_wing
@@ -130,6 +131,13 @@ class Verbs(TyperGroup):
         for verb in self.list_commands(context):
             self.get_command(context, verb)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read a command line; an empty one is answered with the first steps."""
+        if not args:
+            print(first_steps())
+            raise typer.Exit(EXIT_USAGE)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all."""
         return [*VERBS, *offered_verbs()]
@@ -138,7 +146,9 @@ class Verbs(TyperGroup):
         """The command of a name; None: there is none."""
         known = cmd_name in VERBS or cmd_name in offered_verbs()
         if known and cmd_name not in self.commands:
-            self.add_command(typer.main.get_command(load(cmd_name)), cmd_name)
+            command = typer.main.get_command(load(cmd_name))
+            add_examples(command, cmd_name)
+            self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

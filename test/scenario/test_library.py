@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.console import EXIT_ERROR
 from ros2_cosim.cli.main import app
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import NAMES, library, library_file, new_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
@@ -33,6 +35,21 @@ def test_the_scenario_meets_all_its_verdicts(name: str, changes: list[str], tmp_
     summary = run_inproc(load_scenario(library_file(name), changes), tmp_path, record=False)
     verdicts = {verdict.name: verdict.passed for verdict in summary.verdicts}
     assert verdicts and all(verdicts.values()), verdicts
+
+
+def test_a_name_stands_for_a_scenario_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cut_in", "car_following"):
+        assert load_scenario(Path(name)) == load_scenario(library_file(name))
+    assert load_scenario(Path("platoon")) == load_scenario(ROOT / "config/platoon.yaml")
+    with pytest.raises(ConfigurationError, match="scenario plato: there is no such file; did you"):
+        load_scenario(Path("plato"))
+    with pytest.raises(ConfigurationError, match="scenario here/town: there is no such file"):
+        load_scenario(Path("here/town"))
+    shutil.copy(ROOT / "config/car_following.yaml", "town")  # a file comes first
+    assert load_scenario(Path("town")).name == "car_following"
 
 
 def test_the_platoon_is_that_of_the_demonstrator() -> None:

@@ -57,12 +57,16 @@ def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 def read_whole(path: Path) -> dict[str, Any]:
     """Read a scenario file with all that it includes; nothing is resolved yet.
 
+    :param path: the file; or the name of a scenario of this package, as ``platoon`` or ``town``
     :raises ConfigurationError: a file cannot be read or includes itself
     """
     try:
         path.stat()
     except FileNotFoundError:
-        raise ConfigurationError(f"scenario {path}: {_nearest(path)}") from None
+        shipped = _shipped(path)
+        if shipped is None:
+            raise ConfigurationError(f"scenario {path}: {_nearest(path)}") from None
+        path = shipped
     except OSError:
         pass  # its reader says why
     data = _Files().read(path)
@@ -70,10 +74,21 @@ def read_whole(path: Path) -> dict[str, Any]:
     return data
 
 
+def _shipped(path: Path) -> Path | None:
+    """The scenario of this package with a name; None: the path is no name, or there is none."""
+    files = [directory / f"{path}.yaml" for directory in _directories()]
+    return next((file for file in files if path.name == str(path) and file.is_file()), None)
+
+
+def _directories() -> tuple[Path, Path]:
+    """Where the scenarios of this package are."""
+    config = share_file("config/platoon.yaml").parent
+    return config, config / "library"
+
+
 def _nearest(path: Path) -> str:
     """What to say of a scenario file that is not there: those whose names are most like its."""
-    config = share_file("config/platoon.yaml").parent
-    directories = (path.parent, config, config / "library")
+    directories = (path.parent, *_directories())
     files = {
         file.stem: os.path.relpath(file) if file.is_relative_to(Path.cwd()) else str(file)
         for directory in reversed(directories)
