@@ -59,6 +59,13 @@ class Section(BaseModel):
 _Section = TypeVar("_Section", bound=BaseModel)
 
 
+def build_validators(sections: type[BaseModel] = Section) -> None:
+    """Build the validators of all sections now, for the processes that are copies of this one."""
+    for section in sections.__subclasses__():
+        section.model_rebuild()
+        build_validators(section)
+
+
 #: Context of a validation: the data was written by a user, so that a number needs its unit.
 BY_HAND = "by hand"
 

@@ -23,7 +23,10 @@ from collections.abc import Sequence
 
 from setproctitle import setproctitle
 
+from ros2_cosim.core.documents.installed import PACKAGE, share_file
 from ros2_cosim.core.documents.offered import all_offered
+from ros2_cosim.core.documents.settings import build_validators
+from ros2_cosim.core.messages.definitions import find_definition
 from ros2_cosim.core.process.processes import end_with_parent, leave
 from ros2_cosim.core.sockets.inherited import INHERITED
 from ros2_cosim.ros.bringup.fork_server import FILES_LIMIT, REQUEST_LIMIT
@@ -41,6 +44,20 @@ _MESSAGES = (
 _SERVICES = ("lifecycle_msgs.srv", "rcl_interfaces.srv", "type_description_interfaces.srv")
 #: What models and nodes import when they are made.
 _MODULES = ("numpy.random", "ros2_cosim.ros.node.session", "ros2_cosim.core.scenario.check")
+#: Message types that most nodes read the definitions of, beside those of this package.
+_TYPES = (
+    "builtin_interfaces/msg/Time",
+    "geometry_msgs/msg/AccelStamped",
+    "geometry_msgs/msg/Point",
+    "geometry_msgs/msg/Pose",
+    "geometry_msgs/msg/PoseWithCovariance",
+    "geometry_msgs/msg/Quaternion",
+    "geometry_msgs/msg/Twist",
+    "geometry_msgs/msg/TwistWithCovariance",
+    "geometry_msgs/msg/Vector3",
+    "nav_msgs/msg/Odometry",
+    "std_msgs/msg/Header",
+)
 #: What the C library points to.
 _KEPT: list[ctypes.c_char_p] = []
 
@@ -79,6 +96,10 @@ def prepare(modules: Sequence[str]) -> None:
     with contextlib.suppress(ImportError):
         _load_type_supports()
     all_offered()
+    build_validators()
+    own = share_file("msg/Horizon.msg").parent.glob("*.msg")
+    for name in (*_TYPES, *(f"{PACKAGE}/msg/{path.stem}" for path in own)):
+        find_definition(name)
     # The garbage collector would touch, and so copy, the pages that all processes share.
     gc.collect()
     gc.freeze()
