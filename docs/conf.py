@@ -35,6 +35,8 @@ autodoc_preserve_defaults = True
 # Quotes stay as they are written: the search looks for them so.
 smartquotes = False
 
+html_search_scorer = "search.js"
+
 html_theme = "furo"
 html_title = f"ros2_cosim {version}"
 html_copy_source = False
