@@ -35,7 +35,10 @@ NOT_SEARCHED = "CHANGELOG.md"
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 #: The front page links to the API reference, which the repository does not have.
-_API_LINK = ("[What is public](public.md)", "[What is public](public.md), [Python API](api/index.md)")
+_API_LINK = (
+    "[What is public](public.md)",
+    "[What is public](public.md), [Python API](api/index.md)",
+)
 _SECTION = re.compile(r"^##+ (.+)\n((?:(?!##).*\n)*)", re.MULTILINE)
 _ROW = re.compile(r"^\| `(ros2_cosim\.[\w.]+)` \| (.+?) \|", re.MULTILINE)
 
@@ -83,7 +86,7 @@ def api_pages() -> Iterator[tuple[str, str]]:
 
 
 def with_menu(front: str) -> str:
-    """The front page with the API reference, and with the menu: the pages listed below each heading.
+    """The front page as Sphinx reads it: with the API reference, and its lists as the menu.
 
     :param front: the page, with its links as they are in the site
     """
