@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from pathlib import Path
 from typing import Any
 
 from furo.navigation import get_navigation_tree
@@ -38,7 +39,8 @@ autodoc_preserve_defaults = True
 # Quotes stay as they are written: the search looks for them so.
 smartquotes = False
 
-html_search_scorer = "search.js"
+# Sphinx would look for it in the working directory.
+html_search_scorer = str(Path(__file__).with_name("search.js"))
 
 html_theme = "furo"
 html_title = f"ros2_cosim {version}"
