@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs"
@@ -28,10 +29,17 @@ OTHER_PAGES = {
 }
 #: The front page of the site says what the README says.
 PLACES = {**OTHER_PAGES, "README.md": "index.md"}
+FRONT_PAGE = "docs/index.md"
 #: The search would find old things first.
 NOT_SEARCHED = "CHANGELOG.md"
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
+#: The front page links to the API reference, which the repository does not have.
+_API_LINK = (
+    "[What is public](public.md)",
+    "[What is public](public.md), [Python API](api/index.md)",
+)
+_SECTION = re.compile(r"^##+ (.+)\n((?:(?!##).*\n)*)", re.MULTILINE)
 _ROW = re.compile(r"^\| `(ros2_cosim\.[\w.]+)` \| (.+?) \|", re.MULTILINE)
 
 
@@ -77,6 +85,20 @@ def api_pages() -> Iterator[tuple[str, str]]:
     )
 
 
+def with_menu(front: str) -> str:
+    """The front page as Sphinx reads it: with the API reference, and its lists as the menu.
+
+    :param front: the page, with its links as they are in the site
+    """
+    front = front.replace(*_API_LINK)
+    menu = []
+    for heading, text in _SECTION.findall(front):
+        if pages := [path for path in _LINK.findall(text) if path.endswith(".md")]:
+            listed = "\n".join(dict.fromkeys(pages))
+            menu.append(f"```{{toctree}}\n:caption: {heading}\n:hidden:\n\n{listed}\n```\n")
+    return "\n".join([front, *menu])
+
+
 def gather(place: Path) -> None:
     """Write all that Sphinx reads into an empty directory."""
     shutil.copytree(PAGES, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -84,6 +106,8 @@ def gather(place: Path) -> None:
     for page in [*PAGES.rglob("*.md"), *map(ROOT.joinpath, OTHER_PAGES)]:
         path = page.relative_to(ROOT).as_posix()
         text = with_links_of_the_site(page.read_text(encoding="utf-8"), path, used)
+        if path == FRONT_PAGE:
+            text = with_menu(text)
         head = "---\nnosearch: true\n---\n" if path == NOT_SEARCHED else ""
         (place / place_of(path)).write_text(head + text, encoding="utf-8")
     for path in used:
@@ -95,9 +119,10 @@ def gather(place: Path) -> None:
         (place / name).write_text(text, encoding="utf-8")
 
 
-def build(source: Path, site: Path) -> int:
+def build(source: Path, site: Path, log: TextIO | None = None) -> int:
     """Gather the pages in a directory and build the site into another one, both made anew.
 
+    :param log: gets what Sphinx prints
     :returns: the exit status of Sphinx: 0 if there was no warning
     """
     doctrees = Path(f"{source}.doctrees")
@@ -110,6 +135,8 @@ def build(source: Path, site: Path) -> int:
         [*command, "-d", str(doctrees), str(source), str(site)],
         env={**os.environ, "PYTHONPATH": path},
         check=False,
+        stdout=log,
+        stderr=log,
     )
     shutil.rmtree(doctrees, ignore_errors=True)
     return done.returncode

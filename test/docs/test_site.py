@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
 
 import pytest
+import yaml
+from support.browser import Browser
 
 from buildtools.build_site import (
     NOT_SEARCHED,
@@ -16,20 +21,55 @@ from buildtools.build_site import (
     build,
     place_of,
     with_links_of_the_site,
+    with_menu,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.timeout(340)
-def test_the_site_has_no_warning_and_its_search_finds_each_page(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+QUESTIONS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text("utf-8"))
+FRONT_PAGE_LINK = re.compile(r"^- \[(.+)\]\(((?:how-to|tutorials)/.+)\)$", re.MULTILINE)
+
+
+#: Where the first hit of the page's search leads.
+FIRST_HIT = """document.querySelector("ul.search a")?.getAttribute("href")"""
+#: Search again as the page does when it is opened. The first hit is shown at once.
+SEARCH = """
+document.getElementById("search-results").replaceChildren();
+Search.performSearch(QUERY);
+"""
+
+
+class Site(NamedTuple):
+    """The built site: where it is, and what its making said."""
+
+    place: Path
+    status: int
+    said: str
+
+    def page(self, name: str) -> str:
+        return (self.place / f"{name}.html").read_text(encoding="utf-8")
+
+    def links(self, name: str) -> set[str]:
+        """The pages that the text of a page leads to, without its menu."""
+        (text,) = re.findall(r"<article\b.*?</article>", self.page(name), re.DOTALL)
+        found = re.findall(r'<a class="reference internal" href="([^"#]+)\.html', text)
+        return {posixpath.normpath(posixpath.join(posixpath.dirname(name), to)) for to in found}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The site is built once for all tests."""
     pytest.importorskip("sphinx", reason="needs the extra docs")
-    site = tmp_path / "site"
-    status = build(tmp_path / "source", site)
-    said = capfd.readouterr()
-    assert (status, said.out + said.err) == (0, "")
+    place = tmp_path_factory.mktemp("docs")
+    with (place / "said").open("w") as said:
+        status = build(place / "source", place / "site", said)
+    return Site(place / "site", status, (place / "said").read_text("utf-8"))
+
+
+@pytest.mark.timeout(340)
+def test_the_site_has_no_warning_and_its_search_finds_each_page(site: Site) -> None:
+    assert (site.status, site.said) == (0, "")
     pages = [*sorted((ROOT / "docs").rglob("*.md")), *map(ROOT.joinpath, OTHER_PAGES)]
     titles = {
         place_of(page.relative_to(ROOT).as_posix()).removesuffix(".md"): title_of(page)
@@ -37,13 +77,61 @@ def test_the_site_has_no_warning_and_its_search_finds_each_page(
     }
     titles |= {path.removesuffix(".md"): text.split("\n")[0][2:] for path, text in api_pages()}
     titles[place_of(NOT_SEARCHED).removesuffix(".md")] = ""
-    index = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = (site.place / "searchindex.js").read_text(encoding="utf-8")
     found = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
     assert dict(zip(found["docnames"], found["titles"], strict=True)) == titles
     for name in titles:
-        text = (site / f"{name}.html").read_text(encoding="utf-8")
-        loaded = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="(https?://[^"]+)', text)
+        loaded = re.findall(
+            r'<(?:script|link|img)\b[^>]*(?:src|href)="(https?://[^"]+)', site.page(name)
+        )
         assert loaded == [], f"{name} needs the network"
+
+
+@pytest.mark.timeout(340)
+def test_each_question_is_answered_two_clicks_from_the_front_page(site: Site) -> None:
+    first = site.links("index")
+    second = first.union(*map(site.links, first))
+    for question in QUESTIONS:
+        name, heading = page_of(question["answer"]), question["answer"].partition("#")[2]
+        assert name in second, question
+        assert f'id="{heading}"' in site.page(name) or not heading, question
+
+
+@pytest.mark.timeout(340)
+def test_the_first_hit_of_the_search_answers_each_question(site: Site, browser: Browser) -> None:
+    asked = urlencode({"q": QUESTIONS[0]["asked"]})
+    browser.open(f"{(site.place / 'search.html').as_uri()}?{asked}")
+    hits = [browser.wait_for(FIRST_HIT)]
+    for question in QUESTIONS[1:]:
+        again = SEARCH.replace("QUERY", json.dumps(question["asked"]))
+        hits.append(browser.evaluate(again + FIRST_HIT))
+    missed = {
+        question["asked"]: hit
+        for question, hit in zip(QUESTIONS, hits, strict=True)
+        if page_of(hit) != page_of(question["answer"])
+    }
+    assert missed == {}
+
+
+def test_the_front_page_lists_each_task_by_its_title() -> None:
+    listed = FRONT_PAGE_LINK.findall((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
+    pages = [*(ROOT / "docs").glob("how-to/*.md"), *(ROOT / "docs").glob("tutorials/*.md")]
+    titles = [(title_of(page), page.relative_to(ROOT / "docs").as_posix()) for page in pages]
+    assert sorted(listed) == sorted(titles)
+
+
+def test_the_menu_is_that_of_the_front_page() -> None:
+    lists = "### C\n\n- [d](d.md)\n- [e](e.md#f), [d](d.md)\n\n## F\n\n[g](g.md)\n"
+    front = f"# A\n\n[x](x.md)\n\n## B\n\n{lists}"
+    menu = with_menu(front).removeprefix(front)
+    assert [line for line in menu.split("\n") if line and not line.startswith("```")] == [
+        *(":caption: C", ":hidden:", "d.md", "e.md"),
+        *(":caption: F", ":hidden:", "g.md"),
+    ]
+
+
+def page_of(address: str) -> str:
+    return address.partition("#")[0].removesuffix(".md").removesuffix(".html")
 
 
 def title_of(page: Path) -> str:

@@ -34,6 +34,15 @@ def test_a_controller_drives_a_vehicle_of_an_openscenario_file(tmp_path: Path) -
     assert "driver" in {participant["name"] for participant in summary["participants"]}
 
 
+def test_a_model_gives_throttle_and_brake(tmp_path: Path) -> None:
+    how_to = page("give-throttle-and-brake", tmp_path)
+    assert how_to.files == ["my_acc.py", "with_my_acc.yaml"]
+    how_to.carry_out()
+    summary = summary_of(how_to, "pedals")
+    assert summary["repeatable"] is True
+    assert [verdict["name"] for verdict in summary["verdicts"] if not verdict["passed"]] == []
+
+
 def test_camera_and_lidar_are_in_the_bag(tmp_path: Path) -> None:
     how_to = page("record-camera-and-lidar", tmp_path)
     (command,) = how_to.commands
