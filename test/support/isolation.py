@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 from support.processes import kill, marked_processes
+from support.warm import start_fork_server
 
+from ros2_cosim.ros.bringup import fork_server
 from ros2_cosim.ros.bringup.dds import USER_CHOICES, loopback_environment
 from ros2_cosim.ros.bringup.domain_lock import claim
 
@@ -57,6 +59,8 @@ def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -
         settings.mkdir()
         for name, value in loopback_environment(os.environ, settings).items():
             monkeypatch.setenv(name, value)
+        # A run in this process has one without starting Python.
+        monkeypatch.setattr(fork_server, "start_server", start_fork_server)
         yield domain
 
 

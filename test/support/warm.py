@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -19,19 +20,24 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
 
 from support.patience import HANG_S
 
+from ros2_cosim.ros.bringup.fork_server import ServerProcess
+
 #: A request is one datagram.
 REQUEST_LIMIT = 131_072
-#: What a copy gets: its output, its errors, and where its keeper tells how it is.
-FILES = 3
+#: What a copy gets: its output, its errors, and where its keeper tells how it is; or what a fork
+#: server inherits.
+FILES = 8
 #: What a keeper tells: the process id of the command, then how it ended.
 TOLD = struct.Struct("<i")
 _POLL_S = 0.01
+_TESTS = Path(__file__).parents[1]
 #: A copy shows its own command line and environment, as long as those of the server.
 _ROOM = 16_384
 _IMPORTING = ("PYTHON", "LD_", "COSIM_PURE")
@@ -123,7 +129,66 @@ def cosim(
     finally:
         command.kill()
     assert command.returncode is not None
-    return subprocess.CompletedProcess(words, command.returncode, stdout, stderr)
+    return subprocess.CompletedProcess([*map(str, words)], command.returncode, stdout, stderr)
+
+
+def request_of(
+    arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+) -> dict[str, object]:
+    """What a copy has to know to become a fork server."""
+    return {
+        "arguments": arguments,
+        "directory": os.getcwd(),
+        "environment": dict(environment),
+        "files": files,
+    }
+
+
+def start_fork_server(
+    arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+) -> ServerProcess:
+    """Take the place of the function of that name, for runs in the process of the tests."""
+    server = _server(imported_as(environment))
+    reader, writer = os.pipe()
+    told, tells = socket.socketpair()
+    request = {**request_of(arguments, environment, files), "starter": os.getpid()}
+    with told:
+        with tells:
+            given = [writer, *files, tells.fileno()]
+            socket.send_fds(server.link, [json.dumps(request).encode()], given)
+        os.close(writer)
+        (pid,) = TOLD.unpack(told.recv(TOLD.size))
+    return _Distant(pid, open(reader, "rb"))
+
+
+class _Distant:
+    """A descendant that is no child of this process."""
+
+    def __init__(self, pid: int, stdout: IO[bytes]) -> None:
+        self.pid = pid
+        self.stdout: IO[bytes] | None = stdout
+        self._handle = os.fdopen(os.pidfd_open(pid))
+
+    def poll(self) -> int | None:
+        """Some code if it has ended."""
+        ended, _, _ = select.select([self._handle], [], [], 0.0)
+        return 0 if ended else None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end.
+
+        :raises subprocess.TimeoutExpired: it still runs after ``timeout`` seconds
+        """
+        ended, _, _ = select.select([self._handle], [], [], timeout)
+        if not ended:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        self._handle.close()
+        return 0
+
+    def kill(self) -> None:
+        """Kill it, if it still runs."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._handle.fileno(), signal.SIGKILL)
 
 
 class _Reader(threading.Thread):
@@ -151,13 +216,20 @@ class _Server:
     def __init__(self, importing: Sequence[tuple[str, str]]) -> None:
         self.link, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         needed = {key: os.environ[key] for key in _NEEDED if key in os.environ}
+        path = [*filter(None, [dict(importing).get("PYTHONPATH")]), str(_TESTS)]
         with remote:
             self._process = subprocess.Popen(
                 [
                     sys.executable,
                     *("-m", "support.warm_server", str(remote.fileno()), " " * _ROOM),
                 ],
-                env={**needed, **dict(importing), "SPT_NOENV": "1", "ROOM": "." * _ROOM},
+                env={
+                    **needed,
+                    **dict(importing),
+                    "PYTHONPATH": os.pathsep.join(path),
+                    "SPT_NOENV": "1",
+                    "ROOM": "." * _ROOM,
+                },
                 # Streams of a copy are pipes as well: Python treats those of a file in another way.
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -24,10 +24,10 @@ import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from setproctitle import setproctitle
-from support.warm import FILES, REQUEST_LIMIT, TOLD
+from support.warm import FILES, REQUEST_LIMIT, TOLD, request_of
 
 from ros2_cosim.cli import main as command
 from ros2_cosim.core.documents.installed import module_command
@@ -69,8 +69,11 @@ def main() -> None:
         request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES)
         if not request:
             return
+        asked = json.loads(request)
         if os.fork() == 0:
             link.close()
+            if "words" not in asked:
+                _serve_another(asked, files)
             if _is_command(files):
                 break
             os._exit(0)
@@ -79,7 +82,6 @@ def main() -> None:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-    asked = json.loads(request)
     words = asked["words"]
     if words[0] in _WITH_PROCESSES and "inproc" not in words:
         fork_server.start_server = _Spare(files).start
@@ -119,12 +121,7 @@ class _Spare:
         if self._link is None:
             return self._start_anew(arguments, environment, files)
         reader, writer = os.pipe()
-        request = {
-            "arguments": arguments,
-            "directory": os.getcwd(),
-            "environment": dict(environment),
-            "files": files,
-        }
+        request = request_of(arguments, environment, files)
         with self._link:
             socket.send_fds(self._link, [json.dumps(request).encode()], [writer, *files])
         os.close(writer)
@@ -143,11 +140,27 @@ def _wait_as_fork_server(link: socket.socket, command: int) -> NoReturn:
     end_with_parent(command)
     os.setsid()
     setproctitle(" ".join(module_command(fork_server.SERVER)))
-    request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, fork_server.FILES_LIMIT)
+    request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES)
     if not request:
         os._exit(0)
     link.close()
-    asked = json.loads(request)
+    _become_fork_server(json.loads(request), files, command)
+
+
+def _serve_another(asked: Mapping[str, Any], files: list[int]) -> NoReturn:
+    """Be the fork server of the process that has asked, an ancestor."""
+    end_with_parent()
+    os.setsid()
+    with socket.socket(fileno=files.pop()) as tells:
+        tells.sendall(TOLD.pack(os.getpid()))
+    _become_fork_server(asked, files, asked["starter"])
+
+
+def _become_fork_server(asked: Mapping[str, Any], files: Sequence[int], starter: int) -> NoReturn:
+    """Take the place of a fork server.
+
+    :param files: its output, and what it inherits
+    """
     aside = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ASIDE) for descriptor in files]
     for descriptor in files:
         os.close(descriptor)
@@ -162,7 +175,7 @@ def _wait_as_fork_server(link: socket.socket, command: int) -> NoReturn:
     del sys.path[0]
     sys.argv = ["", *asked["arguments"], ""]
     setproctitle(" ".join([*module_command(fork_server.SERVER), *asked["arguments"]]))
-    leave(_fork_server.main())
+    leave(_fork_server.main(starter))
 
 
 def _is_command(files: list[int]) -> bool:

@@ -62,9 +62,12 @@ _TYPES = (
 _KEPT: list[ctypes.c_char_p] = []
 
 
-def main() -> int:
-    """Serve until the starter has gone."""
-    starter = os.getppid()
+def main(starter: int | None = None) -> int:
+    """Serve until the starter has gone.
+
+    :param starter: process id of the one whose children the nodes are; None: the parent
+    """
+    starter = os.getppid() if starter is None else starter
     link = socket.socket(fileno=int(sys.argv[1]))
     prepare(sys.argv[2:-1])
     while True:
