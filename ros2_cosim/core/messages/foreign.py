@@ -100,7 +100,7 @@ class ForeignOutput(Section):
 
 
 class ForeignSettings(Section):
-    """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
+    """The whole section; ``docs/foreign-nodes.md`` says what is behind the settings."""
 
     command: tuple[str, ...] | None = Field(None, description="program and arguments")
     script: str | None = Field(None, description="Python file, relative to the scenario")
