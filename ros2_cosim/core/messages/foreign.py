@@ -100,7 +100,7 @@ class ForeignOutput(Section):
 
 
 class ForeignSettings(Section):
-    """The whole section; ``docs/foreign-nodes.md`` says what is behind the settings."""
+    """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
 
     command: tuple[str, ...] | None = Field(None, description="program and arguments")
     script: str | None = Field(None, description="Python file, relative to the scenario")
