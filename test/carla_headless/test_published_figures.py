@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manoeuvres of road tests in the headless world: closed forms, and the table of the page.
 
-What magazines have measured of the products is in the page beside it. A vehicle here has the
-dynamics of its class, scaled to its mass: the figures of a product are not claimed.
+A vehicle here has the dynamics of its class, scaled to its mass: the figures of a product are not
+claimed.
 """
 
 from __future__ import annotations
