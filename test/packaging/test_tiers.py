@@ -72,7 +72,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def made():
-    time.sleep(0.22)
+    time.sleep(0.3)
 
 
 def test_first(made):
@@ -80,7 +80,7 @@ def test_first(made):
 
 
 def test_second(made):
-    time.sleep(0.21)
+    time.sleep(0.3)
 """
 
 

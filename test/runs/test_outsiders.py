@@ -35,6 +35,9 @@ from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.writers import data_qos
 
+#: Of the chain: processes, and the participants that read one another.
+READERS = {{topics.HORIZON: 5, topics.SYSTEM_STATE: 5, topics.PARTICIPANT_STATE: 1}}
+READERS |= {{topics.completion("sensor"): 4, topics.REPORT: 2, topics.HEARTBEAT: 1}}
 {lies}
 with Session("stranger", []) as session:
     latched = data_qos(latched=True)
@@ -42,13 +45,12 @@ with Session("stranger", []) as session:
         (session.writer(topic, f"ros2_cosim/msg/{{type(lie).__name__}}", latched), lie)
         for topic, lie in lies
     ]
-    # Readers without history must have been found before: none has come for a while then.
-    found, since = [], time.monotonic()
-    while (not all(found) and {heard}) or time.monotonic() - since < 3.0:
+    # Readers without history must have been found before. Where there are none, none come either.
+    wanted, until = [READERS[topic] for topic, _ in lies], time.monotonic() + 3.0
+    while {heard} or time.monotonic() < until:
         session.wait(0.05)
-        counts = [each.readers for each, _ in told]
-        if counts != found:
-            found, since = counts, time.monotonic()
+        if [each.readers for each, _ in told] == wanted:
+            break
     for each, lie in told:
         each.send(lie)
         each.send_bytes(b"\\0\\1\\0\\0nonsense")
