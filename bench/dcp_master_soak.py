@@ -13,7 +13,7 @@ simulated: no session waits for a clock. Checked is that
 
     python bench/dcp_master_soak.py [--sessions 20000] [--seed 1] [--first 0]
 
-A session that fails tells its number; ``--only N`` repeats it alone.
+A session that fails prints its number; ``--only N`` repeats it alone.
 """
 
 from __future__ import annotations

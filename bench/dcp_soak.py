@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzed PDUs and random PDU sequences against a live slave in a process of its own.
+"""Fuzzed PDUs and random PDU sequences against a live slave in its own process.
 
 *Sequences* are walks through the state machine, *fuzz* is random bytes, random data PDUs and
 requests with random fields and flipped bits. Over TCP both must get the answers, byte for byte,
@@ -128,7 +128,7 @@ class Maker:
         return data
 
     def garbage(self) -> bytes:
-        """Anything that is no accepted registration and opens no connection elsewhere."""
+        """Anything that is not an accepted registration and opens no connection elsewhere."""
         rng = self.rng
         data = bytearray(rng.randbytes(rng.randrange(48)))
         if data and data[0] in _ADDRESSED:
@@ -360,7 +360,7 @@ def run_sequences(port: int, maker: Maker, count: int, seen: Counter[str], lengt
 
 
 def run_slave(pipe: Connection) -> None:
-    """Serve the target and tell its port."""
+    """Serve the target and print its port."""
     import logging
 
     logging.disable(logging.CRITICAL)

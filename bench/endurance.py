@@ -81,7 +81,7 @@ def sample(mark: str, simulated_s: float, began: float, output: Path) -> Sample:
 
 
 def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Sample], str]:
-    """Run a command that tells its simulated time; samples, and an error if it failed.
+    """Run a command that prints its simulated time; samples, and an error if it failed.
 
     A run that begins anew adds to the time of those before it. Of lines that have come together
     only the last one tells the present. What was seen counts when simulated time has gone on after
@@ -121,7 +121,7 @@ def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Samp
 
 
 class _Clock:
-    """Simulated time [s] of runs one after the other, as their lines tell it."""
+    """Simulated time [s] of runs one after the other, as their lines print it."""
 
     def __init__(self) -> None:
         self._before = self._newest = 0.0
@@ -170,7 +170,7 @@ def judge(samples: list[Sample], *, bag: bool, settled_s: float = SETTLED_S) -> 
     hours = (last.simulated_s - first.simulated_s) / 3600
     grown = last.rss_mb - first.rss_mb
     complaints = []
-    # A run of minutes may gain a page or two: that is no growth by the hour.
+    # A run of minutes may gain a page or two: that is not growth by the hour.
     allowed = max(GROWTH_MB * hours, 1.0) if bag else FLAT * first.rss_mb
     if grown > allowed:
         complaints.append(f"memory grew by {grown:.1f} MB in {hours:.2f} h ({allowed:.1f} allowed)")

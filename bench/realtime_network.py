@@ -124,7 +124,7 @@ def settings_of(network: Network, duration: str) -> list[str]:
 
 @contextmanager
 def started(words: list[str]) -> Iterator[str]:
-    """A process of its own until the block ends; gives its first line."""
+    """A separate process until the block ends; gives its first line."""
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert process.stdout is not None

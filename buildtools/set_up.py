@@ -8,8 +8,8 @@ holds, there is nothing to do. If only the package's build inputs changed, the p
 installed again. In every other case, damage included, the environment is made anew: nothing of
 a state in doubt is kept.
 
-``--extras NAMES`` (``make setup EXTRAS=...``) adds what is not needed for a run: an extra has a
-lock of its own. An extra that is there stays there, in an environment made anew, too.
+``--extras NAMES`` (``make setup EXTRAS=...``) adds what is not needed for a run: an extra has its
+own lock. An extra that is there stays there, in an environment made anew, too.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def make_byte_code(extras: Iterable[str]) -> None:
     """Make the byte code of what a run imports.
 
     Otherwise the processes of the first run would all make it at once, and those of each run if
-    Python is told to keep none.
+    Python keeps none.
     """
     modules = [module for name in sorted(extras) for module in EXTRA_MODULES.get(name, ())]
     run_logged("preparing the first run", [venv_python(), "-c", WARM_UP, *modules])

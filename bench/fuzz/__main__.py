@@ -74,7 +74,7 @@ def _entry(word: bytes) -> str:
 
 
 def _fuzz(target: Target, seconds: int) -> _Figures:
-    """Fuzz one target in a process of its own: it shares what this one has imported."""
+    """Fuzz one target in its own process: it shares what this one has imported."""
     directory = _OUTPUT / target.name
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "log"
@@ -112,7 +112,7 @@ def _keep(target: Target) -> int:
 
 
 def _targets(instrumented: bool) -> dict[str, Target]:
-    """All targets; the code that they reach tells its coverage if it is ``instrumented``.
+    """All targets; the code that they reach reports its coverage if it is ``instrumented``.
 
     :raises SystemExit: atheris is not installed
     """

@@ -137,7 +137,7 @@ def _start_seeds() -> Iterator[bytes]:
 
 
 def _read_server(data: bytes) -> None:
-    """What a server that is no CARLA answers to the bridge: answers first, then its streams."""
+    """What a server that is not a CARLA answers to the bridge: answers first, then its streams."""
     first, *rest = [*pieces(data)] or [b""]
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         wire = ServerWire("127.0.0.1", listener.getsockname()[1], _HANG_S)

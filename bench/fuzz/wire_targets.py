@@ -189,7 +189,7 @@ class _Connection:
         """It is read no more."""
 
     def getsockname(self) -> tuple[str, int]:
-        """It has no address: the kernel cannot tell its user."""
+        """It has no address: the kernel cannot find its user."""
         raise OSError(errno.ENOTCONN, "not connected")
 
 

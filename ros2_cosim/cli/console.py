@@ -108,7 +108,7 @@ def clear_errors() -> Iterator[None]:
 
 
 def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
-    """See that nothing was given that would be dropped.
+    """Check that nothing was given that would be dropped.
 
     :param choice: the option that leaves no room for the others, as the user knows it
     :param parameters: names of their parameters in the command, with spaces between
@@ -129,7 +129,7 @@ def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryvi
 
     :param subject: what this process does, as the error names it
     :param outlasts: whether it outlasts a run in which a participant does not return
-    :returns: where a subject that is no run notes its simulated time [ns]; None: it is not read
+    :returns: where a subject that is not a run notes its simulated time [ns]; None: it is not read
     """
     from ros2_cosim.core.run import apart
 
@@ -242,7 +242,7 @@ def safe_output() -> Iterator[None]:
 
     With standard streams that are closed nothing is printed, and nothing fails. An output that is
     lost is one line on standard error; but a reader that has enough of what a command only prints,
-    as head has, is no error: the exit code is that of programs that it ends by SIGPIPE.
+    as head has, is not an error: the exit code is that of programs that it ends by SIGPIPE.
     """
     open_closed_streams()
     sys.stderr = GuardedStream(sys.stderr, "standard error", goes_on=True)

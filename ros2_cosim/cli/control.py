@@ -56,7 +56,7 @@ def make_request(
         is changed, and to what
     :param by: length of a step
     :param at: from when on a change holds
-    :raises ConfigurationError: the words are no request
+    :raises ConfigurationError: the words are not a request
     """
     command = Command[word.upper()]
     if by is not None and command is not Command.STEP:
@@ -113,7 +113,7 @@ def _only_value(command: Command, word: str, values: Sequence[str]) -> str:
 def _as_json(text: str) -> str:
     """A value as a scenario has it, in JSON.
 
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not valid
     """
     try:
         return json.dumps(parse_value(text, "control change"), allow_nan=False)

@@ -45,7 +45,7 @@ def join(
             refuse_beside(context, "no ADDRESS:PORT", "wait")
             if os.isatty(0):
                 raise ConfigurationError(
-                    "ADDRESS:PORT: missing, and a terminal is no run; allowed is where the run "
+                    "ADDRESS:PORT: missing, and a terminal is not a run; allowed is where the run "
                     "waits, as cosim run prints it"
                 )
             code = far_part.join(_over_pipes())  # the run says what happens

@@ -41,13 +41,11 @@ def run(
     dashboard: Dashboard = "",
     traceback: Annotated[
         bool,
-        typer.Option("--traceback", help="Print the traceback of code of yours that fails."),
+        typer.Option("--traceback", help="Print the traceback if your code fails."),
     ] = False,
     pdb: Annotated[
         bool,
-        typer.Option(
-            "--pdb", help="Stop in the debugger where code of yours fails (shape inproc)."
-        ),
+        typer.Option("--pdb", help="Stop in the debugger where your code fails (shape inproc)."),
     ] = False,
     open_to_all: Annotated[
         bool, typer.Option("--open", help="Serve other users of this machine, too.")

@@ -169,7 +169,7 @@ def pedals(
 
 
 def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:
-    """What is told of one setting.
+    """The line that reports one setting.
 
     :param looked: whether the smallest time gap was looked for
     """

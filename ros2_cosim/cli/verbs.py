@@ -59,7 +59,7 @@ def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None
         cls=cls,
         no_args_is_help=True,
         add_completion=cls is not None,
-        # The units in help texts, as [s], are no marks of another language.
+        # The units in help texts, as [s], are not marks of another language.
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
     )

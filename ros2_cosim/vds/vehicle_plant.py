@@ -99,7 +99,7 @@ TYPICAL_STEERING: Final = SteeringParameters()
 class VehiclePlant:
     """A vehicle on level ground or on a road; the state changes by ``step`` alone.
 
-    A vehicle without a track of its own is a bicycle: both wheels of an axle turn alike and bear
+    A vehicle without its own track is a bicycle: both wheels of an axle turn alike and bear
     the same load.
 
     :param parameters: type of vehicle

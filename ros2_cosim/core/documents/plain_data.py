@@ -2,7 +2,7 @@
 """Reads YAML and JSON as plain data: a tree of mappings, lists, texts and finite numbers.
 
 Stricter than the parsers: a repeated key of a mapping is an error. What the two formats cannot
-both hold (dates, NaN, keys that are no texts) is refused, because a resolved scenario is
+both hold (dates, NaN, keys that are not texts) is refused, because a resolved scenario is
 exchanged as JSON and must not change.
 
 What is read may come from a stranger. So the size of a file, the number and the depth of its
@@ -40,7 +40,7 @@ _MAXIMUM_DIGITS = 64
 _YAML = "tag:yaml.org,2002:"
 _MERGE = f"{_YAML}merge"
 _NUMBERS = (f"{_YAML}int", f"{_YAML}float")
-#: What a value may be called by ``!!``; anything else is no plain data.
+#: What a value may be called by ``!!``; anything else is not plain data.
 _TAGS = frozenset(f"{_YAML}{tag}" for tag in ("str", "int", "float", "bool", "null", "map", "seq"))
 
 
@@ -175,7 +175,7 @@ def read_mapping(
 def read_record(path: Path) -> Any:
     """Read a JSON file that a program wrote, whatever it holds.
 
-    :raises OSError: it cannot be read, is too large, or is no ordinary file
+    :raises OSError: it cannot be read, is too large, or is not an ordinary file
     :raises ValueError: it is malformed, see :func:`json_value`
     """
     return json_value(read_bounded(path, _MAXIMUM_RECORD))
@@ -210,7 +210,7 @@ def _from_yaml(text: str) -> Any:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _text(path: Path, maximum: int, place: str, error: type[ConfigurationError]) -> str:

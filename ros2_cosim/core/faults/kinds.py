@@ -73,7 +73,7 @@ class FieldFault(FaultSettings):
     field: str = Field(description="field of the message; of lists: of all")
 
     def check_field(self, found: Any, where: str) -> None:
-        """See whether the field can be of a type.
+        """Check whether the field can be of a type.
 
         :param where: how messages call the fault
         :raises ConfigurationError: it cannot
@@ -102,7 +102,7 @@ class Replace(FieldFault):
         return tuple(self.value) if isinstance(old, tuple) else type(old)(self.value)
 
     def check_field(self, found: Any, where: str) -> None:
-        """See whether the value is one of the field's type."""
+        """Check whether the value is one of the field's type."""
         value = self.value
         if found is float:
             fits = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -128,7 +128,7 @@ class NumberFault(FieldFault):
         """What becomes of the number."""
 
     def check_field(self, found: Any, where: str) -> None:
-        """See whether it is such a number."""
+        """Check whether it is such a number."""
         if found is not float:
             raise ConfigurationError(
                 f"{where}.field: found '{self.field}'; allowed for {self.kind} is a number that "

@@ -28,7 +28,7 @@ class Layer:
 
     #: By which a checkpoint knows its state.
     name: str = ""
-    #: Why its state is no part of a checkpoint; None: it is one, by ``save_state``.
+    #: Why its state is not part of a checkpoint; None: it is one, by ``save_state``.
     unsaved: str | None = None
 
     def placed(self, model: LayeredModel) -> None:
@@ -47,7 +47,7 @@ class Layer:
         return True
 
     def around(self, below: Activation) -> Activation:
-        """What is called in the place of ``below``: by default what ``read`` and ``sent`` say."""
+        """What is called instead of ``below``: by default what ``read`` and ``sent`` say."""
         own = type(self)
         reads, sends = own.read is not Layer.read, own.sent is not Layer.sent
 

@@ -124,7 +124,7 @@ class Traits:
 
     :param repeatable: how far two runs agree
     :param shapes: the run shapes that it can take part in
-    :param foreign: it stands for a program that knows nothing of this project
+    :param foreign: it stands for a program that does not use this project
     :param needs_graph: it stands between its ports and something else, and looks at the graph
     :param law: its parameter that names a control law, which ``controllers`` replaces; the
         parameter of that name with ``_parameters`` holds the law's own
@@ -187,11 +187,10 @@ class Sector(NamedTuple):
 class Report(NamedTuple):
     """What a model says of a run that is over; None where it has nothing to say.
 
-    ``figures`` go to the summary, ``verdicts`` are its oracles, ``realtime`` tells of deadlines
-    and estimates, ``not_repeatable`` since when [ns] and why another run may differ.
-    ``changes`` are those from outside that it knows of, each with ``time_s``, ``set``, ``to`` and
-    ``by`` as in the summary.
-    ``transport_ns`` is the wall time of activations that was spent on another process.
+    ``figures`` go to the summary, ``verdicts`` are its oracles, ``realtime`` reports deadlines and
+    estimates, ``not_repeatable`` since when [ns] and why another run may differ. ``changes`` are
+    those from outside that it has seen, each with ``time_s``, ``set``, ``to`` and ``by`` as in the
+    summary. ``transport_ns`` is the wall time of activations that was spent on another process.
     """
 
     figures: Mapping[str, Any] | None = None
@@ -342,7 +341,7 @@ class FullModel(Model):
         """Forget everything, for a run that begins anew in the same process."""
 
     def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """Handle one message of a handled input port; an activation of its own at its stamp.
+        """Handle one message of a handled input port; its own activation at its stamp.
 
         The answers to a call arrive in this way, on the port of the call's name.
 

@@ -73,7 +73,7 @@ def _has_default(kind: type, name: str) -> bool:
 class SavedAttributes:
     """What the state of a model consists of.
 
-    :param parts: classes of objects with a state of their own, which is saved with the model's
+    :param parts: classes of objects with their own state, which is saved with the model's
     :param values: classes of objects that never change, and whose constructor takes all of their
         attributes by name
     :param constants: classes of objects that are the same in every run of a scenario
@@ -107,7 +107,7 @@ class SavedAttributes:
     def restore(self, owner: object, state: Any) -> None:
         """Go back to a state; ``owner`` was made as the object was whose state it is.
 
-        :raises ConfigurationError: it is no state of such an object
+        :raises ConfigurationError: it is not a state of such an object
         """
         reader = _Reader(self._parts, self._values, owner if self._plain else None)
         try:
@@ -168,7 +168,7 @@ class _Writer:
         if issubclass(kind, Enum):
             return ["e", _known_name(kind, where), value.name]
         if kind in (set, frozenset):
-            # In an order of its own: that of a set depends on the run of the interpreter.
+            # In its own order: that of a set depends on the run of the interpreter.
             items = sorted((self.value(item, where) for item in value), key=repr)
             return ["s" if kind is set else "f", *items]
         number = self._numbers.get(id(value))
@@ -246,7 +246,7 @@ class _Reader:
         if type(saved) in _PLAIN:
             return saved
         if depth > _DEEPEST or type(saved) is not list or not saved:
-            raise ConfigurationError("state of a model: found what is no saved value")
+            raise ConfigurationError("state of a model: found what is not a saved value")
         mark = saved[0]
         read = self._READERS.get(mark) if isinstance(mark, str) else None
         if read is None:
@@ -270,7 +270,7 @@ class _Reader:
         kind = _loaded(name)
         names: tuple[str, ...] | None = vars(kind).get("_fields")
         if not issubclass(kind, tuple) or names is None or len(names) != len(fields):
-            raise ConfigurationError(f"state of a model: {name} is no record with these fields")
+            raise ConfigurationError(f"state of a model: {name} is not a record with these fields")
         former = present if type(present) is kind else (None,) * len(fields)
         values = (self.value(f, p, depth) for f, p in zip(fields, former, strict=True))
         # Not by its own constructor: data run no code.
@@ -280,7 +280,7 @@ class _Reader:
         name, member = items
         kind = _loaded(name)
         if not issubclass(kind, Enum):
-            raise ConfigurationError(f"state of a model: {name} is no enumeration")
+            raise ConfigurationError(f"state of a model: {name} is not an enumeration")
         return kind[member]
 
     def _set(self, items: list[Any], present: Any, depth: int) -> Any:
@@ -336,7 +336,7 @@ class _Reader:
         number, name, state = items
         kind: Any = self._parts.get(name)
         if kind is None:
-            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+            raise ConfigurationError(f"state of a model: found a {name}, which is not part of it")
         # Made while the run went on: all that it has is in its state.
         target = present if type(present) is kind else kind.__new__(kind)
         self._known[number] = target
@@ -347,14 +347,14 @@ class _Reader:
         name, state = items
         kind: Any = self._values.get(name)
         if kind is None:
-            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+            raise ConfigurationError(f"state of a model: found a {name}, which is not part of it")
         return kind(**{key: self.value(saved, None, depth) for key, saved in state.items()})
 
     def _object(self, items: list[Any], present: Any, depth: int) -> Any:
         number, name, state = items
         kind = _loaded(name)
         if not self._plain or not _is_plain_class(kind):
-            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+            raise ConfigurationError(f"state of a model: found a {name}, which is not part of it")
         target = present if type(present) is kind else object.__new__(kind)
         self._known[number] = target
         self.attributes(target, state, depth)
@@ -364,7 +364,7 @@ class _Reader:
         is_array, dtype, shape, data = items
         numpy = sys.modules.get("numpy")
         if not self._plain or numpy is None:
-            raise ConfigurationError("state of a model: found an array, which is no part of it")
+            raise ConfigurationError("state of a model: found an array, which is not part of it")
         found = numpy.frombuffer(data, dtype).reshape(shape)
         return found.copy() if is_array else found[()]
 
@@ -418,5 +418,5 @@ def _loaded(name: Any) -> type:
     for part in path.split("."):
         found = None if found is None else vars(found).get(part)
     if not isinstance(found, type):
-        raise ConfigurationError(f"state of a model: found {name!r}, which is no known class")
+        raise ConfigurationError(f"state of a model: found {name!r}, which is not a known class")
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run in Foxglove: all its topics, ``/clock``, markers and transforms, over a WebSocket.
 
-The run hands its messages over and goes on: the server has threads of its own, and a bounded queue
+The run hands its messages over and goes on: the server has its own threads, and a bounded queue
 for each viewer, from which the oldest messages are dropped. Viewers may come and go; they cannot
 send anything to the run.
 """
@@ -39,7 +39,7 @@ DRAIN_S = 1.0
 
 
 def check_address(text: str) -> None:
-    """See whether a run can be shown there, as far as that is known before it starts.
+    """Check whether a run can be shown there, as far as that is known before it starts.
 
     :raises ConfigurationError: the address is none, or Foxglove's package is not installed
     """
@@ -100,7 +100,7 @@ class FoxgloveView:
             )
             for topic, kind in topics.items()
         }
-        # Of what it may be told, it declares what matters here.
+        # It declares only the messages that matter here.
         self._viewers = _Listener(self._show_past)
         listener: Any = self._viewers
         try:

@@ -95,7 +95,7 @@ def environment_prefix() -> Path:
 
 
 def variables_for(prefix: Path) -> dict[str, str]:
-    """What has to be in the environment of programs that use a prefix of its own."""
+    """What has to be in the environment of programs that use its own prefix."""
     return {
         "AMENT_PREFIX_PATH": str(prefix),
         "LD_LIBRARY_PATH": str(prefix / "lib"),
@@ -186,7 +186,7 @@ def needed_packages(package: MessagePackage) -> set[str]:
 def _present_text(package: MessagePackage, path: Path) -> str:
     """A definition with the names that ROS 1 has for three types replaced by those of ROS 2.
 
-    :raises ConfigurationError: it cannot be read, or is no text
+    :raises ConfigurationError: it cannot be read, or is not text
     """
     own = {name.rpartition("/")[2] for name in package.messages}
 

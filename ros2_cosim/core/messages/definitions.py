@@ -188,7 +188,7 @@ def read_field(name: str, description: FieldDesc) -> Field:
 
 
 def _wrong_line(text: str, type_name: str) -> str:
-    """The first line that is no definition when it stands alone."""
+    """The first line that is not a definition when it stands alone."""
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             get_types_from_msg(line, type_name)

@@ -132,8 +132,8 @@ class StaticObjects(NamedTuple):
 
 
 class RoadUser(NamedTuple):
-    """A vehicle that is no participant's (ros2_cosim/msg/RoadUser): centre of its footprint in the
-    map frame, yaw, velocity along and across its heading, full size.
+    """A vehicle that is not a participant's (ros2_cosim/msg/RoadUser): centre of its footprint in
+    the map frame, yaw, velocity along and across its heading, full size.
     """
 
     id: int

@@ -24,7 +24,7 @@ RATE_LIMIT = 1e6
 def checked_rate(rate: float | None) -> float | None:
     """The real-time factor itself; None: as fast as possible.
 
-    :raises ConfigurationError: it is no number from ``RATE_MINIMUM`` to below ``RATE_LIMIT``
+    :raises ConfigurationError: it is not a number from ``RATE_MINIMUM`` to below ``RATE_LIMIT``
     """
     if rate is not None and not RATE_MINIMUM <= rate < RATE_LIMIT:
         raise ConfigurationError(_refused(rate))

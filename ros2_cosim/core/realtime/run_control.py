@@ -91,7 +91,7 @@ class RunControl(RunState):
         self.required: tuple[str, ...] = ()
         #: Makes them the required ones; raises a ConfigurationError that says why not.
         self.on_require: Callable[[tuple[str, ...]], None] = lambda names: None
-        #: Makes a change (path, value as JSON, from a time [ns] on, origin), and tells of
+        #: Makes a change (path, value as JSON, from a time [ns] on, origin), and reports
         #: it; raises a ConfigurationError that says why not.
         self.on_change: Callable[[str, str, int, str], str] = _change_nothing
         #: Gives the changes by hand so far, for the summary.

@@ -56,9 +56,8 @@ PENDING = 4096
 class BagForm(NamedTuple):
     """How the messages are laid in files.
 
-    A file holds the messages of one stretch of ``split_ns`` of simulated time [ns], counted from
-    0, and of them at most ``split_bytes``, before compression; a larger message has a file of its
-    own.
+    A file holds the messages of one stretch of ``split_ns`` of simulated time [ns], counted from 0,
+    and of them at most ``split_bytes``, before compression; a larger message has its own file.
     """
 
     #: Of chunks: ``zstd``, ``lz4``, or empty for none.

@@ -112,7 +112,7 @@ def find_recording(path: Path) -> RunRecording:
 
 
 def check_definitions(bag: Path, types: Iterable[TopicType], catalogue: Catalogue) -> None:
-    """See that some types of messages of a bag are those that are known here by their names.
+    """Check that some types of messages of a bag are those that are known here by their names.
 
     :raises ConfigurationError: one is not
     """

@@ -20,7 +20,7 @@ CLOCK = "rosgraph_msgs/msg/Clock"
 
 
 def derived_topics(picture: Picture, taken: Iterable[str]) -> list[BagTopic]:
-    """What is derived for a bag, but for topics that the run has itself.
+    """What is derived for a bag, except for topics that the run has itself.
 
     :param taken: topics of the run
     """
@@ -50,7 +50,7 @@ class DrawnBag:
         self._period = period_ns
         self._count = dict.fromkeys((topic.name for topic in topics), 0)
         self._clock = CATALOGUE.codec(CLOCK)
-        #: (stamp, topic, sequence number, message), of which the picture has not been told.
+        #: (stamp, topic, sequence number, message), which the picture has not received yet.
         self._pending: list[tuple[int, str, int, bytes]] = []
         self._next: int | None = None
         self._earliest = FOREVER

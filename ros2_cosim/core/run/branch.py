@@ -39,7 +39,7 @@ def scenario_of(path: Path, overrides: Sequence[str]) -> Scenario:
     """The scenario of a checkpoint, changed.
 
     :param overrides: ``dotted.key=value`` texts
-    :raises ConfigurationError: it is no checkpoint, or a change is wrong
+    :raises ConfigurationError: it is not a checkpoint, or a change is wrong
     """
     return changed_by_hand(read_checkpoint(path).header.scenario, overrides, f"of {path}")
 

@@ -393,7 +393,7 @@ class InprocRun:
         gc.freeze()
         usual = gc.get_threshold()
         gc.set_threshold(_GARBAGE_AFTER, *usual[1:])
-        # What came before was no part of the run: its set-up, or a pause.
+        # What came before was not part of the run: its set-up, or a pause.
         self._did(WAIT)
         began = self._pacer.clock.now()
         try:

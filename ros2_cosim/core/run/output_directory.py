@@ -208,7 +208,7 @@ class OutputDirectory:
         descriptor = os.open(self.path / LOCK_FILE, flags, 0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(0, f"{LOCK_FILE} is no ordinary file")
+            raise OSError(0, f"{LOCK_FILE} is not an ordinary file")
         return descriptor
 
     def _write(self, descriptor: int) -> None:

@@ -44,7 +44,7 @@ class RunOption(NamedTuple):
 def read_time(name: str, text: str, *, minimum: int = 1) -> int:
     """A time of an option [ns]: a number with a unit.
 
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not a time
     """
     return parse_duration(text, name, minimum=minimum)
 

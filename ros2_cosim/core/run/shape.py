@@ -65,7 +65,7 @@ class PreparedRun:
         return self
 
     def again(self, repetition: int) -> PreparedRun:
-        """The n-th time that the run begins anew, with a directory of its own below this one."""
+        """The n-th time that the run begins anew, with its own directory below this one."""
         output = self.output / repetition_directory(repetition)
         output.mkdir()
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
@@ -93,7 +93,7 @@ class Shape(ABC):
 
     @abstractmethod
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """See whether this shape has what the request asks of it.
+        """Check whether this shape has what the request asks of it.
 
         :raises ConfigurationError: it has not
         """
@@ -140,7 +140,7 @@ def has_scene(scenario: Scenario, options: RunOptions) -> bool:
 
 
 def refuse_sharing(request: RunRequest) -> None:
-    """Refuse what is said of processes where all participants share one.
+    """Refuse settings of processes where all participants share one.
 
     :raises ConfigurationError: the request says it
     """

@@ -179,7 +179,7 @@ class ChangesTaken:
         runtime.between(partial(self._take, runtime, before, scenario))
 
     def check_reset(self, runtime: ParticipantRuntime) -> None:
-        """See whether the model may be reset by hand now.
+        """Check whether the model may be reset by hand now.
 
         :raises LifecycleError: it cannot
         """

@@ -159,7 +159,7 @@ def _includes(entry: Any, path: Path) -> list[tuple[str, Path]]:
 
 
 def _substituted(data: dict[str, Any], parameters: Any, origin: str) -> dict[str, Any]:
-    """The data with the values of the parameters in the place of ``${name}``."""
+    """The data with the values of the parameters instead of ``${name}``."""
     values = _checked_parameters(parameters, origin)
     left = MAX_SUBSTITUTIONS
 

@@ -3,8 +3,8 @@
 
 A message between two processes costs two wake-ups, some tenths of a millisecond; between two
 participants of one thread it is a call. So all that can share a thread share one process on each
-host, but for long activations, which are worth a core of their own. The plan is a pure function of
-the scenario, of what the models declare, and of the number of cores. It is written into the
+host, except for long activations, which are worth their own core. The plan is a pure function
+of the scenario, of what the models declare, and of the number of cores. It is written into the
 resolved scenario: a run that is repeated from there has the same processes. The results are the
 same with any plan.
 """

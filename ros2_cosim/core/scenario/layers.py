@@ -177,7 +177,7 @@ def with_layers(of: LayeredParticipant) -> LayeredModel:
 
 
 def check_layers(scenario: Scenario, name: str) -> None:
-    """See whether the layers of a participant fit it; its model is not made.
+    """Check whether the layers of a participant fit it; its model is not made.
 
     :raises ConfigurationError: one does not
     """

@@ -33,7 +33,7 @@ def offer_messages(directories: Sequence[str], base: Path) -> None:
 
 
 def check_own_messages() -> None:
-    """See whether the messages of this project are compiled from the definitions that are there.
+    """Check whether the messages of this project are compiled from the definitions that are there.
 
     :raises ConfigurationError: one has changed
     """
@@ -46,7 +46,7 @@ def check_own_messages() -> None:
 
 
 def check_on_topics(type_name: str, where: str) -> None:
-    """See whether messages of a type can be on a ROS topic.
+    """Check whether messages of a type can be on a ROS topic.
 
     :param where: the place in the scenario that names the type
     :raises ConfigurationError: its package is not installed

@@ -99,7 +99,7 @@ def model_page(name: str) -> ModelPage:
         traits.shapes,
         tuple(parameter_rows(kind.Parameters)) if kind.Parameters is not None else (),
         tuple(ports),
-        # A model with a method of its own for its ports takes them from its parameters.
+        # A model with its own method for its ports takes them from its parameters.
         kind.other_ports or "declared_ports" in vars(kind),
         tuple((s.name, f"{s.request} -> {s.answer}", s.description) for s in kind.offered_services),
     )
@@ -313,7 +313,7 @@ def _without(properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[s
 
 
 def _defined(defs: dict[str, Any], name: str, section: type[BaseModel]) -> dict[str, Any]:
-    """The use of a section that is defined, with those within it, by a name of its own."""
+    """The use of a section that is defined, with those within it, by its own name."""
     own = section.model_json_schema(
         ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Schema
     )
@@ -336,7 +336,7 @@ _FILE_KEYS: dict[str, Any] = {
 
 
 def _allow_parameters(properties: dict[str, Any]) -> None:
-    """Let each property that is no free text, list or mapping be the use of a parameter, too."""
+    """Let each property that is not a free text, list or mapping be the use of a parameter, too."""
     for name, entry in properties.items():
         if not _is_free(entry):
             note = {key: text for key, text in entry.items() if key == "description"}

@@ -42,7 +42,7 @@ def find_model(name: str, where: str) -> NamedModel:
     found = load_named(name, targets, where=where, noun="model", form="module:Class")
     if not (isinstance(found, type) and issubclass(found, Model)):
         raise ConfigurationError(
-            f"{where}: found '{name}', which is no model; allowed are classes derived from Model, "
-            f"and {', '.join(targets)}"
+            f"{where}: found '{name}', which is not a model; allowed are classes derived from "
+            f"Model, and {', '.join(targets)}"
         )
     return NamedModel(name, found)

@@ -87,7 +87,7 @@ class InputSettings(Section):
 
     source: tuple[str, ...] = Field(default=(), alias="from")
     delayed: bool = False
-    #: Each message is an activation of its own, which the model handles by ``handle_message``.
+    #: Each message is its own activation, which the model handles by ``handle_message``.
     handled: bool = False
     #: Its messages are requests to this service, or the answers to this call; written by
     #: ``services`` and ``calls``.
@@ -538,7 +538,7 @@ def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False
 
 
 def _with_call_ports(scenario: Scenario) -> Scenario:
-    """The scenario with the ports of its calls in the place of ``services`` and ``calls``."""
+    """The scenario with the ports of its calls instead of ``services`` and ``calls``."""
     participants = {
         name: settings.model_copy(
             update={

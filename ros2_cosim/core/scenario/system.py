@@ -134,7 +134,7 @@ def declared_for(scenario: Scenario, name: str, shape: str) -> ParticipantDeclar
 
 
 def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
-    """See whether a participant can take part in a run of a shape.
+    """Check whether a participant can take part in a run of a shape.
 
     :raises ConfigurationError: it cannot
     """

@@ -63,7 +63,7 @@ class Template(Section):
 
     @classmethod
     def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
-        """The scenario that stands for a file of another format; None: it is no file of that.
+        """The scenario that stands for a file of another format; None: it is not a file of that.
 
         :param directory: what relative paths of the scenario begin at
         """

@@ -42,7 +42,7 @@ CARLA_KINDS: Final = ("headless", "carla")
 
 
 class SimulatorContext(NamedTuple):
-    """What a simulator is told of the scenario.
+    """What a simulator receives from the scenario.
 
     ``base_directory`` is where relative paths of the scenario begin, ``seed`` that of the run.
     """

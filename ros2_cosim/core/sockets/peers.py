@@ -133,7 +133,7 @@ class Admission:
     def hosts(self) -> frozenset[str]:
         """Addresses of the other hosts that are served; none: all of them.
 
-        :raises OSError: what is listed is no address
+        :raises OSError: what is listed is not an address
         """
         return _hosts_in(self._environment.get(HOSTS, ""))
 
@@ -228,7 +228,7 @@ def tcp_user(here: tuple[Any, ...], there: tuple[Any, ...]) -> int | None:
     """The user of the socket at the other end of a connection within this machine.
 
     :param here, there: addresses and ports of both ends
-    :return: None if there is no such socket any more, or it cannot be told
+    :return: None if there is no such socket any more, or it cannot be found out
     """
     found = _other_end(here, there)
     return None if found is None else found.user

@@ -43,7 +43,7 @@ _HERE = b"x"
 
 
 class Refused(Exception):
-    """What a caller says is no message, or not of this run."""
+    """What a caller says is not a message, or not of this run."""
 
 
 class _Caller:
@@ -62,7 +62,7 @@ class _Caller:
 class Switchboard:
     """Connects the processes of a run; use as a context manager.
 
-    It works in a thread of its own.
+    It works in its own thread.
 
     :param secret: what a caller has to show
     """

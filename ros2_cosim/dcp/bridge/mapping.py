@@ -337,7 +337,7 @@ class _Target(NamedTuple):
 def _check_fit(
     path: FieldPath, source: MappedSource, variable: Variable, slave: SlaveDescription, where: str
 ) -> None:
-    """See whether a value inside a record fits a variable, in kind and unit."""
+    """Check whether a value inside a record fits a variable, in kind and unit."""
     numeric = variable.data_type not in SIZED
     if numeric != (path.scalar in (bool, int, float)) or path.repeated != bool(variable.dimensions):
         shape = " array" if variable.dimensions else ""
@@ -363,7 +363,7 @@ def _filled(values: tuple[Any, ...], variable: Variable) -> tuple[Any, ...]:
     size = 1
     for dimension in variable.dimensions:
         if dimension.constant is None:
-            return values  # as large as the slave has been told
+            return values  # as large as it was configured in the slave
         size *= dimension.constant
     return (values + (0,) * size)[:size]
 

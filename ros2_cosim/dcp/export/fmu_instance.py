@@ -110,7 +110,7 @@ class FmuInstance(Instance):
     # -- what the library asks for ---------------------------------------------------------------
 
     def setup(self, start: float) -> None:
-        """See that time begins where the scenario does."""
+        """Check that time begins where the scenario does."""
         if start != 0.0:
             raise ConfigurationError(f"startTime: found {start:g}; allowed is 0")
 

@@ -205,12 +205,12 @@ class RemoteSlave:
     def set_parameters(self, values: Mapping[str, Value]) -> None:
         """Parameters for the next configuration.
 
-        :raises DescriptionError: a name that is no parameter of the slave
+        :raises DescriptionError: a name that is not a parameter of the slave
         """
         kinds = (Causality.PARAMETER, Causality.STRUCTURAL)
         for name, value in values.items():
             if self.description.variable(name).causality not in kinds:
-                raise DescriptionError(f"slave {self.name!r}: {name!r} is no parameter")
+                raise DescriptionError(f"slave {self.name!r}: {name!r} is not a parameter")
             self.parameters[name] = value
 
     def set_inputs(self, values: Mapping[str, Value] | Sequence[Value]) -> None:

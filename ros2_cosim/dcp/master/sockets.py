@@ -46,7 +46,7 @@ class MasterSockets:
     :param on_control: takes a response or notification of a slave, or an empty PDU
     :param on_data: takes a data PDU and the address of the machine that sent it; its data_id tells
         where it belongs
-    :ivar stranger: address of the last sender that is no slave, empty without one; what comes
+    :ivar stranger: address of the last sender that is not a slave, empty without one; what comes
         from there is dropped
     """
 

@@ -303,7 +303,7 @@ def fmu_content(path: Path, *, compiled: bool) -> str | io.BytesIO:
 
 
 def require_compiler(path: Path) -> None:
-    """See whether the C file could be compiled.
+    """Check whether the C file could be compiled.
 
     :raises DescriptionError: there is no compiler, or this is another platform
     """

@@ -89,7 +89,7 @@ class Printer:
 def sniff_file(path: Path, printer: Printer) -> None:
     """Show the PDUs in a pcap file.
 
-    :raises DescriptionError: it is none
+    :raises DescriptionError: it is not a pcap file
     """
     for found in read_pcap(path):
         printer.show(found)

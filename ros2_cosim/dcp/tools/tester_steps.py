@@ -84,7 +84,7 @@ def _registered(s: TesterSession) -> None:
 
 @procedure("alive")
 def alive(s: TesterSession) -> None:
-    """In ALIVE the slave tells its state and refuses other requests."""
+    """In ALIVE the slave reports its state and refuses other requests."""
     pdu = s.answer(s.make(_P.INF_state))
     if pdu.kind is not _P.RSP_state_ack or pdu.state_id != _S.ALIVE:
         raise Deviation(f"INF_state in ALIVE must be answered with ALIVE; got {pdu}")

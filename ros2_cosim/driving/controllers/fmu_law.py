@@ -119,7 +119,7 @@ class FmuLaw(FileLaw):
         return () if self._bound is None else self._bound.needs
 
     def check(self, where: str) -> None:
-        """See whether mapping, units, parameters and platform fit; the library is not loaded.
+        """Check whether mapping, units, parameters and platform fit; the library is not loaded.
 
         :raises ConfigurationError: one does not
         """
@@ -187,7 +187,7 @@ class FmuLaw(FileLaw):
         )
 
     def save_state(self) -> Any:
-        """The state of the FMU by its own means, and what it was told last."""
+        """The state of the FMU by its own means, and its last inputs."""
         assert self._slave is not None, "open() comes before"
         return [self._time, self._step, self._slave.save_state()]
 
@@ -326,7 +326,7 @@ def _input(
     if not source.name:
         if variable.dimensions or not isinstance(source.constant, int | float):
             raise ConfigurationError(
-                f"{where}: found {source.constant!r}; it is no value of "
+                f"{where}: found {source.constant!r}; it is not a value of "
                 f"{'an array' if variable.dimensions else variable.data_type.name}"
             )
         return _Input(variable, source, None)

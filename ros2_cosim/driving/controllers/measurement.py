@@ -86,10 +86,10 @@ UNITS: Final[Mapping[type, Mapping[str, str]]] = {
 class LongitudinalLaw(Protocol):
     """A control law: from one measurement to a demanded acceleration.
 
-    A class with this one method is a law. It may have a class attribute ``needs_v2v``, a
-    tuple of ``"predecessor"`` and ``"leader"``: while one of those is missing or stale, a
-    fall-back law drives instead, so that the law itself need not look for None. A law with a
-    spacing of its own has an attribute ``standstill_gap`` [m]: the gap at which it stands.
+    A class with this one method is a law. It may have a class attribute ``needs_v2v``, a tuple of
+    ``"predecessor"`` and ``"leader"``: while one of those is missing or stale, a fall-back law
+    drives instead, so that the law itself need not look for None. A law with its own spacing has an
+    attribute ``standstill_gap`` [m]: the gap at which it stands.
     """
 
     def acceleration(self, measurement: Measurement) -> float:

@@ -110,12 +110,12 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
     )
 
 
-#: Of a law that says nothing of its state: that is its attributes.
+#: Of a law that does not declare its state: its attributes are the state.
 _STATE = SavedAttributes(constants=(Section,), plain=True)
 
 
 def _has_attributes(law: Any) -> bool:
-    """Whether a law may have a state: attributes of its own."""
+    """Whether a law may have a state: its own attributes."""
     slots = any("__slots__" in vars(kind) for kind in type(law).__mro__[:-1])
     return slots or bool(vars(law))
 

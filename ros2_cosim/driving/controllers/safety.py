@@ -57,8 +57,9 @@ class EmergencyBrake(Section):
         ge=0,
         lt=1,
         description="share of the gap that counts as room at least, so that a small closing speed "
-        "within the margin is no emergency; above 0 the trigger falls to 0 from twice the margin "
-        "to the margin, and within it the vehicle falls back, so that nothing creeps closer [1]",
+        "within the margin is not an emergency; above 0 the trigger falls to 0 from twice the "
+        "margin to the margin, and within it the vehicle falls back, so that it never creeps "
+        "closer [1]",
     )
 
     def demand(

@@ -591,7 +591,7 @@ class StoryActor(Mover):
             self._keeper.steer(odometry, traffic.seen[self.name].position)
 
     def command(self, odometry: Odometry, traffic: Traffic) -> ControlCommand:
-        """What the vehicle is told now.
+        """The present command of the vehicle.
 
         :raises RoadError: its lane is not there any more
         """

@@ -82,7 +82,7 @@ class CarlaRosBridge(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: RosBridgeParameters) -> None:
-        """See whether map and dynamics are there."""
+        """Check whether map and dynamics are there."""
         _Makers(context)
 
     def __init__(self, context: ModelContext, parameters: RosBridgeParameters) -> None:

@@ -97,7 +97,7 @@ class BridgeObjects:
     def _sensor(self, kind: str, name: str, attach_to: int) -> Found:
         vehicle = self._carrier(attach_to)
         if attach_to and not vehicle:
-            return _refused(f"attach_to: found {attach_to}, which is no vehicle of the scenario")
+            return _refused(f"attach_to: found {attach_to}, which is not a vehicle of the scenario")
         if kind in _DERIVED:
             there = kind == _CONTROL or self._is_published(kind, vehicle, name)
         else:

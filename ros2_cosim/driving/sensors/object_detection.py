@@ -138,7 +138,7 @@ class Detector:
         boxes: list[LaneBox],
         identities: list[tuple[int, int]],
     ) -> None:
-        """Add the vehicles that are no participants', as far as they may be in reach."""
+        """Add the vehicles that are not participants', as far as they may be in reach."""
         before = self._user_hints
         hints: dict[int, Any] = {}
         self._user_hints = hints

@@ -83,7 +83,7 @@ class ObjectTracker(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: TrackerParameters) -> None:
-        """See whether the scene has the vehicles and a road, and names are different."""
+        """Check whether the scene has the vehicles and a road, and names are different."""
         _check_names(context, parameters)
         scene_boxes(context)
 

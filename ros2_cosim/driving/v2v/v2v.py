@@ -147,7 +147,7 @@ class V2VChannel(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ChannelParameters) -> None:
-        """See whether each link is one, between two vehicles of the scene.
+        """Check whether each link is one, between two vehicles of the scene.
 
         :raises ConfigurationError: one is not
         """

@@ -136,7 +136,7 @@ def _encounter_plots(data: RunData) -> list[Plot]:
 
 
 def _controller_plots(data: RunData) -> list[Plot]:
-    """What the controllers tell of themselves."""
+    """What the controllers report about themselves."""
     meaning = ", ".join(f"{number} {name}" for number, name in enumerate(CONTROLLER_MODES))
     return [
         Plot("Controller mode", f"{meaning}.", _lines(data, data.mode, step=True), "mode"),

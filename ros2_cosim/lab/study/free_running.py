@@ -4,7 +4,7 @@
 The counterpart of :mod:`ros2_cosim.core.kernel.engine`: nothing is awaited. A periodic activation
 reads whatever has arrived, a message of a triggering port is delivered as it arrives. The
 stamps are those of the synchronised run (t of a periodic activation, the largest stamp
-delivered of a data-triggered one), so that each deviation from it can be told. No wall clock
+delivered of a data-triggered one), so that each deviation from it shows. No wall clock
 and no transport in here: their owner calls :meth:`FreeRunning.receive` when a message
 has arrived and :meth:`FreeRunning.activate_time` when an activation is due.
 

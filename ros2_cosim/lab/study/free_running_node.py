@@ -38,7 +38,7 @@ _SETTLED_NS = 200_000_000
 def wanted_factor(session: Session) -> float:
     """The real-time factor of a run without synchronisation: the ROS parameter ``factor``.
 
-    :raises ConfigurationError: it is no number above 0
+    :raises ConfigurationError: it is not a number above 0
     """
     factor = parse_rate(str(session.parameter("factor", 1.0)))
     if factor is None:

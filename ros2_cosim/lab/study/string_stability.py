@@ -63,7 +63,7 @@ LEAST_SPEED: Final = 12.0
 TOLERANCE: Final = 5e-3
 #: Noise and distortion at a sine are what is at so many frequencies near it that are not excited.
 NOISE_LINES: Final = 4
-#: A gain is told where they are at most this share of the amplitude of the vehicle ahead.
+#: A gain is reported where they are at most this share of the amplitude of the vehicle ahead.
 LARGEST_NOISE: Final = 0.1
 #: Lower limit and end of the bisection [s].
 SHORTEST, RESOLUTION = 0.1, 0.02

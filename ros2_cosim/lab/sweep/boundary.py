@@ -28,7 +28,7 @@ class Boundary(Search):
     verdict: str | None = Field(default=None, description="which must be met; default: all")
 
     def check(self, settings: Varied) -> None:
-        """See whether there is a range to search along."""
+        """Check whether there is a range to search along."""
         along = settings.parameters.get(self.along)
         if along is None or along.values is not None:
             raise ValueError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-#: A line is told after so much wall time [s], and at the end.
+#: Wall time [s] between two lines of progress; another one comes at the end.
 EVERY_S = 5.0
 
 

@@ -93,7 +93,7 @@ def load_sweep(path: Path) -> Sweep:
         ValueChange(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
     )
     origin = f"scenario {file}"
-    # Once here: a wrong place is told before anything begins.
+    # Checked here once, so that a wrong place is reported before anything begins.
     whole = resolved(plain_copy(scenario, origin), changes, origin)
     seeds = settings.seeds
     if isinstance(seeds, int):

@@ -66,7 +66,7 @@ class Design(Section):
     )
     samples: Count | None = Field(default=None, description="number of points; not for a grid")
     seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
-        default=1, description="seed of the choice; runs have seeds of their own"
+        default=1, description="seed of the choice; runs have their own seeds"
     )
 
     @model_validator(mode="after")

@@ -2,7 +2,7 @@
 """``cosim dashboard``: shows a running simulation in the browser, and controls it.
 
 It is an observer, as the monitor: it reads the data topics (best effort) and the status of the
-run, and calls the service of the clock for the buttons of the page. It is no participant.
+run, and calls the service of the clock for the buttons of the page. It is not a participant.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class RequestedChanges:
 
 
 class ShownPort(NamedTuple):
-    """An output port that the picture is made of, and the vehicle that it tells of."""
+    """An output port that the picture is made of, and the vehicle that it describes."""
 
     participant: str
     port: str

@@ -230,7 +230,7 @@ def _next(requests: queue.SimpleQueue[Request], look: Callable[[], None]) -> Req
 
 
 def check_shown(shape: str, repeat: int) -> None:
-    """See whether a run can have a page of its own.
+    """Check whether a run can have its own page.
 
     :raises ConfigurationError: it cannot
     """

@@ -26,7 +26,8 @@ from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.ros.bringup.starter_channel import ChannelMessage, EarlyLeave, Required
 
-#: A longer line is no message. The scenario of a run with thousands of participants is one [bytes].
+#: A longer line is not a message. The scenario of a run with thousands of participants is one
+#: [bytes].
 LINE_LIMIT = 64 << 20
 #: Before the other side has shown that it knows the secret [bytes].
 _GREETING_LIMIT = 4096
@@ -211,7 +212,7 @@ class FarLink:
         return [message for message in found if message is not None]
 
     def others(self) -> list[str]:
-        """Lines since the last call that are no messages."""
+        """Lines since the last call that are not messages."""
         found = list(self._others)
         self._others.clear()
         return found

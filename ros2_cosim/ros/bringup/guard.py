@@ -3,7 +3,7 @@
 
 The kernel asks them to end when the starter dies (``end_with_parent``), which a process that is
 frozen, or inside a foreign library for long, does not do. Nothing of the starter is left then that
-could kill it, so a process of its own waits for that.
+could kill it, so a separate process waits for that.
 """
 
 from __future__ import annotations

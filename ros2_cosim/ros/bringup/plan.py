@@ -40,8 +40,8 @@ class Process:
     """One process of a run.
 
     ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
-    modules with a function ``main``. Without a package it is the path of a Python script,
-    or the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
+    modules with a function ``main``. Without a package it is the path of a Python script, or the
+    name of a program that is not a ROS node. ``parameters`` are ROS parameters of a ROS node,
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves; if
     there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets that
@@ -156,7 +156,7 @@ def _simulator(scenario: Scenario, declared: Mapping[str, ParticipantDeclaration
 def _by_host(
     processes: list[Process], hosts: Mapping[str, str], options: RunOptions
 ) -> list[Process]:
-    """The plan with one process for each other host, in the place of the first that is there."""
+    """The plan with one process for each other host, instead of the first that is there."""
     if hosts:
         for option, given in (
             ("--profile", options.profile),

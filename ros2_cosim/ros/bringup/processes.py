@@ -71,7 +71,7 @@ class ProcessGroup:
     :param channel: what the processes talk to this one over; None: one of its own
     :param inherited: open files that they inherit
     :param ports: sockets that are held for them
-    :param scenario: what they run, where a crash of native code is to be told as such
+    :param scenario: what they run, to report a crash of native code as such
     """
 
     def __init__(

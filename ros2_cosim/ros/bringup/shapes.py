@@ -38,7 +38,7 @@ class ComposedShape(Shape):
     name = "composed"
 
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """See whether there is ROS, and whether the transport is one.
+        """Check whether there is ROS, and whether the transport is one.
 
         :raises ConfigurationError: it is not so
         """
@@ -121,7 +121,7 @@ class RosShape(ComposedShape):
     name = "ros"
 
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """See whether there is ROS, and whether the transport is one.
+        """Check whether there is ROS, and whether the transport is one.
 
         :raises ConfigurationError: it is not so
         """
@@ -136,7 +136,7 @@ class RosShape(ComposedShape):
 
 
 def check_ros(shape: str) -> None:
-    """See whether there is ROS.
+    """Check whether there is ROS.
 
     :raises ConfigurationError: there is none
     """
@@ -148,7 +148,7 @@ def check_ros(shape: str) -> None:
 
 
 def check_transport(transport: str) -> None:
-    """See whether messages can travel so.
+    """Check whether messages can travel so.
 
     :raises ConfigurationError: there is no such transport
     """

@@ -27,7 +27,7 @@ class RunWatch:
     :param plan: in order; those that come first are needed by those that follow
     :param turn: tells whose turn it was in a process of several participants when it ended, empty:
         not known, or none's
-    :param crash: tells in words in which activation a process ended by a signal; empty: not
+    :param crash: says in words in which activation a process ended by a signal; empty: not
         known, or in none
     :param named: tells which participants the system controller has named as required; None: none,
         and the plan says it

@@ -119,7 +119,7 @@ class ForeignTopics:
         # Its answer to a request therefore shows that it knows all readers.
         self._readers = []
         for port, writing in outputs.items():
-            receive: Any = self._receiver(port)  # rclpy's types know no message information
+            receive: Any = self._receiver(port)  # rclpy's types lack the message information
             reader = self.node.create_subscription(
                 message_class(writing.type_name),
                 self.output_topic(port),

@@ -280,7 +280,7 @@ def _accepted(
 ) -> tuple[socket.socket, FarLink]:
     """The first connection of a part of this run.
 
-    Each one is greeted in a thread of its own: one that says nothing keeps no other out.
+    Each one is greeted in its own thread: one that says nothing keeps no other out.
     """
     found: queue.SimpleQueue[tuple[socket.socket, FarLink]] = queue.SimpleQueue()
     greeted: deque[socket.socket] = deque()

@@ -45,7 +45,7 @@ def answer_until_heard(service: Any) -> None:
 
 def _deliver(send: Callable[[Any, Any], None], response: Any, header: Any) -> None:
     for _ in range(_SENDINGS):
-        # rclpy tells it by a warning.
+        # rclpy reports that as a warning.
         with _WARNINGS, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
             send(response, header)

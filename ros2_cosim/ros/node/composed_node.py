@@ -123,7 +123,7 @@ class ComposedNode:
         control.started(self._timer())
         self._view.started()
         self._run = run
-        self._did(WAIT)  # what came before was no part of the run
+        self._did(WAIT)  # what came before was not part of the run
         while not run.has_finished():
             advanced = run.advance()
             if advanced:

@@ -29,7 +29,7 @@ class Traveller(NamedTuple):
 
 
 def run_alone(session: Session, course: Course) -> bool:
-    """Run a course to its end, in a thread of its own.
+    """Run a course to its end, in its own thread.
 
     :returns: whether the run begins anew
     """

@@ -20,7 +20,7 @@ from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.writers import Writer
 
-#: Readers that are no participants.
+#: Readers that are not participants.
 CLOCK = "clock"
 RECORDER = "recorder"
 

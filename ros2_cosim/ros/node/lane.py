@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lane of a run: topics between its processes on one host, over Unix sockets, without DDS.
 
-Any two participants of a run that share a topic have a connection of their own
+Any two participants of a run that share a topic have their own connection
 (:mod:`~ros2_cosim.core.sockets.switchboard`). Over it each tells the other what it writes and
 reads, and the writer then sends each message straight to its readers. A connection keeps its order,
 and loses nothing: where a reader does not keep up, its writer waits, and takes in meanwhile what it
@@ -52,7 +52,7 @@ _LOOK_S = 0.1
 _LOOK_NS = 200_000
 #: Shorter waits are waited for exactly [s].
 _FINE_S = 0.01
-#: ``select`` knows no descriptors from here on.
+#: ``select`` holds no descriptors from here on.
 _SELECTABLE = 1024
 _READ = select.EPOLLIN
 _BOTH = select.EPOLLIN | select.EPOLLOUT
@@ -164,7 +164,7 @@ class _Writer:
 class SocketLane:
     """The lane of one session; see :class:`~.lane_interface.RunLane`.
 
-    Use it in one thread, but for :meth:`wake` and :meth:`create_task`.
+    Use it in one thread, except for :meth:`wake` and :meth:`create_task`.
 
     :param line: to the switchboard of the run
     :param node: full name of the node that writes and reads where no other is given
@@ -290,7 +290,7 @@ class SocketLane:
         return bool(self._own)
 
     def keep(self, receive: Receive, data: bytes, stamp: int, seq: int) -> None:
-        """Hand a message of this lane to a reader of its own, at the next wait."""
+        """Hand a message of this lane to its own reader, at the next wait."""
         self._own.append((receive, data, stamp, seq))
 
     def prefer(self, topic: str) -> None:

@@ -120,4 +120,4 @@ class RunLane(Protocol):
         """
 
     def flush(self) -> None:
-        """What was sent leaves, but for lazy readers."""
+        """What was sent leaves, except for lazy readers."""

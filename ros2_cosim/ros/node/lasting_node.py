@@ -70,7 +70,7 @@ class LastingNode(Node):
         raw = bool(options.get("raw"))
         events = options.get("event_callbacks") is not None
         asked = ("subscription", msg_type, topic, str(qos_profile), raw, events)
-        # What a former owner wanted to know of events cannot be told.
+        # Events that a former owner subscribed to cannot be reported to it.
         subscription = None if events else self._taken_over(asked)
         if subscription is None:
             subscription = super().create_subscription(
@@ -88,7 +88,7 @@ class LastingNode(Node):
             service = super().create_service(srv_type, srv_name, callback, **options)
             self._noted(asked, service)
         service.callback = callback
-        # What sends its answers later has put a function of its own here (deferred_service).
+        # What sends its answers later has put its own function here (deferred_service).
         vars(service).pop("send_response", None)
         answer_until_heard(service)
         return service

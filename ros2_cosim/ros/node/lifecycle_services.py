@@ -155,7 +155,9 @@ class LifecycleServices:
         return response
 
     def _tell_steps(self, granted: LifecycleRequest) -> None:
-        """Publish the transitions of a managed node that are none of ours."""
+        """Publish the transitions of a managed node that are not part of the lifecycle of
+        participants.
+        """
         if granted is LifecycleRequest.CLEAN_UP:
             self._tell(RosState.PRIMARY_STATE_INACTIVE, RosState.PRIMARY_STATE_UNCONFIGURED)
         elif granted is LifecycleRequest.CONFIGURE:

@@ -271,7 +271,7 @@ def _make_executor(node: Node) -> Any:
         from rclpy.experimental.events_executor import EventsExecutor
 
         executor = EventsExecutor()
-        faulthandler.disable()  # that enables it; of a crash the starter tells in one line
+        faulthandler.disable()  # that enables it; the starter reports a crash in one line
     except ImportError:
         executor = SingleThreadedExecutor()
     executor.add_node(node)

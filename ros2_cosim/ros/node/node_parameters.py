@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """What is said of a parameter: what it is for, and which values are allowed.
+    """The description of a parameter: its purpose, and the allowed values.
 
     ``within`` is the range of a number, both ends included. Two whole numbers: the range of an
     integer parameter; otherwise that of a floating-point one. The largest number of repetitions is

@@ -86,7 +86,7 @@ def make_publisher(
     except RuntimeError as error:
         if "QoS override" not in str(error):
             raise
-        # rclpy has no class of its own for a word that is no policy.
+        # rclpy has no class of its own for a word that is not a policy.
         raise ConfigurationError(
             f"{place}: {error}; allowed are reliable, best_effort; volatile, transient_local; "
             "keep_last, keep_all"

@@ -163,7 +163,7 @@ class SystemStateReader:
         return self._stops and self.state is RUN_REPEATS
 
     def check(self, *over: State) -> None:
-        """See whether the run goes on.
+        """Check whether the run goes on.
 
         :param over: states besides ABORTING in which it does not
         :raises Aborted: it does not

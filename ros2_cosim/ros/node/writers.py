@@ -48,7 +48,7 @@ def data_qos(*, latched: bool = False) -> QoSProfile:
         depth=HISTORY_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE,
         durability=durability,
-        # The defaults in so many words: as other profiles tell them, which this one is compared to.
+        # The defaults in full, as other profiles state them; this one is compared with those.
         deadline=Infinite,
         liveliness=LivelinessPolicy.AUTOMATIC,
         liveliness_lease_duration=Infinite,

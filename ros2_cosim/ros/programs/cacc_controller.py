@@ -26,7 +26,7 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
     The last statement of a script that launch arguments name: ``controllers:=my_node.py``. The
     node does all that ``cacc_controller`` does, with the same parameters; the law alone differs.
     If the law has a method ``attach(node)``, it is called once with the rclpy node, before the
-    first activation: for publishers and ROS parameters of its own.
+    first activation: for publishers and its own ROS parameters.
 
     :param law: an object with a method ``acceleration(measurement)``
     """

@@ -11,7 +11,7 @@ another result.
 What is sent in a step is one call, the controls of all vehicles with the request for the tick, and
 what is waited for is one message, the snapshot: the answer to the call, on another connection, says
 nothing more. These, and contacts, are written and read without the client (``server_wire``), which
-would pass each of them through threads of its own. The client loads the map, spawns actors and
+would pass each of them through its own threads. The client loads the map, spawns actors and
 listens to sensors. Once nothing has needed it for a while it is let go: as long as it is there the
 server sends it every snapshot, too.
 """
@@ -115,7 +115,7 @@ class ClientWorld:
         self._idle_ticks = 0
         self._felt = Streams()
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
-        #: Body of each actor that is not ours, None if it is no vehicle.
+        #: Body of each actor that is not ours, None if it is not a vehicle.
         self._strangers: dict[int, Body | None] = {}
         #: Actors of traffic lights; None: not asked for yet.
         self._lights: list[int] | None = None

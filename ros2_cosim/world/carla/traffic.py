@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Background traffic: vehicles that the bridge drives, each along its lane, none into another.
 
-The bridge drives them itself, from what the simulator tells of all vehicles and with exact
-arithmetic only: so a run with traffic has the same bits in every run shape, which the client's
-own traffic manager (threads, a clock of its own) could not promise.
+The bridge drives them itself, from what the simulator reports about all vehicles, and with exact
+arithmetic only: so a run with traffic has the same bits in every run shape, which the client's own
+traffic manager (threads, its own clock) could not promise.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class PostEncroachment:
     def _see_following(
         self, time: int, pair: tuple[str, str], box: Rectangle, boxes: deque[tuple[int, Rectangle]]
     ) -> None:
-        """See whether one is where the other has been with about its heading."""
+        """Check whether one is where the other has been with about its heading."""
         if 0 < time - self._looked.get(pair, -_AGAIN) < _AGAIN:
             return
         self._looked[pair] = time

@@ -30,7 +30,7 @@ _GEAR_SIZE = 3
 # Numbers travel as float32: what differs by less has not been changed.
 _ROUNDING = 1e-5
 _CURVE_POINTS = 5
-# What CARLA has by default, and what an ideal drive is told to have [kg m^2], [N m s].
+# What CARLA has by default, and what an ideal drive reports [kg m^2], [N m s].
 _USUAL_INERTIA = 1.0
 _USUAL_CLUTCH = 10.0
 # The load, as a share of that at rest, up to which the cornering stiffness of a tyre grows.

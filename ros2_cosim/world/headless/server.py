@@ -46,7 +46,7 @@ class _RpcClient:
     """One RPC connection: requests are answered in their order, except after a load.
 
     The client that has loaded a map has no episode until it has asked for the new one. Its traffic
-    manager, in a thread of its own, breaks down where it looks at the episode meanwhile. So what
+    manager, in its own thread, breaks down where it looks at the episode meanwhile. So what
     other threads of this client call is answered when the episode is there.
     """
 

@@ -18,7 +18,7 @@ _SHOWN = 400
 
 
 def check_installation() -> None:
-    """See whether SUMO is there; nothing is loaded.
+    """Check whether SUMO is there; nothing is loaded.
 
     :raises ConfigurationError: it is not
     """

@@ -44,7 +44,7 @@ class SumoTrafficOptions(Section):
         description="of these from those of the scene at t = 0 [m]",
     )
     routes: tuple[Path, ...] = Field(
-        default=(), max_length=20, description="route files of yours: their vehicles drive, too"
+        default=(), max_length=20, description="your own route files: their vehicles drive, too"
     )
     network: Path | None = Field(
         default=None,

@@ -102,7 +102,7 @@ class SumoWorld(NamedSimulator):
 
     @classmethod
     def check(cls, context: SimulatorContext, options: Any, vehicles: Mapping[str, str]) -> None:
-        """See whether SUMO is there, and files, vehicles and blueprints that are named."""
+        """Check whether SUMO is there, and files, vehicles and blueprints that are named."""
         check_installation()
         for name in options.drives:
             if name not in vehicles:
