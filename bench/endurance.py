@@ -84,8 +84,8 @@ def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Samp
     """Run a command that prints its simulated time; samples, and an error if it failed.
 
     A run that begins anew adds to the time of those before it. Of lines that have come together
-    only the last one tells the present. What was seen counts when simulated time has gone on after
-    it: else it may be of the end, when files are closed already.
+    only the last one shows the present. A sample counts when simulated time has gone on after it:
+    else it may be from the end, when files are closed already.
     """
     mark = uuid.uuid4().hex
     clock = _Clock()
@@ -227,7 +227,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--every", type=float, default=600.0, help="simulated seconds per line")
     parser.add_argument("--settled", type=float, default=SETTLED_S, help="from then on [s]")
     parser.add_argument(
-        "--repeat", type=int, default=0, help="the platoon so often instead, in any shape"
+        "--repeat", type=int, default=0, help="run the platoon N times instead, in any shape"
     )
     parser.add_argument("--out", type=Path, help="output directory; else a temporary one")
     options = parser.parse_args(arguments)

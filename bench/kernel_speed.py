@@ -233,7 +233,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smoke test of a few seconds")
     parser.add_argument("--only", nargs="+", choices=tuple(SIZES_OF), default=list(SIZES_OF),
                         help="workloads")  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=1, help="each case so many times, by turns")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of each case, alternately")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     subjects = sorted({case.subject for case in CASES})
     parser.add_argument("--subjects", nargs="+", choices=subjects, help="lines of the table")

@@ -2,7 +2,7 @@
 """The protocol of a run over a simulated network, for as many seeds as there is time.
 
 Each seed is a whole run, clock, participants and recorder, in one thread (``test/simulation/``).
-It has to end by the rules; one that does not is printed and repeats itself with ``--seed N``.
+It has to end by the rules. A session that does not is printed; repeat it with ``--seed N``.
 
     python bench/simulated_network.py [--minutes 60] [--first 0] [--kind kill]
     python bench/simulated_network.py --seed 1114

@@ -482,7 +482,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--keep-compiled",
         action="store_true",
-        help="leave compiled modules that are there as they are, for what follows an edit",
+        help="keep the compiled modules, as after an edit",
     )
     parser.add_argument(
         "--missing-packages", action="store_true", help="list them, and do nothing else"

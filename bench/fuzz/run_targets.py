@@ -63,7 +63,7 @@ def _read_greeting(data: bytes) -> None:
 
 
 def _read_link(data: bytes) -> None:
-    """What comes over the pipes of a command; a message that is taken comes back as it was."""
+    """What comes over the pipes of a command; an accepted message comes back unchanged."""
     if data.startswith(b"?"):
         _read_greeting(data[1:])
         return

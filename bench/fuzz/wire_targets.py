@@ -186,7 +186,7 @@ class _Connection:
         """It never waits."""
 
     def shutdown(self, how: int) -> None:
-        """It is read no more."""
+        """It is no longer read."""
 
     def getsockname(self) -> tuple[str, int]:
         """It has no address: the kernel cannot find its user."""

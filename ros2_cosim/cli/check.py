@@ -39,7 +39,7 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Check a scenario: file, wiring, models and their parameters; nothing is made or run.
+    """Check a scenario: file, wiring, models and their parameters. It runs no part of it.
 
     Modules of the models that it names are imported, unless it is --untrusted. Slave descriptions
     are checked against the schema and the rules of the standard.

@@ -77,7 +77,8 @@ def _told(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def small_spaces() -> Iterator[None]:
-    """What finds no room in a small address space is one line; in one too small nothing begins.
+    """An error of memory in a small address space prints one line; in one too small the command
+    does not start.
 
     There some libraries end the process by themselves.
     """
@@ -167,7 +168,7 @@ def visiting() -> Iterator[Visit]:
 class GuardedStream(io.TextIOWrapper):
     """Standard output or error; when it cannot be written (a full disk, a closed pipe), once.
 
-    What is written later goes nowhere. Otherwise the interpreter would complain at its end, too.
+    Later output is dropped. Otherwise the interpreter would complain at its end, too.
 
     :param name: in the message to the user
     :ivar goes_on: whether a command goes on without it; else the first loss is raised
@@ -218,7 +219,7 @@ class GuardedStream(io.TextIOWrapper):
 def open_closed_streams() -> None:
     """Stand in for standard streams that the caller has closed, as cron and services may do.
 
-    What is printed there goes nowhere, and no file or socket that is opened later, here or in a
+    Output to it is dropped, and no file or socket that is opened later, here or in a
     process that is started, has their numbers.
     """
     for number in (0, 1, 2):

@@ -21,8 +21,7 @@ def join(
         str | None,
         typer.Argument(
             metavar="ADDRESS:PORT",
-            help="Where the run waits, as it prints; without: standard input and output lead there "
-            "(ssh).",
+            help="Address that the run prints; default: standard input and output (ssh).",
         ),
     ] = None,
     name: Annotated[str, typer.Argument(help="Name of this host in the scenario of the run.")] = "",

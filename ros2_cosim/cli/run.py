@@ -95,7 +95,7 @@ def run(
 
 
 def _request(scenario: Path | None, wanted: RunWords, dashboard: str) -> RunRequest:
-    """The run that is asked for."""
+    """The run that is requested."""
     options = read_options(wanted, flags=True)
     if "branch" in options:
         options["branch"] = options["branch"].absolute()

@@ -197,7 +197,9 @@ class VdsPlant(FullModel):
     def declared_repeatability(
         cls, context: ModelContext, parameters: VdsPlantParameters
     ) -> Repeatability:
-        """A foreign simulator has its own numerics; one that runs by itself has its clock."""
+        """A foreign simulator has its own numerics; a simulator that runs by itself has its own
+        clock.
+        """
         if parameters.own is not None:
             return Repeatability.EVERYWHERE
         free = parameters.depends_on_wall_clock

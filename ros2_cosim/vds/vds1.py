@@ -115,7 +115,7 @@ def decode_state(data: bytes) -> StatePacket:
 
 
 def to_timestamp(time: int) -> float:
-    """Simulated time [ns] as it stands in a packet [s]; exact to the nanosecond for months."""
+    """Simulated time [ns] as a packet has it [s]; exact to the nanosecond for months."""
     return time / SECOND
 
 

@@ -71,7 +71,7 @@ def refusal(text: str) -> str:
         ("1:" * 100_000 + "1", "found a number of 200001 characters"),
         ("9" * 5_000, "found a number of 5000 characters"),
         ("!!map [a]", "expected a mapping node"),
-        ("{a: 1, a: 2}", "key 'a' stands twice"),
+        ("{a: 1, a: 2}", "key 'a' appears twice"),
         ("x: *nothing", "undefined alias"),
         ("\0", "control characters are not allowed"),
     ],
@@ -150,7 +150,7 @@ def test_a_cosimulation_is_read_by_the_same_reader(tmp_path: Path) -> None:
     assert load_cosimulation(path).tune == {3: {"a.gain": 2}}
     for text, message in (
         (MERGES, "too large"),
-        (slaves + "steps: 5\nsteps: 6\n", "key 'steps' stands twice"),
+        (slaves + "steps: 5\nsteps: 6\n", "key 'steps' appears twice"),
         (slaves + "steps: !!bool x\n", "no bool"),
         ("[]", "found list, not a mapping"),
     ):

@@ -113,7 +113,7 @@ class _Loader(Composer, yaml.CSafeLoader):
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
                 if key in seen:
-                    raise _fault(f"key {key!r} stands twice", key_node)
+                    raise _fault(f"key {key!r} appears twice", key_node)
                 seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -135,7 +135,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key, value in pairs:
         if key in mapping:
-            raise ValueError(f"key {key!r} stands twice")
+            raise ValueError(f"key {key!r} appears twice")
         mapping[key] = value
     return mapping
 

@@ -81,7 +81,7 @@ class FieldFault(FaultSettings):
 
 
 class Stuck(FieldFault):
-    """A field is as it was before the fault began; in a list, as far as it had as many."""
+    """A field keeps its value from before the fault; in a list, as far as it had as many."""
 
     def changed(self, value: Any, act: Act) -> Any:
         """The message with the former values of the field."""

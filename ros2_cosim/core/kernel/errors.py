@@ -110,7 +110,7 @@ def reported_elsewhere(error: BaseException) -> bool:
 
 
 class LifecycleError(RunError):
-    """A state was asked for that must not follow the present one."""
+    """A state was requested that must not follow the present one."""
 
 
 class ConnectionFailedError(RunError):

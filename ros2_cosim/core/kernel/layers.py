@@ -248,7 +248,7 @@ class LayeredModel(FullModel):
                 return
 
     def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """The same for a single message; one that a layer has lost is not handled."""
+        """The same for a single message; a message that a layer has lost is not handled."""
 
         def handle(step: Step) -> Mapping[str, Any]:
             return self._full.handle_message(port, step) if step.samples[port] else {}
@@ -304,7 +304,7 @@ class LayeredModel(FullModel):
         self._full.reset()
 
     def release(self) -> FullModel:
-        """Give up the layers; the model stays as it is, for a run that begins anew."""
+        """Give up the layers; the model stays unchanged, for a run that begins anew."""
         for layer in reversed(self._layers):
             layer.release()
         return full(self._model)

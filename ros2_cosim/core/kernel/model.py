@@ -3,7 +3,7 @@
 
 A model knows neither clock nor transport. It is a class derived from :class:`Model`, with a method
 ``activate``; what a scenario has to know of it before one is made is declared on the class:
-parameters, ports, traits and needs. One that takes part in more than activations (states of the
+parameters, ports, traits and needs. A model that takes part in more than activations (states of the
 run, single messages, services, checkpoints, the summary) is a :class:`FullModel`. Nothing is found
 by name.
 """
@@ -274,7 +274,7 @@ class Model(ABC):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: Any) -> None:
-        """Find what neither parameters nor ports say; nothing is made.
+        """Find what neither parameters nor ports say, without making a model.
 
         :raises ConfigurationError: something is wrong; the message names its place
         """

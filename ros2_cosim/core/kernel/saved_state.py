@@ -2,8 +2,8 @@
 """The state of an object as plain data, for models whose state is their attributes.
 
 A model declares which classes its state consists of, and which are the same in every run of its
-scenario. Anything else is an error when it is saved, not silence. What is saved is a tree of
-numbers, texts, bytes and lists: to read one that comes from a stranger runs no code and makes no
+scenario. Anything else is an error when it is saved, not silence. The saved state is a tree of
+numbers, texts, bytes and lists: reading one that comes from a stranger runs no code and makes no
 objects but those of declared classes.
 
 State goes into an object that has been made in the same way: lists, mappings and declared parts
@@ -78,8 +78,8 @@ class SavedAttributes:
         attributes by name
     :param constants: classes of objects that are the same in every run of a scenario
         (subclasses too). So are functions, and what a model declares of itself
-    :param plain: whether objects of any class that is written in Python alone are parts, and
-        arrays are values, of code that declares nothing. What hides a state is refused then: a
+    :param plain: whether objects of any class that is written in Python alone are parts, and arrays
+        are values, of code that declares nothing. It then refuses values that hide a state: a
         callable object, a function with variables of another one
     """
 
@@ -412,7 +412,7 @@ def _known_name(kind: type, where: str) -> str:
 
 
 def _loaded(name: Any) -> type:
-    """A class of a module that has been loaded already; nothing is imported for a name."""
+    """A class of a module that has been loaded already; a name imports no module."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):

@@ -29,7 +29,7 @@ from ros2_cosim.core.scenario.schema import Scenario
 OPTION = "--foxglove"
 CLOCK = "/clock"
 _CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
-#: Time and pictures are shown at most so often [ns of wall time]: 25 times a second.
+#: Shortest interval between two pictures [ns of wall time]: 25 pictures a second.
 PICTURE_NS = 40_000_000
 #: So many messages may wait for one viewer; the history of all topics of a scenario fits in.
 BACKLOG = 8_192
@@ -223,7 +223,7 @@ class WatchedSink:
         self._sink.conclude(trace_sha256)
 
     def close(self) -> None:
-        """Nothing is given any more."""
+        """It gives out no more messages."""
         self._view.close()
         self._sink.close()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosim messages build``: message packages from their definitions, compiled into a prefix.
 
-What a package brings for its own build is not used, but its definitions are: descriptions of builds
-name linters, other build systems and other distributions. What a package needs follows from its
+It uses the definitions of a package, but not its build files: descriptions of builds name linters,
+other build systems and other distributions. The dependencies of a package follow from its
 definitions, too.
 """
 
@@ -259,7 +259,7 @@ def _write_sources(package: MessagePackage, needs: Sequence[str], source: Path) 
 
 
 def _install(stage: Path, prefix: Path) -> None:
-    """Move what was built into place; a library in use stays as it is for its users."""
+    """Move what was built into place; a library in use stays unchanged for its users."""
     for path in _files_below(stage):
         target = prefix / path.relative_to(stage)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -342,7 +342,7 @@ OWN_RECORDS: tuple[type, ...] = (
 
 
 def _standard() -> Catalogue:
-    """The catalogue of the suite; a test binds each record, so that none is read in vain here."""
+    """The catalogue of the suite; a test binds each record, so that none is missing here."""
     catalogue = Catalogue()
     pose, twist = "pose.pose.", "twist.twist."
     catalogue._tie(

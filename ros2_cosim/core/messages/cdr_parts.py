@@ -188,7 +188,7 @@ class _Length:
 class NumberBlock:
     """Primitives in a buffer: copied once when written, not at all when read.
 
-    What is read is a ``memoryview`` of the message, which cannot be written.
+    The result is a ``memoryview`` of the message, which cannot be written.
     """
 
     def __init__(self, item: Block, index: int) -> None:

@@ -131,7 +131,7 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     """Read the fields of a message definition; comments, constants and defaults are skipped.
 
     :param type_name: full name, used for relative type references and in errors
-    :param text: the definition as it stands in a ``.msg`` file
+    :param text: the text of the definition, as in a ``.msg`` file
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
     fields = _fields_in(type_name, text)

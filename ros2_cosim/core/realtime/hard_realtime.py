@@ -53,7 +53,7 @@ class HardRealtime(NamedTuple):
 
 
 def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:
-    """Ask for SCHED_FIFO and locked memory for this process; nothing is raised.
+    """Ask for SCHED_FIFO and locked memory for this process; raises no error.
 
     The garbage collector stays off from then on: the process belongs to the run.
 

@@ -92,7 +92,7 @@ class TimeScale:
     def wall(self, duration: int) -> int:
         """Wall time [ns] that a simulated duration [ns] takes, rounded up.
 
-        Rounded up, so that ``simulated(wall(duration)) >= duration``: nothing is due too early.
+        Rounded up, so that ``simulated(wall(duration)) >= duration``: no instant is due too early.
         """
         return -(-duration * self._denominator // self._numerator)
 

@@ -18,7 +18,7 @@ from ros2_cosim.core.realtime.run_state import RunState
 
 
 class Command(IntEnum):
-    """What may be asked for (constants of ros2_cosim/srv/ControlRun)."""
+    """What may be requested (constants of ros2_cosim/srv/ControlRun)."""
 
     STATUS = 0
     PAUSE = 1
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 
 
 class RunControl(RunState):
-    """What was asked for, and how far the run may go because of it.
+    """What was requested, and how far the run may go because of it.
 
     :param step_ns: length of a step, unless a request says otherwise
     :param scale: simulated time against wall time, with the wanted real-time factor
@@ -79,7 +79,7 @@ class RunControl(RunState):
         can_reset: bool = False,
     ) -> None:
         super().__init__(scale, paused=paused)
-        #: Why the run is to end in order, once that was asked for.
+        #: Why the run is to end in order, once that was requested.
         self.stop_reason: str | None = None
         #: Why the run is to end at once.
         self.abort_reason: str | None = None
@@ -170,7 +170,7 @@ class RunControl(RunState):
         return stands
 
     def check_abort(self) -> None:
-        """End the run at once if that was asked for.
+        """End the run at once if that was requested.
 
         :raises Aborted: it was
         """

@@ -264,7 +264,7 @@ def _opened(bag: Path) -> Iterator[tuple[Reader, bool]]:
     except OSError as error:
         raise ProtocolError(f"{bag}: {one_line(cause_of(error))}") from None
     except Exception as error:
-        # What a damaged file makes the library raise has no common class.
+        # The errors that the library raises on a damaged file have no common class.
         raise ProtocolError(f"{bag} is damaged: {one_line(repr(error))}") from None
 
 

@@ -92,7 +92,7 @@ class Checkpoint:
     states: Mapping[str, Any]
 
     def entries(self) -> Iterator[Entry]:
-        """All that was done so far, in its order; read while it is asked for.
+        """All that was done so far, in its order; read while it is requested.
 
         :raises ConfigurationError: the file is damaged
         """

@@ -78,7 +78,7 @@ class DrawnBag:
         self._bag.conclude(trace_sha256)
 
     def close(self) -> None:
-        """Nothing is given any more; a second call does nothing.
+        """It gets no more messages; a second call does nothing.
 
         :raises StorageError: see :meth:`BagWriter.close`
         """
@@ -90,7 +90,7 @@ class DrawnBag:
     def _draw(self, time_ns: int) -> None:
         """Draw at all times before ``time_ns`` that are not after the last message.
 
-        How far the run had got when it was closed thus makes no difference.
+        So it makes no difference how far the run had got when it was closed.
         """
         if self._next is None:
             if self._earliest >= time_ns:

@@ -103,8 +103,8 @@ def unpack_message(data: bytes) -> bytes:
 def uncompressed(bag: Path, metadata: Mapping[str, Any]) -> Iterator[tuple[Path, bool]]:
     """A bag as the library may read it, and whether its messages are still compressed.
 
-    Files that are compressed as a whole are unpacked to a directory for temporary files. What is
-    malformed stays as it is: the library refuses it before it unpacks anything.
+    Files that are compressed as a whole are unpacked to a directory for temporary files. Malformed
+    files stay unchanged: the library refuses it before it unpacks anything.
 
     :param metadata: content of its metadata file
     :raises ProtocolError: a storage file is not an ordinary one, or becomes too large

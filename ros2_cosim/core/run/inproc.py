@@ -87,7 +87,7 @@ class InprocRun:
         None: as the options of the run say
     :param watch: (participant, output port) -> takes each message that it sends
     :param tell: takes lines for the user: where the run can be seen
-    :param slice_ns: so much simulated time passes between two calls of ``progress`` [ns]
+    :param slice_ns: simulated time between two calls of ``progress`` [ns]
     :raises CosimError: the scenario is wrong
     """
 
@@ -255,7 +255,7 @@ class InprocRun:
         return max(r.trace.activations for r in self._scheduler.runtimes.values())
 
     def request(self, request: Request) -> Answer:
-        """Do what is asked for, and return when it is done; a resume runs to the end.
+        """Do what is requested, and return when it is done; a resume runs to the end.
 
         :raises CosimError: a participant failed
         """
@@ -271,7 +271,7 @@ class InprocRun:
         self.control.handle(request, time=self.time, now=now, reply=reply)
 
     def changed(self, scenario: Scenario, path: str, to: Any, at: int = 0) -> Scenario:
-        """The scenario of this run with one other value; the run goes on as it is.
+        """The scenario of this run with one other value; the run continues unchanged.
 
         Any thread may ask.
 
@@ -389,7 +389,7 @@ class InprocRun:
         :raises CosimError: a participant failed
         """
         self._watchdog.here()
-        # What is there stays until the end: the garbage collector need not look at it again.
+        # The present objects stay until the end: the garbage collector need not look at them again.
         gc.freeze()
         usual = gc.get_threshold()
         gc.set_threshold(_GARBAGE_AFTER, *usual[1:])

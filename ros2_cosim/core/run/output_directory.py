@@ -246,7 +246,7 @@ def was_left(directory: Path) -> bool:
 
 
 def read_holder(directory: Path) -> dict[str, object] | None:
-    """What the run that holds a directory says of itself; None: nothing is known."""
+    """What the run that holds a directory states about itself; None: unknown."""
     try:
         facts = json_value(read_bounded(directory / LOCK_FILE, _LONGEST_LOCK))
     except (OSError, ValueError):

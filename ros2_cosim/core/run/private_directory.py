@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of runs that other users of the machine can neither make nor read.
 
-What a run leaves for other programs of its user (which domain it holds, how to reach it) is
-believed by them. It lies in a directory that belongs to the user alone: below ``XDG_RUNTIME_DIR``
-where the system provides one, otherwise in the directory for temporary files, with the number of
-the user in its name. Directory and files are checked after they have been opened, by descriptor:
-what was checked is what is used.
+What a run leaves for other programs of its user (which domain it holds, how to reach it) is trusted
+by them. It lies in a directory that belongs to the user alone: below ``XDG_RUNTIME_DIR`` where the
+system provides one, otherwise in the directory for temporary files, with the number of the user in
+its name. Directory and files are checked after they have been opened, by descriptor: what was
+checked is what is used.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _check_participants(scenario: Scenario, into: Sequence[str]) -> None:
 
 
 def _source(bag: Path, scenario: Path | None, output: Path) -> Source:
-    """What is to be replayed, with its scenario."""
+    """The recording to replay, with its scenario."""
     if bag.name == BAG and (bag.parent / RESOLVED_SCENARIO).is_file():
         bag = bag.parent
     recording = find_recording(bag)
@@ -229,7 +229,7 @@ def _in_stamps(bag: Path, scenario: Scenario, target: Path) -> tuple[Path, tuple
     Messages without their own stamp take the time of their reception, counted from the first
     message of the bag.
 
-    :returns: the ordered bag, and what there is to say about it
+    :returns: the ordered bag, and remarks about it
     """
     graph = build_graph(scenario)
     types = topic_types(bag)

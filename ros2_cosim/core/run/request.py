@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run that is asked for: what every command, launch file and study fills in.
+"""The run that is requested: what every command, launch file and study fills in.
 
 Its fields are the options of a run. The command line, the launch arguments and the tables of the
 reference are made of them.
@@ -118,7 +118,7 @@ class RunOptions:
     branch: Annotated[
         Path | None,
         RunOption(
-            "Go on from a checkpoint, with what else is asked for changed from there on (shape "
+            "Go on from a checkpoint, with what else is requested changed from there on (shape "
             "inproc)."
         ),
     ] = None
@@ -158,7 +158,7 @@ class RunRequest(RunOptions):
     """A run that is wanted; every field but the first may be left out.
 
     ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
-    that is there already. What else changes it leaves it as it is where it is None or empty.
+    that is there already. Other options leave it unchanged where they are None or empty.
     """
 
     scenario: Path | Scenario
@@ -216,7 +216,7 @@ class DeclaredOption(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The default of the launch argument; empty leaves the thing as it is."""
+        """The default of the launch argument; an empty value changes nothing."""
         if self.told.read is not None or self.default in (None, ()):
             return ""
         return str(self.default).lower()
@@ -256,7 +256,7 @@ def run_options() -> dict[str, DeclaredOption]:
 def read_options(values: Mapping[str, Any], *, flags: bool = False) -> dict[str, Any]:
     """Fields of a :class:`RunRequest` from texts.
 
-    :param values: by the names of launch arguments; one that is empty leaves the default
+    :param values: by the names of launch arguments; an empty one leaves the default
     :param flags: whether they stand on a command line, as messages name them
     :raises ConfigurationError: a text is not understood
     """

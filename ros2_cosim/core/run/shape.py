@@ -46,7 +46,7 @@ class RunCallbacks:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that can be started: nothing is in its way.
+    """A run that is ready to start.
 
     :ivar directory: its output directory, held
     """
@@ -72,7 +72,7 @@ class PreparedRun:
         return replace(self, options=replace(self.options, out=output))
 
     def notes(self) -> list[str]:
-        """What was asked for that this run does not do, or is hardly meant, in lines."""
+        """What was requested that this run does not do, or is hardly meant, in lines."""
         reason = undrawable(self.scenario)
         wanted = {
             "visualise": self.options.visualise,

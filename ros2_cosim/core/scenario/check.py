@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a scenario can be run: all that its models declare, held against what it says.
 
-Modules of models are imported and descriptions read; nothing is made or started. A fault is one
-sentence: place, what was found, what is allowed.
+It imports the modules of models and reads descriptions, but makes and starts no participant. A
+fault is one sentence: place, what was found, what is allowed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Checked:
 
 
 def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
-    """Find everything that is wrong with a scenario; nothing is made.
+    """Find everything that is wrong with a scenario, without making its models.
 
     :param shape: the run shape
     :returns: the graph of the scenario
@@ -189,8 +189,8 @@ def _check_history(scenario: Scenario) -> None:
 def try_models(scenario: Scenario, shape: str) -> None:
     """Make and close the models that are nothing but Python objects of this process.
 
-    A constructor that fails shows before any process is started. Left out are models with
-    processes beside them, and participants whose node is its own program.
+    A constructor that fails shows before any process is started. It leaves out models with
+    processes beside them, and participants whose node is a separate program.
 
     :raises ConfigurationError: a constructor fails; the message shows where
     """

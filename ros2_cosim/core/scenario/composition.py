@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class ValueChange(NamedTuple):
-    """One value of a scenario file that is to be another; ``where`` is what asks for it."""
+    """One value of a scenario file to replace; ``where`` names the source of the new value."""
 
     key: str
     value: Any
@@ -55,7 +55,7 @@ def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def read_whole(path: Path) -> dict[str, Any]:
-    """Read a scenario file with all that it includes; nothing is resolved yet.
+    """Read a scenario file with all that it includes, without resolving it.
 
     :raises ConfigurationError: a file cannot be read or includes itself
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which processes of a run in shape ``ros`` are on which of its hosts.
 
-A participant says it by its key ``host``. What is started beside it is there, too: the slave that
+A participant names it by its key ``host``. The processes beside it run there, too: the slave that
 it drives, and the simulator of that. ``hosts.NAME.processes`` puts such a process elsewhere. Clock,
 recorder and pictures are where the run is started: there the results are.
 """

@@ -51,7 +51,7 @@ def grouped(scenario: Scenario, cores: int, by_hand: Collection[str] = ()) -> Sc
 
     What the scenario says of processes stays.
 
-    :param cores: to plan for; 0: the scenario stays as it is
+    :param cores: to plan for; 0: the scenario stays unchanged
     :param by_hand: participants that the user starts
     """
     if not cores:

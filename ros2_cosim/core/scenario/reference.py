@@ -71,7 +71,7 @@ class PortRow(NamedTuple):
 
 
 class ModelPage(NamedTuple):
-    """What there is to know of a model before one is made."""
+    """What is known about a model before one is made."""
 
     name: str
     summary: str
@@ -220,8 +220,8 @@ def _port_row(direction: str, port: Port) -> PortRow:
 def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
-    The parameters of each installed model are tied to its name. What a file may leave to others
-    (``include``) or to a template is not required here, and any value may be a parameter,
+    The parameters of each installed model are tied to its name. A key that a file may leave to
+    others (``include``) or to a template is not required here, and any value may be a parameter,
     ``${name}``.
     """
     schema = Scenario.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)

@@ -32,7 +32,7 @@ def available_models() -> dict[str, EntryPoint]:
 
 
 def find_model(name: str, where: str) -> NamedModel:
-    """Find a model; its module is imported, nothing is made.
+    """Find a model: import its module, but do not make the model.
 
     :param name: as in a scenario
     :param where: how messages call the place that names it

@@ -187,9 +187,9 @@ class ParticipantSettings(Section):
     #: What it answers, and what it asks others; a loaded scenario has their ports instead.
     services: dict[Name, ServiceSettings] = Field(default_factory=dict)
     calls: dict[Name, CallSettings] = Field(default_factory=dict)
-    #: From when on it takes part; an autonomous one without: from when on it is ready.
+    #: Time from which it takes part; without it, an autonomous participant enters when it is ready.
     enter: Duration | None = None
-    #: From this time on it takes part no more.
+    #: Time from which it no longer takes part.
     leave: PositiveDuration | None = None
     mode: Literal["coordinated", "autonomous"] = "coordinated"
     #: Whether the run ends when it dies; by default that of a coordinated one does.
@@ -287,7 +287,7 @@ class SplitSettings(Section):
     size: Size | None = Field(
         default=None,
         ge=MIN_SPLIT_BYTES,
-        description="so much of messages, before compression, is in a file at most",
+        description="largest size of the messages in one file, before compression",
     )
     duration: PositiveDuration | None = Field(
         default=None,

@@ -173,7 +173,7 @@ class Simulator(Protocol):
     def strangers(self) -> list[Stranger]:
         """Vehicles that were not spawned through this interface, by ascending id.
 
-        As of the last tick; one that has just appeared may be missing for a tick.
+        As of the last tick; an actor that has just appeared may be missing for a tick.
         """
 
     def begin_lights(self) -> None:

@@ -359,7 +359,7 @@ def _check_fit(
 
 
 def _filled(values: tuple[Any, ...], variable: Variable) -> tuple[Any, ...]:
-    """As many values as an array of fixed size has; what there is no element for is zero."""
+    """As many values as an array of fixed size has; missing elements are zero."""
     size = 1
     for dimension in variable.dimensions:
         if dimension.constant is None:

@@ -299,7 +299,7 @@ class DcpMaster(FullModel):
 def port_mapping(
     context: ModelContext, parameters: MasterParameters, settings: CoSimulation
 ) -> PortMapping:
-    """How the slaves' variables are tied to the participant's ports; nothing is started.
+    """How the slaves' variables are tied to the participant's ports; starts no slave.
 
     :raises DescriptionError: a slave cannot be loaded
     :raises ConfigurationError: a port, a variable or a field is not there, or types do not fit

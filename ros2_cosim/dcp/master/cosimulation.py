@@ -195,7 +195,7 @@ def load_cosimulation(path: Path) -> CoSimulation:
 
 
 def describe_slaves(settings: CoSimulation) -> dict[str, SlaveDescription]:
-    """The descriptions of all slaves; nothing is started.
+    """The descriptions of all slaves; starts no slave.
 
     :raises DescriptionError: a slave cannot be loaded
     """

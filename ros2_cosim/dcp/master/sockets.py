@@ -215,7 +215,7 @@ class MasterSockets:
             if slave.control is not None:
                 slave.control.flush()
             elif slave.protocol is _TCP:
-                slave.pending.clear()  # nor is what is asked after the end of its connection
+                slave.pending.clear()  # and neither are requests after the end of its connection
             if slave.datagrams:
                 self._flush_udp(slave)
         except DcpPeerLostError as error:

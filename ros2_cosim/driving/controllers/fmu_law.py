@@ -57,7 +57,7 @@ _STEP_TOLERANCE: Final = 1e-6
 class _Input(NamedTuple):
     """Where the value of one input comes from: ``path``, or a constant without one.
 
-    ``size`` is that of an array; what there is no value for is zero.
+    ``size`` is that of an array; missing values are zero.
     """
 
     variable: Variable
@@ -353,7 +353,7 @@ def _input(
 def _converted(
     variable: Variable, description: SlaveDescription, unit: str, where: str
 ) -> tuple[float, float]:
-    """Factor and offset to SI; one that is not defined is refused."""
+    """Factor and offset to SI; an undefined unit is refused."""
     found = conversion(variable, description, unit, where)
     if found is None:
         raise ConfigurationError(

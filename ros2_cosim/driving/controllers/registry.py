@@ -173,7 +173,7 @@ def check_law(
     *,
     base_directory: Path | None = None,
 ) -> type | None:
-    """Find the class of a control law and check its parameters; nothing is made.
+    """Find the class of a control law and check its parameters, without making the law.
 
     :param where: the place of a scenario that names the law; its parameters are at
         ``WHERE_parameters``. None: messages name the law

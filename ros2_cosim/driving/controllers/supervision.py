@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller goes on knowing of the vehicle ahead while its object sensor does not tell."""
+"""What a controller assumes about the vehicle ahead while its sensor reports nothing."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class SensorWatch:
         return seen.id == target.id or seen.distance < target.distance + _SAME
 
     def forget(self) -> None:
-        """Nothing is carried on any more."""
+        """Stop carrying the object on."""
         self._target = None
 
 

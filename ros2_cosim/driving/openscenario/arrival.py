@@ -30,7 +30,7 @@ _STANDS: Final = 0.1
 #: The commanded speed is not further from the own one than this: what the plant could not follow
 #: must not add up [m/s].
 _AHEAD: Final = 2.0
-#: What walks past a place is nearer to it than this [m].
+#: A pedestrian that passes a place is nearer to it than this [m].
 _NEAR: Final = 1.0
 
 

@@ -172,14 +172,14 @@ class Element:
             raise self.error(f"{name}: {error}") from None
 
     def label(self, name: str = "name") -> str:
-        """The name of an element of the storyboard: as it stands where it is not an expression."""
+        """The name of an element of the storyboard; the text itself if not an expression."""
         try:
             return self.text(name, "")
         except ConfigurationError:
             return str(self._node.get(name))
 
     def raw(self, name: str) -> str:
-        """An attribute as it stands; empty where it is missing."""
+        """The text of an attribute; empty if it is missing."""
         return str(self._marked(name)._node.get(name, ""))
 
     def number(self, name: str, default: float | None = None) -> float:

@@ -2,8 +2,8 @@
 """Values of attributes: ``$name`` stands for a parameter, ``${...}`` for an expression.
 
 The grammar is that of OpenSCENARIO 1.1 and later: numbers, ``pi``, parameters, ``+ - * / %``, ``not
-and or``, and the functions of :data:`_FUNCTIONS`. Python's parser reads it; nothing is executed but
-what stands here.
+and or``, and the functions of :data:`_FUNCTIONS`. Python's parser reads it; it executes only what
+this module defines.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an importer is asked and gives: a file of another format as a scenario.
+"""The interface of importers: a file of another format as a scenario.
 
 Importers are entry points of :data:`IMPORTER_GROUP`; their name is the suffix of the files.
 """

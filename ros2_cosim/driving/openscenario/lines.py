@@ -105,7 +105,7 @@ class Lines:
         return found
 
     def where(self, position: Element) -> _Plain:
-        """A Position as a pose; one that is relative is that when the action begins.
+        """A Position as a pose; a relative one is taken when the action begins.
 
         :raises ConfigurationError: it is of a kind that is not supported, or not on a road
         """

@@ -623,7 +623,7 @@ class Translator:
         }
 
     def _place(self, position: Element) -> _Plain:
-        """A point; one that is relative to an entity moves with that."""
+        """A point; a point relative to an entity moves with it."""
         place = self._lines.where(position)
         if "to" not in place:
             del place["heading"]
@@ -661,7 +661,7 @@ def _compared(kind: Element) -> _Plain:
 
 
 def _limits(element: Element, *names: str) -> _Plain:
-    """The DynamicConstraints of an action, or what holds without."""
+    """The DynamicConstraints of an action, or the defaults."""
     limits, found = element.find("DynamicConstraints"), {}
     for name in names:
         default = _LIMITS[f"max_{name}"]

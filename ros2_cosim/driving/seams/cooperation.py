@@ -3,7 +3,7 @@
 
 A CAM has the resolution of its units: 0.1 microdegree, 0.01 m/s, 0.1 m/s^2, 0.1 m, 1 ms. It does
 not contain the acceleration that a controller demands: the receiver takes the measured one instead.
-Times are simulated ones; a CAM has their milliseconds modulo 65536. What is not known is
+Times are simulated ones; a CAM has their milliseconds modulo 65536. Unknown values are
 "unavailable".
 """
 

@@ -15,7 +15,7 @@ from ros2_cosim.driving.sensors.field_of_view import FieldOfView
 from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes, fixed_box, seen_ahead
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
-#: What is further away than it can see is left out early, with so much to spare [m].
+#: Margin with which objects beyond the range are left out early [m].
 _MORE_REACH: Final = 1.0
 
 Vehicle = tuple[str, VehicleInfo]

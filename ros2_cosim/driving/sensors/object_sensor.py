@@ -100,7 +100,7 @@ class SensorParameters(Section):
     identities: bool = Field(
         default=True,
         strict=True,
-        description="whether objects keep the identity that the simulator gives them; without, "
+        description="whether objects keep the identity that the simulator gives them; otherwise "
         "those of a list are numbered by distance from 1 (raw detections, for an object_tracker)",
     )
 

@@ -60,7 +60,7 @@ class ObjectTracker(FullModel):
     A track keeps its number, 1,000,000 or more, until V2V tells what it is: then it has the
     identity of the sender, until a message contradicts or the track ends.
 
-    :raises ConfigurationError: the vehicle or one that is heard is unknown, or a name stands twice
+    :raises ConfigurationError: the vehicle or one that is heard is unknown, or a name appears twice
     """
 
     Parameters = TrackerParameters

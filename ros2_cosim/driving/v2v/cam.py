@@ -53,7 +53,7 @@ _BRAKE_PEDAL, _PEDAL_BITS = 0x80, 7
 class PathPoint(NamedTuple):
     """Where a vehicle was, from the point before; from its reference position the first one.
 
-    ``latitude`` and ``longitude`` [deg]; ``seconds``: so much earlier, None if that is not known.
+    ``latitude`` and ``longitude`` [deg]; ``seconds``: the time before, None if that is not known.
     """
 
     latitude: float
@@ -93,7 +93,7 @@ class CamError(ValueError):
 
 
 def check_installation(what: str) -> None:
-    """Check whether the encoder is there; nothing is loaded.
+    """Check whether the encoder is installed, without loading it.
 
     :param what: what needs it, for the message
     :raises ConfigurationError: it is not
@@ -192,7 +192,7 @@ def _often(cam: Cam) -> dict[str, Any]:
     if cam.heading is not None:
         heading = round(cam.heading / HEADING_DEG) % 3600
     speed = None if cam.speed is None else abs(cam.speed)
-    # What rounds to a standstill has no direction.
+    # A speed that rounds to a standstill has no direction.
     is_backward = cam.speed is not None and cam.speed < -0.5 * SPEED_MPS
     is_bent = cam.curvature is not None
     return {

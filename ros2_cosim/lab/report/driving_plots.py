@@ -171,7 +171,7 @@ def _commanded(data: RunData, name: str) -> Plot:
 
 
 def _sensed(data: RunData, platoon: Sequence[str], name: str) -> Plot:
-    """What an object sensor measures beside what is true."""
+    """Measurements of an object sensor beside the true values."""
     lines = [_line("object sensor", data.distance[name], 1)._replace(dots=True)]
     index = platoon.index(name) - 1 if name in platoon else -1
     if 0 <= index < len(data.gaps):

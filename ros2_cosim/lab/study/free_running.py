@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A participant without synchronisation, and what that does to causality.
 
-The counterpart of :mod:`ros2_cosim.core.kernel.engine`: nothing is awaited. A periodic activation
-reads whatever has arrived, a message of a triggering port is delivered as it arrives. The
-stamps are those of the synchronised run (t of a periodic activation, the largest stamp
-delivered of a data-triggered one), so that each deviation from it shows. No wall clock
-and no transport in here: their owner calls :meth:`FreeRunning.receive` when a message
-has arrived and :meth:`FreeRunning.activate_time` when an activation is due.
+The counterpart of :mod:`ros2_cosim.core.kernel.engine`: no reader waits for its inputs. A periodic
+activation reads whatever has arrived, a message of a triggering port is delivered as it arrives.
+The stamps are those of the synchronised run (t of a periodic activation, the largest stamp
+delivered of a data-triggered one), so that each deviation from it shows. No wall clock and no
+transport in here: their owner calls :meth:`FreeRunning.receive` when a message has arrived and
+:meth:`FreeRunning.activate_time` when an activation is due.
 
 Each message counts at most once per reader, as the first of these that applies:
 

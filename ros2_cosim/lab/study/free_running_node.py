@@ -3,7 +3,7 @@
 
 Same topics, same bytes and same quality of service as in shape ``ros``; only the engine is
 missing. The activation at simulated time t is due at ``start + t / factor`` on the monotonic
-clock that all processes of a host share. One that is overdue runs late, it is not skipped.
+clock that all processes of a host share. An overdue activation runs late, it is not skipped.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a study is asked for, and the runs that follow from it."""
+"""The request for a study, and the runs that follow from it."""
 
 from __future__ import annotations
 

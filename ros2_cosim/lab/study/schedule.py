@@ -34,7 +34,7 @@ class Control:
     def check(self) -> None:
         """To be called again and again.
 
-        :raises Cancelled: the job shall end
+        :raises Cancelled: the job has to end
         """
         if self._stop.is_set():
             raise Cancelled

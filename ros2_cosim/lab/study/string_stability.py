@@ -81,7 +81,7 @@ _NORMAL: Final = 1.960
 
 @dataclass(frozen=True)
 class Setting:
-    """What is changed in the scenario; None leaves a thing as it is."""
+    """What is changed in the scenario; None leaves a thing unchanged."""
 
     law: str | None = None
     time_gap: float | None = None
@@ -381,7 +381,7 @@ _NOT_EXCITED: Final = [k for k in range(1, HARMONICS[-1] + 5) if k not in HARMON
 def _noise(spectra: Numbers, harmonic: int) -> Numbers:
     """Of each vehicle: the mean of the nearest frequencies that are not excited.
 
-    What a drift leaves falls with the frequency.
+    The error that a drift leaves falls with the frequency.
     """
     nearest = sorted(_NOT_EXCITED, key=lambda k: abs(k - harmonic))[:NOISE_LINES]
     near = np.array(sorted(nearest))

@@ -27,7 +27,7 @@ class SweepProgress:
         self._work_left = self._work_done = 0.0
 
     def expect(self, count: int, former: int, work: float | None = None) -> None:
-        """So many runs more are to be done; others were complete already."""
+        """This many runs are left; others were complete already."""
         self._total += count + former
         self._done += former
         self._former += former

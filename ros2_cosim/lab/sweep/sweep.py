@@ -104,7 +104,7 @@ def run_sweep(
         _check_first(sweep, points)
         with workers_for(workers, cluster, sweep.settings.retries, tell) as pool:
             _follow_plan(sweep, store, pool, SweepProgress(tell), plan, points, result)
-        # What a search has chosen is not a sample: shares of it mean nothing.
+        # The points that a search chooses are not a sample: shares of them mean nothing.
         result.rates = rates_of(result.runs) if sweep.settings.search is None else []
         store.write_table(result.runs)
         found = result.data()

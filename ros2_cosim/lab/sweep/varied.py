@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from ros2_cosim.core.documents.settings import Number, Section, Whole
 
-#: More runs than this are asked for by mistake: a row and a directory each.
+#: More runs than this are requested by mistake: a row and a directory each.
 MAX_RUNS = 100_000
 
 Count = Annotated[Whole, Field(ge=1, le=MAX_RUNS)]

@@ -199,7 +199,7 @@ class RequestedChanges:
     def _learn(self) -> None:
         made = recorded_changes(self._output)
         for each in made[self._known :]:
-            if each.new_fault not in self._wanted.faults:  # else it was asked for here
+            if each.new_fault not in self._wanted.faults:  # else it was requested here
                 self._wanted = changed(self._wanted, each.set, each.to)
         self._known = len(made)
 

@@ -44,7 +44,7 @@ from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.world.carla.world import CarlaWorld
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
 
-#: While a run stands, its world is looked at so often [s].
+#: Interval of looks at the world of a run that stands [s].
 _LOOK_S = 0.05
 
 

@@ -70,7 +70,7 @@ class StopRequest(PortDocument):
 
 
 class Start(NamedTuple):
-    """What is to be run."""
+    """The run to start."""
 
     scenario: Scenario
     rate: float | None
@@ -111,7 +111,7 @@ class StarterApi:
     # -- for the thread that runs -----------------------------------------------------------------
 
     def wait(self) -> Start | None:
-        """What is to be run next; None: nothing any more."""
+        """The next run; None: there are no more."""
         start = self._starts.get()
         with self._lock:
             self._begun = False

@@ -49,7 +49,7 @@ _CLAIM_BACKLOG = 4096
 _ATTEMPTS = 5
 #: The last domain whose ports lie below those that Linux hands out to clients.
 _LAST_DOMAIN = 101
-#: Domains that are taken when no domain was asked for: 0 is what a user gets without a choice.
+#: Domains that are taken when no domain was requested: 0 is what a user gets without a choice.
 FREE_DOMAINS = range(1, _LAST_DOMAIN + 1)
 _HIGHEST_DOMAIN = 232
 

@@ -31,7 +31,7 @@ from ros2_cosim.ros.bringup.starter_channel import ChannelMessage, EarlyLeave, R
 LINE_LIMIT = 64 << 20
 #: Before the other side has shown that it knows the secret [bytes].
 _GREETING_LIMIT = 4096
-#: Each side gives a sign of life so often [s].
+#: Interval of the signs of life of each side [s].
 SIGN_S = 2.0
 #: A side that is silent for so long has gone: its machine is off, or the network is [s].
 SILENCE_S = 30.0
@@ -129,7 +129,7 @@ _MESSAGES: TypeAdapter[FarMessage] = TypeAdapter(Annotated[FarMessage, Field(dis
 
 
 class LinkError(CosimError):
-    """What came in is not from the other side of this run, or nothing comes any more."""
+    """The input is not from the other side of this run, or has ended."""
 
 
 class LinkEnd(LinkError):

@@ -29,7 +29,7 @@ from ros2_cosim.ros.bringup.plan import Process
 PART_FILE = "host-{}.json"
 #: Larger files are not compared between hosts [bytes].
 _COMPARED = 256 << 20
-#: Any port: nothing is sent to it.
+#: Any port: it receives no data.
 _DISCARD = 9
 
 

@@ -45,8 +45,8 @@ class Process:
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves; if
     there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets that
-    are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are theirs besides.
-    One that stands for another host has the processes ``there``. The module of an executable of
+    are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are theirs besides. A
+    process that stands for another host has the processes ``there``. The module of an executable of
     this package is in ``programs``.
     """
 

@@ -71,7 +71,8 @@ class ComposedShape(Shape):
         """
         options, directory = prepared.options, prepared.directory
         with ExitStack() as stack:
-            # One that was set holds: processes on other hosts, started by the user, have it too.
+            # A value that was set holds: processes on other hosts, started by the user, have it
+            # too.
             secret = secret_of() or new_secret()
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
             ports = hold_ports(prepared.scenario, options.shape)

@@ -125,7 +125,7 @@ _MESSAGES: TypeAdapter[AnyMessage] = TypeAdapter(Annotated[AnyMessage, Field(dis
 
 
 class ChannelError(Exception):
-    """What came in is not a message."""
+    """The input is not a message."""
 
 
 class _Lines:
@@ -169,7 +169,7 @@ class _Connection:
 class StarterChannel:
     """The starter's end; use as a context manager.
 
-    What arrives is handled in its own thread.
+    A separate thread handles what arrives.
 
     :param directory: output directory of the run; its lock file gets the address
     """
@@ -424,7 +424,7 @@ class Starter:
             print(text, flush=True)
 
     def progress(self, time_ns: int, resting: bool = False) -> None:
-        """Tell the simulated time, and whether the run stands because that was asked for.
+        """Report the simulated time, and whether the run stands because that was requested.
 
         May be called as often as convenient: what is sent is one message a second, simulated or
         real, which is a sign of life as well.

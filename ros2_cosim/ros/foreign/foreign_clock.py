@@ -34,7 +34,7 @@ class ClockProbe:
         self._request = SetParameters.Request(
             parameters=[Parameter(name="use_sim_time", value=value)]
         )
-        #: The time [ns] of the newest event since it was asked for; None: none has come.
+        #: The time [ns] of the newest event since it was requested; None: none has come.
         self._shown: int | None = None
         topics.node.create_subscription(
             ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events

@@ -143,7 +143,7 @@ class ForeignTopics:
             self._client = self.node.create_client(
                 GetParameters, f"{self.node_name}/get_parameters"
             )
-        #: Wall time [ns] at which the barrier was asked for last; 0: it never was.
+        #: Wall time [ns] at which the barrier was requested last; 0: it never was.
         self.asked_ns = 0
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)

@@ -302,7 +302,7 @@ class ClockNode:
         return min(left_ns / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
     def _apply_control(self) -> None:
-        """Do what was asked for by run control."""
+        """Carry out what run control requested."""
         control, coordinator = self._control, self._coordinator
         stands = control.update(coordinator.time, self._timer())
         if control.stop_reason is not None:

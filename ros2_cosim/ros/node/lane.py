@@ -8,7 +8,7 @@ and loses nothing: where a reader does not keep up, its writer waits, and takes 
 is sent itself, so that no two wait for each other for ever. The end of a connection tells at once
 that a process has ended, after everything that it had sent.
 
-What is sent between two waits leaves together: a reader wakes up once for it. A reader that only
+All messages between two waits leave together: a reader wakes up once for it. A reader that only
 keeps messages is *lazy*: they come in portions, or when the writer has nothing to do.
 """
 
@@ -37,7 +37,7 @@ SEND_AT = 65_536
 #: A reader that lets so many bytes wait is waited for. Small messages never come near it, for the
 #: run-ahead window bounds them; large ones must not pile up.
 FULL = 4 << 20
-#: Lazy readers get what there is when their writer has been idle for so long [s], or busy.
+#: Lazy readers get the waiting messages when their writer has been idle for so long [s], or busy.
 LAZY_S = 0.002
 #: So long messages of others may wait for the one that is needed [ms].
 PREFER_MS = 2
@@ -153,7 +153,7 @@ class _Writer:
         return self._lane.drain(self.peers)
 
     def add(self, peer: _Peer, reads: _Reads) -> None:
-        """A reader is there; one that has come before asks again for what was kept."""
+        """A reader is there; a reader that has come before requests again what was kept."""
         self.peers[peer] = reads.lazy
         if reads.latched and self.kept is not None:
             for head, data, _, _ in self.kept:
@@ -300,7 +300,7 @@ class SocketLane:
     # --- sending ----------------------------------------------------------------------------
 
     def urge(self) -> None:
-        """Lazy readers, too, get what there is at the next wait."""
+        """Lazy readers, too, get the waiting messages at the next wait."""
         self.urgent |= self.lazy
         self.lazy.clear()
 

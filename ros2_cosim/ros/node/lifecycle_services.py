@@ -64,7 +64,7 @@ def grant(
     resetting: Resetting,
     note_reset: Callable[[int], None],
 ) -> bool:
-    """Do what was asked for; whether it is a stop, which the caller has to do.
+    """Do what was requested; whether it is a stop, which the caller has to do.
 
     :param note_reset: takes the time of a reset [ns]
     :raises LifecycleError: it cannot be done now

@@ -42,7 +42,7 @@ DRAWING = _told("drawing")
 
 def descriptor(told: Told) -> ParameterDescriptor:
     """What ``ros2 param describe`` shows of a parameter."""
-    # What is said can be read where there is no ROS.
+    # The description can be read where there is no ROS.
     from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
     found = ParameterDescriptor(

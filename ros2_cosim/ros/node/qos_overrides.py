@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishers whose quality of service users may override, by the parameters that ROS has for it.
 
-They are ``qos_overrides.TOPIC.publisher.POLICY``, with the full name of the topic. What a run needs
-to lose nothing cannot be overridden: that is an error, not a run with another result.
+They are ``qos_overrides.TOPIC.publisher.POLICY``, with the full name of the topic. A policy that a
+run needs to lose no message cannot be overridden: that is an error, not a run with another result.
 """
 
 from __future__ import annotations

@@ -384,7 +384,7 @@ class Session:
         return 0 if self._lane is None else self._lane.departures
 
     def urge(self) -> None:
-        """What was sent leaves at the next wait, also for readers that are in no hurry."""
+        """Send the waiting messages at the next wait, also to readers that are in no hurry."""
         if self._lane is not None:
             self._lane.urge()
 
@@ -397,7 +397,7 @@ class Session:
             self._lane.sent(now_ns)
 
     def flush(self) -> None:
-        """What was sent leaves now, except for readers that are in no hurry."""
+        """Send the waiting messages now, except to readers that are in no hurry."""
         if self._lane is not None:
             self._lane.flush()
 
@@ -445,7 +445,7 @@ class Session:
         Also of a process that has not waited so far: on a lane its readers find it only now.
 
         :param readers: so many there are on a lane
-        :param asked_to_end: whether this process is: nothing is waited for then
+        :param asked_to_end: whether this process is: then it does not wait
         """
         if self._lane is not None:
             deadline = self.timer() + FLUSH.nanoseconds

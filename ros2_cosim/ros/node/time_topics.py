@@ -101,7 +101,7 @@ class TimeTopics:
         self._standing.poll(max(self._shown, 0))
 
     def report(self) -> None:
-        """Report the time, and whether the run stands because that was asked for."""
+        """Report the time, and whether the run stands because that was requested."""
         self._on_progress(max(self._shown, 0), self._control.resting)
 
     def change(self, changes: tuple[RunChange, ...]) -> None:

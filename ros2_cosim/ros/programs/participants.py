@@ -89,7 +89,7 @@ def _members(
     :param together: those that share a thread
     :param spans: take what that thread spends its time on
     :returns: those of each thread
-    :raises ReportedError: one failed that the run needs; nothing is left of the others
+    :raises ReportedError: one failed that the run needs; the others have ended
     """
     scenario = started.scenario
     realtime = realtime_maker(started.session, floating=True)

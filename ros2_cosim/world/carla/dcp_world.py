@@ -106,7 +106,7 @@ def coupled_world(
 
 
 def check_slave(context: ModelContext, parameters: WorldParameters, scene: SceneParameters) -> None:
-    """Check whether the slave fits the scene and can be found; nothing is started.
+    """Check whether the slave fits the scene and can be found, without starting it.
 
     :raises DescriptionError: its description cannot be read
     :raises ConfigurationError: it lacks a variable or an input; or its port is unknown

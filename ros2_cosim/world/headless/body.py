@@ -135,7 +135,7 @@ class VehicleBody:
         self.place(pose)
 
     def place(self, pose: Transform) -> None:
-        """Teleport; velocity relative to the body and actuators stay as they are.
+        """Teleport; velocity relative to the body and actuators do not change.
 
         Up to ``DROP`` above the road, and below it, it lies down; higher up, or turned over, it
         falls.

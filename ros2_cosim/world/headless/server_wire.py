@@ -363,7 +363,7 @@ class Streams:
 
 
 class Snapshot:
-    """All actors at one moment; each is read when it is asked for.
+    """All actors at one moment; each is read when it is requested.
 
     :param places: where actors were found in the snapshot before; their order seldom changes
     :ivar frame: number of the tick

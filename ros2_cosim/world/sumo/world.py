@@ -179,7 +179,7 @@ class SumoWorld(NamedSimulator):
         command = [
             "sumo", "--net-file", str(network), "--route-files", ",".join(routes),
             "--step-length", repr(step_s), "--seed", str(self.context.seed % 2**31),
-            # A vehicle that stands stays; one that touches another does not disappear.
+            # A vehicle that stands stays; a vehicle that touches another does not disappear.
             "--time-to-teleport", "-1", "--collision.action", "warn",
             "--collision.mingap-factor", "0", "--collision.check-junctions", "true",
             "--no-step-log", "true", "--no-warnings", "true", "--xml-validation", "never",
