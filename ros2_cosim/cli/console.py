@@ -120,9 +120,7 @@ def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             option = options[name].opts[0]
-            raise ConfigurationError(
-                f"{option}: found with {choice}, which leaves no use for it; allowed is one of them"
-            )
+            raise ConfigurationError(f"{option}: found with {choice}; allowed is only one of them")
 
 
 def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryview | None:

@@ -152,15 +152,15 @@ def control(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(help="Simulated time from which on a change holds (as soon as it can)."),
+        typer.Option(help="Simulated time from which a change holds (as soon as possible)."),
     ] = None,
     as_json: AsJson = False,
     reason: Annotated[
-        str, typer.Option(help="The reason; part of the end reason of the run.")
+        str, typer.Option(help="The reason, which becomes part of the end reason of the run.")
     ] = "",
     out: Out = None,
     wait: Annotated[
-        str, typer.Option(help="Longest wall time to wait for an answer (as long as the run goes).")
+        str, typer.Option(help="Longest wall time to wait for an answer (until the run ends).")
     ] = "0",
 ) -> None:
     """Watch, pause, step, pace, change or end a run under way; returns when that is done."""

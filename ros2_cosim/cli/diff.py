@@ -27,7 +27,7 @@ def diff(
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(help="TOPIC or TOPIC.FIELD that is not compared (may be repeated)."),
+        typer.Option(help="TOPIC or TOPIC.FIELD to ignore (may be repeated)."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a page with plots of both to this file.")

@@ -52,7 +52,9 @@ def run(
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
+        typer.Option(
+            "--json", help="Print the summary as one JSON document; other output goes to stderr."
+        ),
     ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""

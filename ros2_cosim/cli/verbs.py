@@ -78,7 +78,7 @@ def load(verb: str) -> typer.Typer:
 def _function(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
     """What a verb stands for; in its place a function that says why it cannot be loaded."""
     module, _, name = target.partition(":")
-    problem = f"{target} is no function and no typer.Typer"
+    problem = f"{target} is neither a function nor a typer.Typer"
     try:
         found = vars(import_module(module)).get(name)
         if callable(found):

@@ -134,7 +134,7 @@ def test_names_rates_and_parameters() -> None:
     master.add_slave(ENDS, port=1, name="a")
     with pytest.raises(WiringError, match="no slave 'x'; there are a"):
         master.configure({"x": {}})
-    with pytest.raises(DescriptionError, match="'in_m' is no parameter"):
+    with pytest.raises(DescriptionError, match="'in_m' is not a parameter"):
         master.configure({"a": {"in_m": 1.0}})
     master.add_slave(sine_description(), port=1, name="b")
     with pytest.raises(WiringError, match="one master step is 1/1000 s for slave 'a'"):

@@ -111,8 +111,8 @@ class Membership:
                 )
             if begun and name not in self._ready and specs[name].enter_ns == 0:
                 raise ConfigurationError(
-                    f"require: too late, the run has begun, and '{name}' is not there; allowed is "
-                    "that before the system is RUNNING"
+                    f"require: too late, the run has begun, and '{name}' is not there; this is "
+                    "allowed only before the system is RUNNING"
                 )
         self._named = frozenset(names)
 

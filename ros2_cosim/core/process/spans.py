@@ -310,7 +310,7 @@ class SpanFile(NamedTuple):
 def read_spans(path: Path) -> SpanFile:
     """Read the file of a process.
 
-    :raises ConfigurationError: it is not such a file
+    :raises ConfigurationError: it is not a file of spans
     """
     try:
         data = path.read_bytes()

@@ -228,7 +228,7 @@ class RunControl(RunState):
                 return f"{error} (0)"
         if command is Command.REQUIRE and self.granted > 0:
             return (
-                f"require: too late, the run is {self.describe(time)}; allowed is that before the "
+                f"require: too late, the run is {self.describe(time)}; this is allowed before the "
                 "system is RUNNING, or while a run that began paused stands at 0s"
             )
         if command is Command.RESET and not self.can_reset:

@@ -72,7 +72,7 @@ class RunOptions:
     hard: Annotated[bool, RunOption("Hard real time where the system permits it.")] = False
     arrivals: Annotated[
         Path | None,
-        RunOption("Arrival record of an earlier run (its arrivals.json), which is repeated."),
+        RunOption("Repeat the arrivals of an earlier run (its arrivals.json)."),
     ] = None
     #: None in a request: ``out/NAME`` of the scenario.
     out: Annotated[Path | None, RunOption("Output directory (out/NAME of the scenario).")] = None
@@ -85,13 +85,13 @@ class RunOptions:
     transport: Annotated[
         str,
         RunOption(
-            "What carries messages between processes: auto (local sockets where possible) or dds.",
+            "Transport of messages between processes: auto (local sockets where possible) or dds.",
             choices=("auto", "dds"),
         ),
     ] = "auto"
     profile: Annotated[
         bool,
-        RunOption("Note what the time is spent on, for cosim profile; the trace is the same."),
+        RunOption("Record where the wall time goes, for cosim profile; the trace does not change."),
     ] = False
     namespace: Annotated[
         str,
@@ -118,7 +118,7 @@ class RunOptions:
     branch: Annotated[
         Path | None,
         RunOption(
-            "Go on from a checkpoint, with what else is requested changed from there on (shape "
+            "Continue from a checkpoint; the other options change the run from there on (shape "
             "inproc)."
         ),
     ] = None
@@ -128,13 +128,13 @@ class RunOptions:
     foxglove: Annotated[
         str,
         RunOption(
-            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove looks for "
+            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove expects "
             "8765; 0: any free one; without a host 127.0.0.1). Needs make setup EXTRAS=live.",
             metavar="[HOST:]PORT",
         ),
     ] = ""
     #: Before the activations at time 0.
-    paused: Annotated[bool, RunOption("Begin paused; cosim control lets the run go on.")] = False
+    paused: Annotated[bool, RunOption("Begin paused; cosim control resumes the run.")] = False
     #: One after the other.
     repeat: Annotated[
         int, RunOption("Number of repetitions of the run, in the same processes.", minimum=1)
@@ -174,7 +174,7 @@ class RunRequest(RunOptions):
         str | None,
         RunOption(
             "Control law of all controllers: a name, module:Class or file.py:Class. Or a "
-            "controller node of your own: script.py or package/executable."
+            "your own controller node: script.py or package/executable."
         ),
     ] = None
     without: Annotated[

@@ -40,8 +40,8 @@ def check_own_messages() -> None:
     changed = changed_since_build()
     if changed:
         raise ConfigurationError(
-            f"{changed} changed since the messages were compiled: run `make setup`; allowed "
-            "without it is --shape inproc"
+            f"{changed} changed since the messages were compiled: run `make setup`, "
+            "or use --shape inproc"
         )
 
 
@@ -53,6 +53,5 @@ def check_on_topics(type_name: str, where: str) -> None:
     """
     if not is_installed(type_name):
         raise ConfigurationError(
-            f"{where}: found {type_name}; {how_to_install(type_name)}; allowed without it is "
-            "--shape inproc"
+            f"{where}: found {type_name}; {how_to_install(type_name)}, or use --shape inproc"
         )

@@ -411,13 +411,13 @@ def _check(scenario: Scenario, origin: str) -> None:
         if name in RESERVED_NAMES or (name != slave and slave in scenario.participants):
             raise ConfigurationError(
                 f"scenario {origin}: participants.{name}: another process of a run has this name; "
-                f"not allowed are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+                f"reserved are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
         process = scenario.participants[name].process
         if process is not None and _is_taken(process, scenario):
             raise ConfigurationError(
                 f"scenario {origin}: participants.{name}.process: found '{process}'; another "
-                f"process or node of a run has this name; not allowed are those of participants, "
+                f"process or node of a run has this name; reserved are those of participants, "
                 f"{', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
     _check_hosts(scenario, origin)

@@ -142,7 +142,7 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
     if shape not in allowed:
         raise ConfigurationError(
             f"participants.{declaration.name}.model: '{declaration.model.name}' cannot run in "
-            f"shape {shape}; allowed for it is --shape {' or '.join(allowed)}"
+            f"shape {shape}; allowed is --shape {' or '.join(allowed)}"
         )
 
 

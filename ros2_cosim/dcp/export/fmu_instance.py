@@ -298,7 +298,7 @@ class Conversation:
             elif -(2**31) <= value < 2**31:
                 parts.append(_INTEGER.pack(value))
             else:
-                raise RunError(f"value reference {reference}: {value} is no 32-bit integer")
+                raise RunError(f"value reference {reference}: {value} is not a 32-bit integer")
         return b"".join(parts)
 
     def _set(self, instance: Instance, kind: type, data: bytes) -> None:
