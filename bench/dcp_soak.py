@@ -178,7 +178,7 @@ def _probe(seq: int) -> bytes:
 def check_answer(data: bytes, seen: Counter[str]) -> None:
     """An answer must be a PDU of the standard; counts it by type and error code.
 
-    :raises PduError: it is none
+    :raises PduError: it is not a PDU
     :raises ValueError: its error code or state is not in the standard
     """
     pdu = decode(data)

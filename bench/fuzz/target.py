@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: A message longer than this is no line any more: it repeats the input.
+#: A message longer than this is cut: it repeats the input.
 LONGEST_MESSAGE = 2000
 
 

@@ -697,7 +697,7 @@ WRONG: dict[str, list[str]] = {
     ],
     "hostile.unknown": [
         REGISTER,
-        f"bytes {b'U is no type of a PDU'.hex()}",
+        f"bytes {b'U is an unknown type'.hex()}",
         "RSP_ack resp_seq_id=0 sender=1",
         "NTF_state_changed sender=1 CONFIGURATION",
         "bytes 80",

@@ -160,7 +160,7 @@ class LayeredModel(FullModel):
         at = self._layers.index(above)
         self._put(model, (*layers, *self._layers[at:]))
         if is_other and self._host is not None:
-            self._attach(self._host)  # one that is kept knows the process
+            self._attach(self._host)  # a kept model knows the process
 
     def _put(self, model: Model, layers: tuple[Layer, ...]) -> None:
         known, self._layers, self._model = self._layers, layers, model

@@ -107,7 +107,7 @@ class Apart:
         self.leave = leave
 
 
-#: What this process is; None: it is none of these.
+#: What this process is; None: no such process.
 _here: list[Apart] = []
 
 

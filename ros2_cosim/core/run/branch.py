@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run that goes on from a checkpoint of another one.
 
-Up to the time of the checkpoint the kernel runs with what the participants had sent then, in the
-place of what their models would compute: so queues, activations, trace and bag are those of that
-run, and no model is activated. Then the models get their states and go on. When a participant
-changes its model from then on, the new model sees all messages that it would have received, and is
-not heard before its time: what ``cosim replay --substitute`` does, too.
+Up to the time of the checkpoint the kernel runs with what the participants had sent then, instead
+of what their models would compute: so queues, activations, trace and bag are those of that run, and
+no model is activated. Then the models get their states and go on. When a participant changes its
+model from then on, the new model sees all messages that it would have received, and is not heard
+before its time: what ``cosim replay --substitute`` does, too.
 """
 
 from __future__ import annotations

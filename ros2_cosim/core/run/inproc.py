@@ -58,7 +58,7 @@ from ros2_cosim.core.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
 
-#: So much simulated time passes between two reports of progress [ns].
+#: Simulated time between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
 #: The same where viewers are shown what has happened [ns].
 SEEN_NS = 10_000_000

@@ -32,7 +32,7 @@ def cores_for(text: str) -> int:
     """The number of cores that a plan is made for; 0: none share a process.
 
     :param text: ``auto``, ``own``, or a number
-    :raises ConfigurationError: it is none of these
+    :raises ConfigurationError: it is anything else
     """
     if text == AUTO:
         return len(os.sched_getaffinity(0))

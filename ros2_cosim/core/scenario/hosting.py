@@ -84,6 +84,6 @@ def check_hosting(declaration: ParticipantDeclaration) -> None:
     if reason:
         raise ConfigurationError(
             f"participants.{declaration.name}.process: found '{settings.process}' together with "
-            f"{reason}; such a participant needs its own process. Allowed are participants "
+            f"{reason}; such a participant needs its own process. It is allowed for participants "
             "without their own node and without processes beside them"
         )

@@ -67,7 +67,7 @@ def parse_source(value: Any, key: str, where: str) -> MappedSource:
     """Read one source.
 
     :param key: what a mapping calls the name, ``variable`` or ``field``
-    :raises ConfigurationError: it is none of the allowed forms
+    :raises ConfigurationError: it has no allowed form
     """
     if isinstance(value, Mapping):
         unknown = set(value) - {key, "factor", "offset"}

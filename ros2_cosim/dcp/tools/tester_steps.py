@@ -382,7 +382,7 @@ def heartbeat(s: TesterSession) -> None:
 def hostile_unknown(s: TesterSession) -> None:
     """Unknown PDU types, responses and scraps are dropped silently."""
     _registered(s)
-    for data in (b"\x55 is no type of a PDU", b"\xb0\0\0\1", b"\xe0\1\1", b"\x80", b"\xf0\1"):
+    for data in (b"\x55 is an unknown type", b"\xb0\0\0\1", b"\xe0\1\1", b"\x80", b"\xf0\1"):
         s.dialogue.send(data)
     s.dialogue.silence(0.2, "garbage")
     s.ask_state(_S.CONFIGURATION)

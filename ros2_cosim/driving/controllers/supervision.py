@@ -39,9 +39,9 @@ class SensorWatch:
         self._target: DetectedObject | None = None
         self._speed = 0.0
         self._braking = 0.0
-        #: Whether an empty list is no word of what is ahead.
+        #: Whether an empty list says nothing about the object ahead.
         self._doubts = False
-        #: When sensor or V2V told of what is ahead last [ns].
+        #: When sensor or V2V last reported the object ahead [ns].
         self._known: int | None = None
 
     def look(

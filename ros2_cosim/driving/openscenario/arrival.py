@@ -79,7 +79,7 @@ class Arriving:
         if other > _STANDS:
             time = self._master.left(traffic) / other
         if final is not None:
-            # What is driven at the final speed is not part of the change.
+            # The way at the final speed is not part of the change.
             steady = action.steady_distance
             if final > 0.0:
                 time -= action.steady_time + steady / final

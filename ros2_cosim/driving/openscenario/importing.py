@@ -14,7 +14,7 @@ IMPORTER_GROUP: Final = "ros2_cosim.importers"
 
 
 class ImportRequest(NamedTuple):
-    """What is asked of an importer.
+    """The request to an importer.
 
     ``parameters`` replace those that the file declares; ``map`` (an OpenDRIVE file) that which it
     names; ``external`` are entities that others drive. ``world`` has model, period and parameters

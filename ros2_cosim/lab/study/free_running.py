@@ -43,7 +43,7 @@ from ros2_cosim.core.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.core.kernel.time import FOREVER, NEVER
 from ros2_cosim.core.kernel.time_advance import QueuedSample
 
-#: A message that is later than so many activations is no matter of which one is wrong any more.
+#: A message that is later than this number of activations is only counted, not assigned to one.
 _REMEMBERED: Final = 100_000
 
 

@@ -177,7 +177,7 @@ class RequestedChanges:
         self._known = 0
 
     def values(self) -> list[dict[str, Any]]:
-        """``path`` and ``value`` of all that may be changed, as they have been asked for."""
+        """``path`` and ``value`` of all that may be changed, as they were requested."""
         with self._lock:
             self._learn()
             return [each._asdict() for each in changeable(self._wanted)]

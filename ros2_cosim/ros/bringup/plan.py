@@ -44,10 +44,10 @@ class Process:
     name of a program that is not a ROS node. ``parameters`` are ROS parameters of a ROS node,
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves; if
-    there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets that
-    are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are theirs besides. A
-    process that stands for another host has the processes ``there``. The module of an executable of
-    this package is in ``programs``.
+    there are several in it, ``hosts`` names them. A process that ``inherits`` takes over the
+    sockets that are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are
+    theirs besides. A process that stands for another host has the processes ``there``. The module
+    of an executable of this package is in ``programs``.
     """
 
     name: str
@@ -164,8 +164,8 @@ def _by_host(
         ):
             if given:
                 raise ConfigurationError(
-                    f"{option}: found with participants on other hosts ({_listed(hosts)}); allowed "
-                    "is it on one host: their files do not reach the other ones"
+                    f"{option}: found with participants on other hosts ({_listed(hosts)}); it is "
+                    "allowed only on one host: their files do not reach the other ones"
                 )
     found: list[Process] = []
     for process in processes:

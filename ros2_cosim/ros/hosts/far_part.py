@@ -124,7 +124,7 @@ def _join(link: FarLink, told: Callable[[str], None], signals: _Signals) -> int:
 
 
 def _received_part(link: FarLink, signals: _Signals) -> Part | None:
-    """What there is to do; None: nothing any more."""
+    """The next work to do; None: there is no more."""
     while True:
         signals.check()
         for message in link.receive(_POLL_S):

@@ -23,7 +23,7 @@ class BridgeServices:
     """Answers programs that want to spawn what the scenario has.
 
     :param node: the ROS node that owns the clock
-    :param objects: what there is
+    :param objects: the objects of the scenario
     """
 
     def __init__(self, node: Node, objects: BridgeObjects) -> None:

@@ -18,7 +18,7 @@ from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 class LifecycleRequest(Enum):
-    """What may be asked of a participant from outside."""
+    """The requests to a participant from outside."""
 
     PAUSE = "pause"
     CLEAN_UP = "clean up"

@@ -82,7 +82,7 @@ def grant(
     if asked is not LifecycleRequest.STOP:
         return False
     if runtime.stop_reason is not None:
-        raise LifecycleError(f"a stop has been asked for already: {runtime.stop_reason}")
+        raise LifecycleError(f"a stop has been requested already: {runtime.stop_reason}")
     runtime.stop_reason = reason
     return True
 

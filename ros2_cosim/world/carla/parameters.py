@@ -97,8 +97,8 @@ class VehicleSpec:
 class ObjectSpec:
     """One object on the road, ``offset`` [m] to the left of the lane's centre.
 
-    It heads along the lane, turned to the left by ``turn`` [rad]. One that is ``placed`` is moved
-    by commands; the others stand still.
+    It heads along the lane, turned to the left by ``turn`` [rad]. Commands move an object that is
+    ``placed``; the others stand still.
     """
 
     name: str

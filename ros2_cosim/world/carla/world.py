@@ -414,7 +414,7 @@ def simulator_context(context: ModelContext) -> SimulatorContext:
 
 
 def _scene(context: ModelContext, parameters: WorldParameters) -> SceneParameters:
-    """The scene, with all that can be said of it without a simulator.
+    """The scene, with all that is known about it without a simulator.
 
     :raises ConfigurationError: it is wrong, or there is no DCP slave where one is needed
     """
