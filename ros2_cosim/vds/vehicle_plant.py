@@ -76,7 +76,7 @@ class PlantState(NamedTuple):
 
 
 class TyreForces(NamedTuple):
-    """What acts between vehicle and road across the wheels.
+    """The forces between vehicle and road across the wheels.
 
     Lateral forces of the wheels, positive to the left [N], and the force along the rack that
     their aligning moments cause, positive if it turns the wheels to the left [N].

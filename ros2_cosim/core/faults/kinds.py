@@ -60,7 +60,7 @@ class Delay(FaultSettings):
 
 
 class Freeze(FaultSettings):
-    """A message is the one before the fault began."""
+    """The port repeats the message from before the fault."""
 
     def changed(self, value: Any, act: Act) -> Any:
         """That one."""
@@ -68,7 +68,7 @@ class Freeze(FaultSettings):
 
 
 class FieldFault(FaultSettings):
-    """A field of a message is another one."""
+    """A field of a message changes."""
 
     field: str = Field(description="field of the message; of lists: of all")
 
@@ -117,7 +117,7 @@ class Replace(FieldFault):
 
 
 class NumberFault(FieldFault):
-    """A field that is a number, and need not be whole, is another one."""
+    """A field that is a number, not only a whole one, changes."""
 
     def changed(self, value: Any, act: Act) -> Any:
         """The message with the number changed."""
@@ -125,7 +125,7 @@ class NumberFault(FieldFault):
 
     @abstractmethod
     def changed_number(self, old: float, act: Act) -> float:
-        """What becomes of the number."""
+        """The changed number."""
 
     def check_field(self, found: Any, where: str) -> None:
         """Check whether it is such a number."""

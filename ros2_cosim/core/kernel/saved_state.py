@@ -2,12 +2,12 @@
 """The state of an object as plain data, for models whose state is their attributes.
 
 A model declares which classes its state consists of, and which are the same in every run of its
-scenario. Anything else is an error when it is saved, not silence. The saved state is a tree of
+scenario. Saving anything else raises an error. The saved state is a tree of
 numbers, texts, bytes and lists: reading one that comes from a stranger runs no code and makes no
 objects but those of declared classes.
 
 State goes into an object that has been made in the same way: lists, mappings and declared parts
-are changed in place, so that everything that refers to them goes on doing so.
+are changed in place, so that references to them stay valid.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class SavedAttributes:
         return writer.attributes(owner, type(owner).__name__)
 
     def restore(self, owner: object, state: Any) -> None:
-        """Go back to a state; ``owner`` was made as the object was whose state it is.
+        """Go back to a state; ``owner`` was made in the same way as the object of the state.
 
         :raises ConfigurationError: it is not a state of such an object
         """
@@ -400,7 +400,7 @@ def _is_plain_class(kind: type) -> bool:
 
 
 def _known_name(kind: type, where: str) -> str:
-    """The name of a class, by which it is found again."""
+    """The name by which a class is found again."""
     name = _name(kind)
     try:
         found = _loaded(name)

@@ -2,8 +2,8 @@
 """The bring-up of a run, one for all that start runs.
 
 A request goes through these stages: the scenario is *adjusted* and *checked*, the output directory
-and what the run shape needs besides are *held*, and the directory is *prepared*. What is wrong
-shows before anything is locked, and what is taken before anything in the directory is deleted.
+and what the run shape needs besides are *held*, and the directory is *prepared*. Errors show before
+anything is locked, and conflicts with other runs before anything in the directory is deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ros2_cosim.core.scene.named_simulator import find_simulator
 
 
 def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, RunOptions]:
-    """The scenario and the options of a request; nothing on the machine is changed.
+    """The scenario and the options of a request; changes nothing on the machine.
 
     :raises ConfigurationError: something is wrong with them
     """

@@ -78,7 +78,7 @@ class InprocRun:
     ...     run.request(Request(Command.UNTIL, time_ns=2_000_000_000))
     ...     summary = run.finish()
 
-    It begins paused. However it is driven, the trace is that of a run left alone.
+    It begins paused. The trace is the same however the caller drives it.
 
     :param prepared: what is run
     :param progress: called now and then with the simulated time [ns]; it may call
@@ -251,7 +251,7 @@ class InprocRun:
 
     @property
     def steps(self) -> int:
-        """The activations of the participant that has most of them."""
+        """The largest number of activations of a participant."""
         return max(r.trace.activations for r in self._scheduler.runtimes.values())
 
     def request(self, request: Request) -> Answer:
@@ -317,7 +317,7 @@ class InprocRun:
         return self._scheduler.runtimes
 
     def _failed(self, error: BaseException) -> None:
-        """Leave a run readable that ends before its time, with the traceback of its cause."""
+        """Leave the results of a run that ends early readable, with the traceback of the cause."""
         if isinstance(error, CosimError):
             error.args = (noted(error, self._output), *error.args[1:])
         if not self._is_written:
@@ -416,7 +416,7 @@ class InprocRun:
             self.control.over("the run is over")
 
     def _did(self, kind: int) -> None:
-        """Between activations: this is what it was at."""
+        """Called between activations, with the last one."""
         if self._chronicle is not None:
             self._chronicle.did(kind)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RunOption(NamedTuple):
-    """What an option of a run is, besides the type and the default of its field.
+    """An option of a run, besides the type and the default of its field.
 
     ``flag`` is its name on the command line where that is not the one of the field; the launch
     argument has the same words. ``read`` makes a value of a place and a text (None: the type says
@@ -155,7 +155,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunRequest(RunOptions):
-    """A run that is wanted; every field but the first may be left out.
+    """The request for a run; only the first field is required.
 
     ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
     that is there already. Other options leave it unchanged where they are None or empty.
@@ -222,7 +222,7 @@ class DeclaredOption(NamedTuple):
         return str(self.default).lower()
 
     def read(self, place: str, value: Any) -> Any:
-        """The value of what stands in a place: a text, several of them, or the value itself.
+        """The value at a place: a text, several texts, or the value itself.
 
         :raises ConfigurationError: it is not understood
         """
@@ -238,7 +238,7 @@ class DeclaredOption(NamedTuple):
 
 @cache
 def run_options() -> dict[str, DeclaredOption]:
-    """The options by their launch arguments. The scenario itself is none."""
+    """The options by their launch arguments, without the scenario itself."""
     hints = get_type_hints(RunRequest, localns={"Scenario": object}, include_extras=True)
     found = {}
     for field in fields(RunRequest):
@@ -270,7 +270,7 @@ def read_options(values: Mapping[str, Any], *, flags: bool = False) -> dict[str,
 
 
 def words(name: str, text: str) -> tuple[str, ...]:
-    """The words of a text, which are quoted as in a shell.
+    """The words of a text with quotes as in a shell.
 
     :raises ConfigurationError: a quote is not closed
     """

@@ -30,12 +30,12 @@ SHAPE_GROUP = "ros2_cosim.shapes"
 
 @dataclass(frozen=True)
 class RunCallbacks:
-    """What is called while a run goes on.
+    """Callbacks during a run.
 
     :ivar progress: called with the simulated time [ns] about once per simulated second
     :ivar on_line: called with (process name, line) of everything that its processes print
     :ivar on_started: called with the process ids by name
-    :ivar on_poll: called again and again; what it raises ends the run
+    :ivar on_poll: called repeatedly; its exceptions end the run
     """
 
     progress: Callable[[int], None] = lambda time_ns: None
@@ -93,13 +93,13 @@ class Shape(ABC):
 
     @abstractmethod
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """Check whether this shape has what the request asks of it.
+        """Check whether this shape supports the request.
 
-        :raises ConfigurationError: it has not
+        :raises ConfigurationError: it does not
         """
 
     def arranged(self, request: RunRequest, scenario: Scenario, options: RunOptions) -> Scenario:
-        """The scenario as this shape runs it; nothing on the machine is changed.
+        """The scenario as this shape runs it; changes nothing on the machine.
 
         :raises ConfigurationError: this shape cannot run it
         """

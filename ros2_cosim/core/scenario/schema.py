@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenario file: the one description that every run shape is made from.
 
-Validation is pydantic's; its findings are turned into one line per fault that names the
-file, the place, what was found and what is allowed.
+Pydantic validates it; this module turns each fault into one line that names the file, the place,
+what was found and what is allowed.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class ParticipantSettings(Section):
 
 
 class SimulatorSettings(Section):
-    """Which simulator drives the world. Port 0 lets the headless server choose."""
+    """The simulator that drives the world. With port 0 the headless server chooses a port."""
 
     #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
     kind: str = Field(default="headless", min_length=1, max_length=200)
@@ -297,7 +297,7 @@ class SplitSettings(Section):
 
 
 class BagSettings(Section):
-    """What the bag of a run has, and how; patterns as of a shell: ``/camera/*``."""
+    """The content of the bag of a run; patterns as in a shell: ``/camera/*``."""
 
     topics: tuple[str, ...] = Field(default=("*",), description="patterns of those that it has")
     exclude: tuple[str, ...] = Field(default=(), description="patterns of those that it has not")
@@ -559,12 +559,12 @@ def _with_call_ports(scenario: Scenario) -> Scenario:
 def with_made(scenario: Scenario, changes: Sequence[ChangeSettings], where: str) -> Scenario:
     """The scenario with more changes.
 
-    A fault that a change adds is one of the scenario that acts from that time on. So nothing else
-    needs to tell the two apart.
+    A fault that a change adds is one of the scenario that acts from that time on. So no other code
+    needs to distinguish the two.
 
     :param changes: in the order in which they are made
     :param where: how messages call a change, ``{}`` is its number from 0
-    :raises ConfigurationError: a fault that is added is wrong, or there already
+    :raises ConfigurationError: a fault that is added is wrong, or exists already
     """
     faults = dict(scenario.faults)
     for number, change in enumerate(changes):

@@ -136,7 +136,7 @@ class NamedSimulator(ABC):
         return []
 
     def finish(self) -> None:  # most have no other clients
-        """The last step is done: see whether it was the bridge alone that moved the world."""
+        """Called after the last step: check whether only the bridge moved the world."""
 
     @abstractmethod
     def close(self) -> None:
