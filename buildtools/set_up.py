@@ -270,7 +270,7 @@ def make_environment() -> None:
 def complete_environment() -> None:
     """Install the other locked distributions."""
     _, others, sources = parts_of_lock()
-    install_locked("installing those of ROS and other large ones", others)
+    install_locked("installing the distributions of ROS and other large ones", others)
     install_locked(f"installing {', '.join(SOURCE_ONLY)} from source", sources, built=True)
 
 
@@ -320,7 +320,7 @@ def compiling_modules(*, keep: bool) -> Iterator[None]:
     if (keep and COMPILED.exists()) or succeeds([*command, "--check"]):
         yield
         return
-    print("compiling the hot modules, beside what follows ...", flush=True)
+    print("compiling the hot modules in the background ...", flush=True)
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [*command, str(BUILD_TREE / "compiled")],
@@ -463,7 +463,7 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
             install_extra(name)
         if reason is not None or stamp is None or stamp.get("package") != digests[1]:
             if reason is None:
-                print("Updating .venv: what the package is built from changed.", flush=True)
+                print("Updating .venv: the sources of the package changed.", flush=True)
             install_package()
         link_data()
     if reason is not None or new:

@@ -123,7 +123,7 @@ def _targets(instrumented: bool) -> dict[str, Target]:
             import atheris
         except ImportError:
             raise SystemExit(
-                "fuzzing needs atheris, which is not installed; make setup EXTRAS=fuzz brings it"
+                "fuzzing needs atheris, which is not installed; make setup EXTRAS=fuzz installs it"
             ) from None
         said = io.StringIO()  # a line for each module
         with redirect_stderr(said), atheris.instrument_imports(include=list(_GUIDED_BY)):
