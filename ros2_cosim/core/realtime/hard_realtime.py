@@ -49,7 +49,7 @@ class HardRealtime(NamedTuple):
             )
             if reason
         ]
-        return f"soft real time only: not granted were {', '.join(refused)}"
+        return f"soft real time only; not granted: {', '.join(refused)}"
 
 
 def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:

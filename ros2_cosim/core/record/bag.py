@@ -50,7 +50,7 @@ from ros2_cosim.core.record.mcap import MESSAGE_BYTES, McapChannel, McapWriter, 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
 PENDING = 4096
-"""So many messages are collected before they are sorted, unless a chunk's end is reached."""
+"""Number of messages that are collected before they are sorted, unless a chunk ends."""
 
 
 class BagForm(NamedTuple):

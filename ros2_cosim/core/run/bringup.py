@@ -42,7 +42,7 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
         if argument.startswith(("__node:=", "__name:=", "__ns:=")):
             raise ConfigurationError(
                 f"--ros-args: found '{argument}'; the nodes of a run have the names of its "
-                "participants; allowed is --namespace for where they are"
+                "participants; use --namespace to place them"
             )
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
@@ -74,8 +74,8 @@ def _check_checkpoints(request: RunRequest) -> None:
         return
     if request.shape != "inproc":
         raise ConfigurationError(
-            f"{asked}: found with shape {request.shape}; allowed is shape inproc: what is "
-            "on its way between processes cannot be saved"
+            f"{asked}: found with shape {request.shape}; allowed is shape inproc: messages "
+            f"between processes cannot be saved"
         )
     for option, given in (
         ("--repeat", request.repeat > 1),

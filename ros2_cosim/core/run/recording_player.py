@@ -125,8 +125,8 @@ def with_recording(
             where = f"--into {name}: its input '{key}'"
             if port.unsynchronised is not None:
                 raise ConfigurationError(
-                    f"{where} is unsynchronised; allowed for a participant that needs processes "
-                    "of its own are synchronised ones"
+                    f"{where} is unsynchronised; a participant that needs its own processes can "
+                    f"have only synchronised inputs"
                 )
             for source in port.source:
                 if source not in played:

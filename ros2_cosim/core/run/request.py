@@ -173,7 +173,7 @@ class RunRequest(RunOptions):
     controllers: Annotated[
         str | None,
         RunOption(
-            "Control law of all controllers: a name, module:Class or file.py:Class. Or a "
+            "Control law of all controllers: a name, module:Class or file.py:Class. Or "
             "your own controller node: script.py or package/executable."
         ),
     ] = None

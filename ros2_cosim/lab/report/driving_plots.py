@@ -63,7 +63,7 @@ def driving_plots(data: RunData) -> list[Plot]:
         ),
         Plot(
             "Time-gap error",
-            "Of the gap within the platoon: time gap less the one to keep, while it drives.",
+            "Time gap in the platoon minus the one to keep, while driving.",
             _behind(platoon, data.time_gap_error),
             "error [s]",
         ),
@@ -116,13 +116,13 @@ def _encounter_plots(data: RunData) -> list[Plot]:
     return [
         Plot(
             "Gaps",
-            "From the front bumper to the nearest of all that is on the way, as min_gap_m has it.",
+            "From the front bumper to the nearest object on the way, as in min_gap_m.",
             [line for line in _lines(data, found.gap) if _has_values(line)],
             "gap [m]",
         ),
         Plot(
             "Time to collision",
-            f"The least of all that is on the way: gap over closing speed; {longest}",
+            f"The least of all objects on the way: gap over closing speed; {longest}",
             [line for line in _lines(data, found.ttc) if _has_values(line)],
             "time [s]",
         ),
@@ -142,19 +142,19 @@ def _controller_plots(data: RunData) -> list[Plot]:
         Plot("Controller mode", f"{meaning}.", _lines(data, data.mode, step=True), "mode"),
         Plot(
             "Time-gap error in the controller",
-            "By what the controller knows: sensor and V2V; of the time gap that it keeps now.",
+            "As the controller sees it by sensor and V2V, against its present time gap.",
             _lines(data, data.known_error),
             "error [s]",
         ),
         Plot(
             "Time gap kept",
-            "That of the spacing policy at present; a fall-back without V2V opens it.",
+            "The present time gap of the spacing policy; a fall-back without V2V opens it.",
             _lines(data, data.kept_time_gap, step=True),
             "time gap [s]",
         ),
         Plot(
             "Age of V2V in the controller",
-            "Of what it knows of its predecessor; gaps where nothing fresh has been heard.",
+            "Age of its data about the predecessor; gaps where no fresh message arrived.",
             [line._replace(dots=True) for line in _lines(data, data.heard)],
             "age [ms]",
         ),

@@ -143,8 +143,8 @@ def _resumed(scenario: Scenario, options: StudyOptions) -> Study:
     for run in study.runs:
         if run.key not in wanted:
             raise ConfigurationError(
-                f"{place} has the run '{run.key.label}' ({run.purpose}), which is not asked for: "
-                "give the same --factors, --repeat and --quick as before"
+                f"{place} has the run '{run.key.label}' ({run.purpose}), which was not requested: "
+                f"give the same --factors, --repeat and --quick as before"
             )
     study.complete = False
     # The larger one holds for the whole of it.

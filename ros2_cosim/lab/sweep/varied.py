@@ -35,7 +35,7 @@ class VariedParameter(Section):
     )
     whole: bool = Field(default=False, description="whole numbers of the range only")
     log: bool = Field(default=False, description="evenly spaced in the logarithm")
-    unit: str = Field(default="", description="put behind a number, as `ms`")
+    unit: str = Field(default="", description="unit after a number, as `ms`")
 
     @model_validator(mode="after")
     def _one(self) -> Self:

@@ -133,7 +133,7 @@ class DaskWorkers:
             job = jobs_of.pop(future)
             if future.status == "cancelled":
                 raise ConnectionFailedError(
-                    "the scheduler of the workers is lost; what is done is kept, go on with it by "
+                    "the scheduler of the workers is lost; finished runs are kept, continue with "
                     "--resume"
                 )
             done.update(submit(each) for each in islice(waiting, 1))

@@ -98,7 +98,7 @@ def own_address_towards(address: str, host: str) -> str:
         return address_towards(address, _DISCARD)
     except OSError as error:
         raise ConfigurationError(
-            f"hosts.{host}.address: found {address}, to which no way leads from here: "
+            f"hosts.{host}.address: found {address}, which cannot be reached from here: "
             f"{cause_of(error)}"
         ) from None
 

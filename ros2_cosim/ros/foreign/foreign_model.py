@@ -96,7 +96,7 @@ class ForeignNode(FullModel):
         path = foreign_environment(parameters).get("PATH")
         if shutil.which(command[0], path=path) is None:
             raise ConfigurationError(
-                f"{context.where}.command: found {command[0]!r}; allowed is a program that is there"
+                f"{context.where}.command: found {command[0]!r}; allowed is an installed program"
             )
 
     def __init__(self, context: ModelContext, parameters: ForeignSettings) -> None:

@@ -152,7 +152,7 @@ def _await_joined(link: FarLink, stop: _Stop) -> None:
                         "as here"
                     )
                 return
-            raise RunError("what answers there is no part of a run")
+            raise RunError("the program there is not a part of a run")
         _print_others(link)
         if stop.asked:
             raise _Asked
