@@ -376,11 +376,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 if at least ``--share`` of the mutants are killed, else 1."""
     parser = argparse.ArgumentParser(prog="bench.mutants", description=__doc__.splitlines()[0])
     parser.add_argument("--mutants", type=int, default=500, help="number of mutants (default: 500)")
-    parser.add_argument(
-        "--least", type=int, default=20, help="least number per package (default: 20)"
-    )
-    seed_help = "seed of the sample, any text; HEAD: the hash of the last commit (default: "
-    "20260901)"
+    parser.add_argument("--least", type=int, default=20, help="of each package (default: 20)")
+    seed_help = "of the sample, any text; HEAD: the hash of the last commit (default: 20260901)"
     parser.add_argument("--seed", default="20260901", help=seed_help)
     parser.add_argument("--rooms", nargs="+", choices=sorted(ROOMS), default=sorted(ROOMS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

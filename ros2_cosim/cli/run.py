@@ -52,9 +52,7 @@ def run(
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json", help="Print the summary as one JSON document; other output goes to stderr."
-        ),
+        typer.Option("--json", help="Print the summary as one JSON document; the rest to stderr."),
     ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""

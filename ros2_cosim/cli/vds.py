@@ -90,9 +90,7 @@ def serve(
     duration: Duration = "",
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json", help="Print the figures as one JSON document; other output goes to stderr."
-        ),
+        typer.Option("--json", help="Print the figures as one JSON document; the rest to stderr."),
     ] = False,
 ) -> None:
     """Serve vehicles until interrupted."""

@@ -155,7 +155,7 @@ def test_nothing_but_attributes_of_the_object_is_set():
     deep = ["l", 0]
     for number in range(100):
         deep = ["l", number, deep]
-    with pytest.raises(ConfigurationError, match="no saved value"):
+    with pytest.raises(ConfigurationError, match="not a saved value"):
         STATE.restore(Car(), {"fixed": deep})
 
 

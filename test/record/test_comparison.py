@@ -305,7 +305,7 @@ def test_another_number_of_elements_is_a_difference_of_its_own(tmp_path: Path) -
             {"/car/control": 1.0},
             r"tolerance for /car/control: found no field; allowed is TOPIC",
         ),
-        ([], {"/car/control.header.frame_id": 1.0}, r"it is not a number; only numbers have toler"),
+        ([], {"/car/control.header.frame_id": 1.0}, r"not a number; only numbers have toler"),
         ([], {"/car/control.a b": 1.0}, r"found 'a b'; allowed are names and elements of arrays"),
     ],
 )

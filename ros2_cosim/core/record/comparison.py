@@ -157,9 +157,7 @@ class Rules:
             if not found:
                 raise ConfigurationError(f"{where}: no such field; {_known_fields(leaves, place)}")
             if is_tolerance and not any(leaf.is_number for leaf in found):
-                raise ConfigurationError(
-                    f"{where}: it is not a number; only numbers have tolerances"
-                )
+                raise ConfigurationError(f"{where}: not a number; only numbers have tolerances")
             rules.setdefault(topic, []).append(FieldRule(path, allowance))
         return rules
 

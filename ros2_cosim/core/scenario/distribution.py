@@ -67,9 +67,7 @@ def _named(scenario: Scenario, movable: Mapping[str, str | None]) -> dict[str, s
         for process in settings.processes:
             where = f"hosts.{host}.processes: found '{process}'"
             if process in found:
-                raise ConfigurationError(
-                    f"{where}, as on '{found[process]}'; it is allowed only once"
-                )
+                raise ConfigurationError(f"{where}, as on '{found[process]}'; allowed is one host")
             if process not in movable:
                 allowed = ", ".join(movable) or "none in this scenario"
                 raise ConfigurationError(

@@ -66,10 +66,7 @@ class TrackParameters(Section):
         default=0.3, gt=0, lt=1, description="existence probability at the first detection [1]"
     )
     confirmed: Number = Field(
-        default=0.95,
-        gt=0,
-        lt=1,
-        description="probability of existence to report a track [1]",
+        default=0.95, gt=0, lt=1, description="existence probability to report a track [1]"
     )
     given_up: Number = Field(
         default=0.1, gt=0, lt=1, description="existence probability below which it is dropped [1]"

@@ -473,9 +473,7 @@ class ClockNode:
 
     def _on_state(self, state: ParticipantState) -> None:
         if known_state(state.state) is None:
-            raise ForeignMessageError(
-                f"state {state.state} of '{state.participant}' does not exist"
-            )
+            raise ForeignMessageError(f"state {state.state} of '{state.participant}' is unknown")
         if state.participant not in self._readiness.states:
             raise ForeignMessageError(f"state of '{state.participant}', which takes no part")
         self._readiness.states[state.participant] = state

@@ -125,9 +125,7 @@ class CarlaWorld(FullModel):
             required=False,
             description="lights passed at red so far; with scene.traffic_lights",
         ),
-        Port(
-            TRAFFIC, ROAD_USERS, required=False, description="vehicles that are not participants'"
-        ),
+        Port(TRAFFIC, ROAD_USERS, required=False, description="vehicles without a participant"),
         Port("fix/{fix}", NAV_SAT_FIX, required=False, description="of each GNSS"),
         Port("imu/{imu}", IMU, required=False, description="of each IMU"),
         Port("points/{points}", POINT_CLOUD, required=False, description="of lidars and radars"),
