@@ -151,7 +151,7 @@ def test_a_cosimulation_is_read_by_the_same_reader(tmp_path: Path) -> None:
     for text, message in (
         (MERGES, "too large"),
         (slaves + "steps: 5\nsteps: 6\n", "key 'steps' appears twice"),
-        (slaves + "steps: !!bool x\n", "no bool"),
+        (slaves + "steps: !!bool x\n", "not of type bool"),
         ("[]", "found list, not a mapping"),
     ):
         path.write_text(text)

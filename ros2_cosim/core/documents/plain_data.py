@@ -101,9 +101,7 @@ class _Loader(Composer, yaml.CSafeLoader):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             # What PyYAML does with a scalar that its own pattern lets through.
             kind = node.tag.removeprefix(_YAML)
-            raise _fault(
-                f"found {str(node.value)[:60]!r}, which is not of type {kind}", node
-            ) from None
+            raise _fault(f"found {str(node.value)[:60]!r}, not of type {kind}", node) from None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         if not isinstance(node, yaml.MappingNode):
