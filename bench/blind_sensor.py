@@ -9,7 +9,8 @@ stops in time: call it again to go on.
 Each seed draws which follower is blind, from when, and for 1 to 5 s. A run ends 8 s after that.
 
 A contact is one that no controller avoids if :func:`least_gap` says so: the vehicle ahead brakes
-while nothing tells of it (no list, no V2V), and when the follower knows, its brakes are too weak.
+while nothing reports it (no list, no V2V), and when the follower finds out, its brakes are too
+weak.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ STEP_S = 0.05
 GAP_M = 14.0
 SPEED = 2.0  # m/s
 STRAIGHT_M = 200.0  # ahead of every vehicle
-#: What is asked of the server (issue 13 of the project): vehicles -> share.
+#: The targets of the server (issue 13 of the project): vehicles -> share.
 WANTED = {4: 0.30, 50: 0.12, 200: 0.045}
 
 

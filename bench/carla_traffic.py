@@ -78,7 +78,7 @@ def drive(port: int, seed: int, vehicles: int, seconds: float) -> tuple[int, flo
 
 
 def main() -> None:
-    """Drive with every seed; each has a process of its own, as the traffic manager wants it."""
+    """Drive with every seed; each has its own process, as the traffic manager wants it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=None, help=argparse.SUPPRESS)

@@ -225,7 +225,7 @@ def reference(size: int) -> str:
 
 
 def clean_environment(domain: int, logs: Path) -> dict[str, str]:
-    """The environment of one run: a domain and a mark of its own."""
+    """The environment of one run: a domain and its own mark."""
     environment = {k: v for k, v in os.environ.items() if k not in USER_CHOICES}
     path = [str(_HERE), str(_HERE.parent), environment.get("PYTHONPATH", "")]
     return {

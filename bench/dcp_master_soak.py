@@ -4,7 +4,7 @@
 Each session runs a master through its whole life, with one to three slaves. They are the protocol
 side of real slaves, so that sessions reach every phase; a seeded wire between them loses,
 repeats, delays, cuts and changes what they send, and adds PDUs that nothing asked for. Time is
-simulated: no session waits for a clock. Checked is that
+simulated: no session waits for a clock. The session checks that
 
 - every call of the master returns or raises an error of this package, never another one;
 - no call takes longer in simulated time, or looks more often for PDUs, than its timeouts allow;
@@ -13,7 +13,7 @@ simulated: no session waits for a clock. Checked is that
 
     python bench/dcp_master_soak.py [--sessions 20000] [--seed 1] [--first 0]
 
-A session that fails tells its number; ``--only N`` repeats it alone.
+A session that fails prints its number; ``--only N`` repeats it alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NRT steps per second over loopback against a bare socket ping-pong in the same run.
 
-Slave and ping-pong partner are processes of their own. One line per case: number of
+Slave and ping-pong partner are separate processes. One line per case: number of
 variables in and out, transport, microseconds per step, ratio to the ping-pong.
 
     python bench/dcp_nrt_rate.py [--steps N] [--variables 1 10 100]
@@ -41,7 +41,7 @@ def description(count: int) -> SlaveDescription:
 
 
 def run_slave(count: int, pipe: Connection) -> None:
-    """Serve one slave and tell its port."""
+    """Serve one slave and print its port."""
     serve(Echo(), description(count), port=0, on_ready=lambda server: pipe.send(server.port))
 
 
@@ -66,7 +66,7 @@ def run_partner(kind: int, pipe: Connection) -> None:
 
 
 def start(target: object, argument: int) -> tuple[multiprocessing.Process, int]:
-    """Start a process that tells its port; returns both."""
+    """Start a process that prints its port; returns both."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.Process(target=target, args=(argument, there), daemon=True)  # type: ignore[arg-type]
     process.start()

@@ -2,7 +2,7 @@
 """Does it matter in how many PDUs and over how many sockets the same data travel?
 
 The same float64 inputs and outputs of one slave in NRT over loopback, in 1 to N data PDUs in each
-direction. Over TCP the inputs take the control connection, or a data connection of their own.
+direction. Over TCP the inputs take the control connection, or their own data connection.
 Microseconds per step in the fastest round; the cases take turns, so that what else the
 machine does meets all of them.
 
@@ -47,7 +47,7 @@ class Case:
 
 
 def run_slave(count: int, pipe: Connection) -> None:
-    """Serve one slave and tell its port."""
+    """Serve one slave and print its port."""
     server = SlaveServer(Echo(), description(count), port=0)
     pipe.send(server.port)
     server.run()

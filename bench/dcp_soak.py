@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzed PDUs and random PDU sequences against a live slave in a process of its own.
+"""Fuzzed PDUs and random PDU sequences against a live slave in its own process.
 
 *Sequences* are walks through the state machine, *fuzz* is random bytes, random data PDUs and
 requests with random fields and flipped bits. Over TCP both must get the answers, byte for byte,
@@ -128,7 +128,7 @@ class Maker:
         return data
 
     def garbage(self) -> bytes:
-        """Anything that is no accepted registration and opens no connection elsewhere."""
+        """Anything that is not an accepted registration and opens no connection elsewhere."""
         rng = self.rng
         data = bytearray(rng.randbytes(rng.randrange(48)))
         if data and data[0] in _ADDRESSED:
@@ -178,7 +178,7 @@ def _probe(seq: int) -> bytes:
 def check_answer(data: bytes, seen: Counter[str]) -> None:
     """An answer must be a PDU of the standard; counts it by type and error code.
 
-    :raises PduError: it is none
+    :raises PduError: it is not a PDU
     :raises ValueError: its error code or state is not in the standard
     """
     pdu = decode(data)
@@ -360,7 +360,7 @@ def run_sequences(port: int, maker: Maker, count: int, seen: Counter[str], lengt
 
 
 def run_slave(pipe: Connection) -> None:
-    """Serve the target and tell its port."""
+    """Serve the target and print its port."""
     import logging
 
     logging.disable(logging.CRITICAL)

@@ -122,7 +122,9 @@ def run_master(duration: str, transport: str) -> None:
 
 
 def relay(ends: list[str], latency_s: float, jitter_s: float, loss: float) -> None:
-    """Pass the packets of each interface on to all others, until this process is told to end."""
+    """Pass the packets of each interface on to all others, until this process receives the order to
+    end.
+    """
     rng = random.Random(1)
     socks = []
     for name in ends:

@@ -81,11 +81,11 @@ def sample(mark: str, simulated_s: float, began: float, output: Path) -> Sample:
 
 
 def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Sample], str]:
-    """Run a command that tells its simulated time; samples, and an error if it failed.
+    """Run a command that prints its simulated time; samples, and an error if it failed.
 
     A run that begins anew adds to the time of those before it. Of lines that have come together
-    only the last one tells the present. What was seen counts when simulated time has gone on after
-    it: else it may be of the end, when files are closed already.
+    only the last one shows the present. A sample counts when simulated time has gone on after it:
+    else it may be from the end, when files are closed already.
     """
     mark = uuid.uuid4().hex
     clock = _Clock()
@@ -121,7 +121,7 @@ def watched(command: list[str], output: Path, every_s: float) -> tuple[list[Samp
 
 
 class _Clock:
-    """Simulated time [s] of runs one after the other, as their lines tell it."""
+    """Simulated time [s] of runs one after the other, as their lines print it."""
 
     def __init__(self) -> None:
         self._before = self._newest = 0.0
@@ -170,7 +170,7 @@ def judge(samples: list[Sample], *, bag: bool, settled_s: float = SETTLED_S) -> 
     hours = (last.simulated_s - first.simulated_s) / 3600
     grown = last.rss_mb - first.rss_mb
     complaints = []
-    # A run of minutes may gain a page or two: that is no growth by the hour.
+    # A run of minutes may gain a page or two: that is not growth by the hour.
     allowed = max(GROWTH_MB * hours, 1.0) if bag else FLAT * first.rss_mb
     if grown > allowed:
         complaints.append(f"memory grew by {grown:.1f} MB in {hours:.2f} h ({allowed:.1f} allowed)")
@@ -227,7 +227,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--every", type=float, default=600.0, help="simulated seconds per line")
     parser.add_argument("--settled", type=float, default=SETTLED_S, help="from then on [s]")
     parser.add_argument(
-        "--repeat", type=int, default=0, help="the platoon so often instead, in any shape"
+        "--repeat", type=int, default=0, help="run the platoon N times instead, in any shape"
     )
     parser.add_argument("--out", type=Path, help="output directory; else a temporary one")
     options = parser.parse_args(arguments)

@@ -43,7 +43,7 @@ SIZES = (2, 4, 8, 16)
 class Case:
     """One line of the table: ``needs`` is the distribution that may be missing.
 
-    With ``pure`` it runs in a process of its own that leaves the compiled modules aside.
+    With ``pure`` it runs in a separate process that leaves the compiled modules aside.
     """
 
     workload: str
@@ -162,7 +162,7 @@ def run_all(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
                         result = measure(case, size, sim_s, chosen.bag, Path(work))
                     except Exception as error:
                         if not case.target or case.workload == "platoon":
-                            raise  # a shape of ours has to work
+                            raise  # a shape of this project has to work
                         reason = f"failed: {type(error).__name__}: {error}"
             if reason:
                 print(f"{case.workload:9s} {case.subject:12s} {size:4d} {'':43s}  {reason}")
@@ -233,7 +233,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a smoke test of a few seconds")
     parser.add_argument("--only", nargs="+", choices=tuple(SIZES_OF), default=list(SIZES_OF),
                         help="workloads")  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=1, help="each case so many times, by turns")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of each case, alternately")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     subjects = sorted({case.subject for case in CASES})
     parser.add_argument("--subjects", nargs="+", choices=subjects, help="lines of the table")

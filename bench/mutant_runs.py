@@ -438,7 +438,7 @@ def _end_of(child: int, limit: float) -> int:
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            # A signal that ended the run is no hang.
+            # A signal that ended the run is not a hang.
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 3
             break
         time.sleep(0.01)

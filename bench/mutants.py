@@ -375,8 +375,8 @@ def table_of(outcomes: Sequence[Outcome]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 if at least ``--share`` of the mutants are killed, else 1."""
     parser = argparse.ArgumentParser(prog="bench.mutants", description=__doc__.splitlines()[0])
-    parser.add_argument("--mutants", type=int, default=500, help="how many (default: 500)")
-    parser.add_argument("--least", type=int, default=20, help="of each room (default: 20)")
+    parser.add_argument("--mutants", type=int, default=500, help="number of mutants (default: 500)")
+    parser.add_argument("--least", type=int, default=20, help="of each package (default: 20)")
     seed_help = "of the sample, any text; HEAD: the hash of the last commit (default: 20260901)"
     parser.add_argument("--seed", default="20260901", help=seed_help)
     parser.add_argument("--rooms", nargs="+", choices=sorted(ROOMS), default=sorted(ROOMS))
@@ -384,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--share", type=float, default=0.95, help="(default: 0.95)")
     parser.add_argument("--list", action="store_true", help="print the sample, run nothing")
     parser.add_argument("--only", default="", help="those whose name has this text")
-    parser.add_argument("--again", action="store_true", help="try those again that were alive")
+    parser.add_argument("--again", action="store_true", help="try the surviving mutants again")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "mutants")
     options = parser.parse_args(arguments)
     seed = options.seed

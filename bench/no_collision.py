@@ -93,7 +93,7 @@ def changes_of(chosen: Combination) -> list[str]:
     else:
         changes.append(f"platoon.time_gap={LAWS[chosen.law]}")
     if chosen.v2v == "lost":
-        # From a time on, that of the cut-in and of the braking included, nothing is heard.
+        # From a time on, that of the cut-in and of the braking included, no message arrives.
         since = random.Random(f"loss {chosen.seed}").uniform(0.0, 20.0)
         lost = {
             f"{port}{number}": {

@@ -3,8 +3,8 @@
 
 The platoon runs at factor 1 with its world, a DCP slave, at the other end of a network that a proxy
 plays: each PDU has a latency with jitter, some wait much longer (a segment that TCP sends again, a
-radio that changes its channel), and datagrams get lost and overtake each other. What happens to the
-n-th PDU is drawn by a seed; when it arrives is the wall clock's affair. The world is a slow part
+radio that changes its channel), and datagrams get lost and overtake each other. A seed decides what
+happens to the n-th PDU; the wall clock decides when it arrives. The world is a slow part
 (``coupling``): a result that is not there in time is estimated.
 
 Each line is one run, followed by its repetition from the arrival record: in one process, without
@@ -124,7 +124,7 @@ def settings_of(network: Network, duration: str) -> list[str]:
 
 @contextmanager
 def started(words: list[str]) -> Iterator[str]:
-    """A process of its own until the block ends; gives its first line."""
+    """A separate process until the block ends; gives its first line."""
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert process.stdout is not None

@@ -2,7 +2,7 @@
 """The protocol of a run over a simulated network, for as many seeds as there is time.
 
 Each seed is a whole run, clock, participants and recorder, in one thread (``test/simulation/``).
-It has to end by the rules; one that does not is printed and repeats itself with ``--seed N``.
+It has to end by the rules. A session that does not is printed; repeat it with ``--seed N``.
 
     python bench/simulated_network.py [--minutes 60] [--first 0] [--kind kill]
     python bench/simulated_network.py --seed 1114
@@ -104,7 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--first", type=int, default=0, help="first seed")
-    parser.add_argument("--seeds", type=int, help="so many at most")
+    parser.add_argument("--seeds", type=int, help="largest number of seeds")
     parser.add_argument("--seed", type=int, help="this one only")
     parser.add_argument("--kind", choices=(*HARMLESS, *HARMFUL), help="of disturbances")
     parser.add_argument("--interleavings", type=int, choices=(1, 2, 3), metavar="SIZE")

@@ -80,7 +80,7 @@ class Idle(_Simulator):
 
 
 def _world(names: tuple[str, ...]) -> mosaik.World:
-    logger.remove()  # it tells of every simulator started
+    logger.remove()  # it reports every simulator that starts
     simulators = {name: {"python": f"speed_mosaik:{name}"} for name in names}
     return mosaik.World(simulators, skip_greetings=True)
 

@@ -125,5 +125,5 @@ def lockstep_scenario(count: int, sim_s: float) -> Scenario:
     try:
         return make_scenario({**data, "run_ahead": 0}, "lockstep")
     except ConfigurationError:
-        # The smallest window, where the schema knows no zero: it holds one step, too.
+        # The smallest window, where the schema allows no zero: it holds one step, too.
         return make_scenario({**data, "run_ahead": 2, "clock_step": 1}, "lockstep")

@@ -3,9 +3,9 @@
 
 ``python -m bench.sweep [--runs 1000] [--cores 2] [--duration 20s] [--rounds 3]`` runs the car
 following scenario with as many seeds, in each round on one core of this machine, then on several;
-one worker for each. Scheduler and command share the cores with the workers. Processor time of all
-processes is told, too: on a machine that does other work, too, it says more than wall time. The
-median of the rounds says more than one of them. Each sweep has a process of its own, which loads
+one worker for each. Scheduler and command share the cores with the workers. It prints the processor
+time of all processes, too: on a machine that also does other work, that says more than wall time.
+The median of the rounds says more than one of them. Each sweep has its own process, which loads
 Dask anew, as ``cosim sweep`` does.
 """
 
@@ -44,7 +44,7 @@ class Figure(NamedTuple):
 
 
 def processor_s() -> float:
-    """Processor time [s] of this process, its children, and those of theirs that have ended."""
+    """Processor time [s] of this process, its children, and their children that have ended."""
     this = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in (this, *this.children()))
 

@@ -90,7 +90,7 @@ def build(directory: Path) -> list[Path]:
 
 
 def use(package: Path, directory: Path) -> None:
-    """Install into an environment of its own, and run what a user runs first."""
+    """Install into its own environment, and run what a user runs first."""
     print(package.name, flush=True)
     said_by(sys.executable, "-m", "venv", "user", cwd=directory)
     prefix, home = directory / "user", directory / "home"

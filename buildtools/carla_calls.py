@@ -27,7 +27,7 @@ WORKS: Final = "works"
 
 
 class Call(NamedTuple):
-    """One call: class, name, state and what there is to say about it."""
+    """One call: class, name, state and remarks about it."""
 
     owner: str
     name: str

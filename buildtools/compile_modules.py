@@ -72,7 +72,7 @@ LIGHT_ROOMS = frozenset({"core/realtime", "lab/study", "ros/node", "world/carla"
 FLAGS = "-fPIC -g0 -DNDEBUG -ffp-contract=off -fno-fast-math -fwrapv -fvisibility=hidden -w"
 
 #: Types of the last three do not matter to hot modules, and to analyse them takes three times as
-#: long as all the rest. Only errors in hot modules are told: ``make lint`` looks at all.
+#: long as all the rest. Only errors in hot modules are printed: ``make lint`` checks all modules.
 ANALYSIS = """\
 [mypy]
 explicit_package_bases = True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write requirements.lock: every distribution of the environment, pinned and with its hashes.
 
-An extra has a lock of its own, ``requirements-NAME.lock``: what it needs besides.
+An extra has its own lock, ``requirements-NAME.lock``: what it needs besides.
 
 The lock covers what pyproject.toml asks for at run time, for building and for development, on
 every supported Python version. It names no package index, so any mirror can serve it.

@@ -37,7 +37,7 @@ def list_files(directory: Path) -> dict[str, int]:
 def find_damage(directory: Path, listed: dict[str, int]) -> str | None:
     """Compare with an earlier listing; return the first difference in words, or None.
 
-    Files that were not listed are no damage: users install things of their own.
+    Files that were not listed are not damage: users install their own things.
     """
     present = list_files(directory)
     for path, size in listed.items():

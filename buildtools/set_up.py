@@ -8,8 +8,8 @@ holds, there is nothing to do. If only the package's build inputs changed, the p
 installed again. In every other case, damage included, the environment is made anew: nothing of
 a state in doubt is kept.
 
-``--extras NAMES`` (``make setup EXTRAS=...``) adds what is not needed for a run: an extra has a
-lock of its own. An extra that is there stays there, in an environment made anew, too.
+``--extras NAMES`` (``make setup EXTRAS=...``) adds what is not needed for a run: an extra has its
+own lock. An extra that is there stays there, in an environment made anew, too.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def make_environment() -> None:
 def complete_environment() -> None:
     """Install the other locked distributions."""
     _, others, sources = parts_of_lock()
-    install_locked("installing those of ROS and other large ones", others)
+    install_locked("installing the distributions of ROS and other large ones", others)
     install_locked(f"installing {', '.join(SOURCE_ONLY)} from source", sources, built=True)
 
 
@@ -300,7 +300,7 @@ def make_byte_code(extras: Iterable[str]) -> None:
     """Make the byte code of what a run imports.
 
     Otherwise the processes of the first run would all make it at once, and those of each run if
-    Python is told to keep none.
+    Python keeps none.
     """
     modules = [module for name in sorted(extras) for module in EXTRA_MODULES.get(name, ())]
     run_logged("preparing the first run", [venv_python(), "-c", WARM_UP, *modules])
@@ -320,7 +320,7 @@ def compiling_modules(*, keep: bool) -> Iterator[None]:
     if (keep and COMPILED.exists()) or succeeds([*command, "--check"]):
         yield
         return
-    print("compiling the hot modules, beside what follows ...", flush=True)
+    print("compiling the hot modules in the background ...", flush=True)
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [*command, str(BUILD_TREE / "compiled")],
@@ -463,7 +463,7 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
             install_extra(name)
         if reason is not None or stamp is None or stamp.get("package") != digests[1]:
             if reason is None:
-                print("Updating .venv: what the package is built from changed.", flush=True)
+                print("Updating .venv: the sources of the package changed.", flush=True)
             install_package()
         link_data()
     if reason is not None or new:
@@ -482,7 +482,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--keep-compiled",
         action="store_true",
-        help="leave compiled modules that are there as they are, for what follows an edit",
+        help="keep the compiled modules, as after an edit",
     )
     parser.add_argument(
         "--missing-packages", action="store_true", help="list them, and do nothing else"

@@ -5,7 +5,7 @@ A grid of streets on a slope, five by four, with round corners. Its second row i
 two lanes each way and traffic lights; in the third row there are traffic lights and, in its
 middle, a roundabout; where a street ends at the outer ring stop signs hold. The avenue goes on
 at both ends as a motorway, which runs around the north of the town over a hill and has an exit
-and an entry of its own. No road has a dead end. All numbers come from exact mathematics, so the
+and its own entry. No road has a dead end. All numbers come from exact mathematics, so the
 text is the same on every machine, to the last byte.
 
 Run ``python -m buildtools.town FILE`` to write the town.

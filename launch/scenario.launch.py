@@ -170,5 +170,5 @@ class Run:
                 return end_with(context, failure)
             return [EmitEvent(event=Shutdown(reason="the run is complete"))]
 
-        # The lines are told before launch ends, also with an error.
+        # The lines are printed before launch ends, also with an error.
         return [*(LogInfo(msg=line) for line in lines), OpaqueFunction(function=end)]

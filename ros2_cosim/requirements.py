@@ -31,7 +31,7 @@ def fault() -> str:
 
 
 def check() -> None:
-    """See whether all are there.
+    """Check whether all are there.
 
     :raises ImportError: one is not
     """

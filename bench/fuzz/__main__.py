@@ -3,7 +3,7 @@
 
     python -m bench.fuzz [TARGET ...] [--seconds 60]
 
-What is found goes to ``out/fuzz/TARGET``; the next run goes on from there. ``--keep`` makes the
+Findings go to ``out/fuzz/TARGET``; the next run goes on from there. ``--keep`` makes the
 committed corpora anew from it. An input that breaks a reader is kept beside it, and repeated by
 ``--only FILE``. Needs atheris: ``make setup EXTRAS=fuzz``; repeating and keeping do not.
 """
@@ -74,7 +74,7 @@ def _entry(word: bytes) -> str:
 
 
 def _fuzz(target: Target, seconds: int) -> _Figures:
-    """Fuzz one target in a process of its own: it shares what this one has imported."""
+    """Fuzz one target in its own process: it shares what this one has imported."""
     directory = _OUTPUT / target.name
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "log"
@@ -112,7 +112,7 @@ def _keep(target: Target) -> int:
 
 
 def _targets(instrumented: bool) -> dict[str, Target]:
-    """All targets; the code that they reach tells its coverage if it is ``instrumented``.
+    """All targets; the code that they reach reports its coverage if it is ``instrumented``.
 
     :raises SystemExit: atheris is not installed
     """
@@ -123,7 +123,7 @@ def _targets(instrumented: bool) -> dict[str, Target]:
             import atheris
         except ImportError:
             raise SystemExit(
-                "fuzzing needs atheris, which is not installed; make setup EXTRAS=fuzz brings it"
+                "fuzzing needs atheris, which is not installed; make setup EXTRAS=fuzz installs it"
             ) from None
         said = io.StringIO()  # a line for each module
         with redirect_stderr(said), atheris.instrument_imports(include=list(_GUIDED_BY)):

@@ -63,7 +63,7 @@ def _read_greeting(data: bytes) -> None:
 
 
 def _read_link(data: bytes) -> None:
-    """What comes over the pipes of a command; a message that is taken comes back as it was."""
+    """What comes over the pipes of a command; an accepted message comes back unchanged."""
     if data.startswith(b"?"):
         _read_greeting(data[1:])
         return
@@ -137,7 +137,7 @@ def _start_seeds() -> Iterator[bytes]:
 
 
 def _read_server(data: bytes) -> None:
-    """What a server that is no CARLA answers to the bridge: answers first, then its streams."""
+    """What a server that is not a CARLA answers to the bridge: answers first, then its streams."""
     first, *rest = [*pieces(data)] or [b""]
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         wire = ServerWire("127.0.0.1", listener.getsockname()[1], _HANG_S)

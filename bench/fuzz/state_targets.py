@@ -67,7 +67,7 @@ def _road() -> str:
 
 
 def _read_recording(data: bytes) -> None:
-    """A recording: what is told of it, and its first steps in a world."""
+    """A recording: its texts, and its first steps in a world."""
     with as_file(data, "a.log") as path:
         recording = Recording(str(path))
         for everything in (False, True):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: A message longer than this is no line any more: it repeats the input.
+#: A message longer than this is cut: it repeats the input.
 LONGEST_MESSAGE = 2000
 
 
@@ -66,7 +66,7 @@ class Guided(random.Random):
     """
 
     def __new__(cls, data: bytes) -> Guided:
-        """A generator without a seed of its own."""
+        """A generator without its own seed."""
         return super().__new__(cls, 0)
 
     def __init__(self, data: bytes) -> None:
@@ -92,7 +92,7 @@ class Guided(random.Random):
 
 @contextmanager
 def as_file(data: bytes, name: str) -> Iterator[Path]:
-    """An input as a file in a directory of its own."""
+    """An input as a file in its own directory."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as directory:
         path = Path(directory) / name
         path.write_bytes(data)
@@ -113,7 +113,7 @@ def joined(messages: Iterable[bytes]) -> bytes:
 
 
 def expect(condition: bool, text: str, *found: Any) -> None:
-    """See whether something holds.
+    """Check whether something holds.
 
     :raises Finding: it does not
     """

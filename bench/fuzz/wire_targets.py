@@ -186,10 +186,10 @@ class _Connection:
         """It never waits."""
 
     def shutdown(self, how: int) -> None:
-        """It is read no more."""
+        """It is no longer read."""
 
     def getsockname(self) -> tuple[str, int]:
-        """It has no address: the kernel cannot tell its user."""
+        """It has no address: the kernel cannot find its user."""
         raise OSError(errno.ENOTCONN, "not connected")
 
 

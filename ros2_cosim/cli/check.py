@@ -35,14 +35,14 @@ def check(
         bool,
         typer.Option(
             "--untrusted",
-            help="Load nothing but data; code that the scenario names is a fault.",
+            help="Load only data; code that the scenario names is a fault.",
         ),
     ] = False,
 ) -> None:
-    """Check a scenario: file, wiring, models and their parameters; nothing is made or run.
+    """Check a scenario: file, wiring, models and their parameters. It runs no part of it.
 
-    Modules of the models that it names are imported, unless it is --untrusted. Slave descriptions
-    are checked against the schema and the rules of the standard.
+    It imports the modules of the models that the scenario names, except with --untrusted. It checks
+    slave descriptions against the schema and the rules of the standard.
     """
     if all(file.suffix in (".dcpx", ".dcp") for file in files):
         from ros2_cosim.cli.dcp import check_descriptions

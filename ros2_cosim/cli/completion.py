@@ -2,7 +2,7 @@
 """What a shell offers for the words of a command, beyond commands and options.
 
 Each function takes the word as far as it is typed, and is called by the shell's script
-(``cosim --show-completion``). It says nothing of what is wrong: the command does.
+(``cosim --show-completion``). It reports no errors: the command does.
 """
 
 from __future__ import annotations

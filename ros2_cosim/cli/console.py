@@ -77,7 +77,8 @@ def _told(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def small_spaces() -> Iterator[None]:
-    """What finds no room in a small address space is one line; in one too small nothing begins.
+    """An error of memory in a small address space prints one line; in one too small the command
+    does not start.
 
     There some libraries end the process by themselves.
     """
@@ -108,7 +109,7 @@ def clear_errors() -> Iterator[None]:
 
 
 def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
-    """See that nothing was given that would be dropped.
+    """Check that nothing was given that would be dropped.
 
     :param choice: the option that leaves no room for the others, as the user knows it
     :param parameters: names of their parameters in the command, with spaces between
@@ -119,9 +120,7 @@ def refuse_beside(context: typer.Context, choice: str, parameters: str) -> None:
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             option = options[name].opts[0]
-            raise ConfigurationError(
-                f"{option}: found with {choice}, which leaves no use for it; allowed is one of them"
-            )
+            raise ConfigurationError(f"{option}: found with {choice}; allowed is only one of them")
 
 
 def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryview | None:
@@ -129,7 +128,7 @@ def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryvi
 
     :param subject: what this process does, as the error names it
     :param outlasts: whether it outlasts a run in which a participant does not return
-    :returns: where a subject that is no run notes its simulated time [ns]; None: it is not read
+    :returns: where a subject that is not a run notes its simulated time [ns]; None: it is not read
     """
     from ros2_cosim.core.run import apart
 
@@ -167,7 +166,7 @@ def visiting() -> Iterator[Visit]:
 class GuardedStream(io.TextIOWrapper):
     """Standard output or error; when it cannot be written (a full disk, a closed pipe), once.
 
-    What is written later goes nowhere. Otherwise the interpreter would complain at its end, too.
+    Later output is dropped. Otherwise the interpreter would complain at its end, too.
 
     :param name: in the message to the user
     :ivar goes_on: whether a command goes on without it; else the first loss is raised
@@ -218,7 +217,7 @@ class GuardedStream(io.TextIOWrapper):
 def open_closed_streams() -> None:
     """Stand in for standard streams that the caller has closed, as cron and services may do.
 
-    What is printed there goes nowhere, and no file or socket that is opened later, here or in a
+    Output to it is dropped, and no file or socket that is opened later, here or in a
     process that is started, has their numbers.
     """
     for number in (0, 1, 2):
@@ -242,7 +241,7 @@ def safe_output() -> Iterator[None]:
 
     With standard streams that are closed nothing is printed, and nothing fails. An output that is
     lost is one line on standard error; but a reader that has enough of what a command only prints,
-    as head has, is no error: the exit code is that of programs that it ends by SIGPIPE.
+    as head has, is not an error: the exit code is that of programs that it ends by SIGPIPE.
     """
     open_closed_streams()
     sys.stderr = GuardedStream(sys.stderr, "standard error", goes_on=True)

@@ -56,7 +56,7 @@ def make_request(
         is changed, and to what
     :param by: length of a step
     :param at: from when on a change holds
-    :raises ConfigurationError: the words are no request
+    :raises ConfigurationError: the words are not a request
     """
     command = Command[word.upper()]
     if by is not None and command is not Command.STEP:
@@ -113,7 +113,7 @@ def _only_value(command: Command, word: str, values: Sequence[str]) -> str:
 def _as_json(text: str) -> str:
     """A value as a scenario has it, in JSON.
 
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not valid
     """
     try:
         return json.dumps(parse_value(text, "control change"), allow_nan=False)
@@ -152,15 +152,15 @@ def control(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(help="Simulated time from which on a change holds (as soon as it can)."),
+        typer.Option(help="Simulated time from which a change holds (as soon as possible)."),
     ] = None,
     as_json: AsJson = False,
     reason: Annotated[
-        str, typer.Option(help="The reason; part of the end reason of the run.")
+        str, typer.Option(help="The reason, which becomes part of the end reason of the run.")
     ] = "",
     out: Out = None,
     wait: Annotated[
-        str, typer.Option(help="Longest wall time to wait for an answer (as long as the run goes).")
+        str, typer.Option(help="Longest wall time to wait for an answer (until the run ends).")
     ] = "0",
 ) -> None:
     """Watch, pause, step, pace, change or end a run under way; returns when that is done."""

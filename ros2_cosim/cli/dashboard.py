@@ -18,7 +18,7 @@ def dashboard(
     context: typer.Context,
     address: Annotated[
         str,
-        typer.Argument(metavar="[HOST:]PORT", help="Where the page is; port 0: any free one."),
+        typer.Argument(metavar="[HOST:]PORT", help="Address of the page; port 0: any free port."),
     ] = "8080",
     out: Out = None,
     folder: Annotated[

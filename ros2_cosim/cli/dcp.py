@@ -73,7 +73,7 @@ class Served:
     )
     modes: Annotated[
         list[Mode] | None,
-        typer.Option("--mode", help="Operating mode that is offered (may be repeated)."),
+        typer.Option("--mode", help="Operating mode to offer (may be repeated)."),
     ] = None
     directory: Annotated[
         Path | None,
@@ -137,13 +137,14 @@ def serve(
     describe: Annotated[
         Path | None,
         typer.Option(
-            help="Serve nothing, write the slave description: a .dcpx file, a .dcp package, or - "
+            help="Write the slave description instead of serving: a .dcpx file, a .dcp package, "
+            "or - "
             "for the standard output."
         ),
     ] = None,
     data_ports: Annotated[
         list[str] | None,
-        typer.Option(help="With --describe: data ports of it, as 9000-9009 (may be repeated)."),
+        typer.Option(help="With --describe: its data ports, as 9000-9009 (may be repeated)."),
     ] = None,
 ) -> None:
     """Serve a model, an FMU, a scenario or its world as a DCP slave, until it is deregistered."""
@@ -310,12 +311,12 @@ def test(
         ),
     ] = None,
     transport: Annotated[
-        Transport | None, typer.Option(help="What carries the PDUs: tcp (where offered) or udp.")
+        Transport | None, typer.Option(help="Transport of the PDUs: tcp (where offered) or udp.")
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this procedure, also one that crashes some slaves (may be repeated)."
+            help="Run only this procedure, even one that crashes some slaves (may be repeated)."
         ),
     ] = None,
     wait: Annotated[str, typer.Option(help="Longest wall time to wait for an answer.")] = "5s",

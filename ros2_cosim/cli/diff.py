@@ -23,11 +23,11 @@ def diff(
     b: Annotated[Path, typer.Argument(help="Another one.", metavar="B")],
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(help="TOPIC.FIELD=ABS: largest difference that is none (may be repeated)."),
+        typer.Option(help="TOPIC.FIELD=ABS: differences up to ABS are equal (may be repeated)."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(help="TOPIC or TOPIC.FIELD that is not compared (may be repeated)."),
+        typer.Option(help="TOPIC or TOPIC.FIELD to ignore (may be repeated)."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a page with plots of both to this file.")
@@ -59,7 +59,7 @@ def diff(
 def _tolerances(texts: Sequence[str]) -> dict[str, float]:
     """TOPIC.FIELD -> largest difference.
 
-    :raises typer.BadParameter: a text is no tolerance
+    :raises typer.BadParameter: a text is not a tolerance
     """
     found: dict[str, float] = {}
     for text in texts:

@@ -33,7 +33,7 @@ def fmu(
 ) -> None:
     """Write a scenario or a control law as an FMU (2.0, co-simulation) for this platform.
 
-    That of a scenario needs this installation.
+    The FMU of a scenario needs this installation.
     """
     if ":" not in source and Path(source).suffix not in ("", ".c"):
         from ros2_cosim.dcp.export.fmu_export import export_fmu

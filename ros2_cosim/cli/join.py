@@ -21,8 +21,7 @@ def join(
         str | None,
         typer.Argument(
             metavar="ADDRESS:PORT",
-            help="Where the run waits, as it prints; without: standard input and output lead there "
-            "(ssh).",
+            help="Address that the run prints; default: standard input and output (ssh).",
         ),
     ] = None,
     name: Annotated[str, typer.Argument(help="Name of this host in the scenario of the run.")] = "",
@@ -30,7 +29,7 @@ def join(
         str, typer.Option(help="Longest wall time to wait for an answer, as 20s.")
     ] = "2min",
 ) -> None:
-    """Take part in a run of another host, with the processes that its scenario has on this one.
+    """Join a run of another host: start the processes that its scenario places on this one.
 
     The environment variable COSIM_RUN_SECRET has the secret of the run, which cosim run prints.
     """
@@ -45,19 +44,19 @@ def join(
             refuse_beside(context, "no ADDRESS:PORT", "wait")
             if os.isatty(0):
                 raise ConfigurationError(
-                    "ADDRESS:PORT: missing, and a terminal is no run; allowed is where the run "
-                    "waits, as cosim run prints it"
+                    "ADDRESS:PORT: missing, and standard input is a terminal; give the address "
+                    "that cosim run prints"
                 )
             code = far_part.join(_over_pipes())  # the run says what happens
         else:
             secret = secret_of()
             if not secret:
                 raise ConfigurationError(
-                    f"{RUN_SECRET}: not in the environment; allowed is the secret of the run, "
-                    "which cosim run prints"
+                    f"{RUN_SECRET}: not in the environment; set it to the secret that cosim run "
+                    "prints"
                 )
             if not name:
-                raise ConfigurationError("NAME: missing; allowed is that of this host")
+                raise ConfigurationError("NAME: missing; give the name of this host")
             address = Address.of(run, "ADDRESS:PORT")
             limit_s = to_seconds(parse_duration(wait, "--wait"))
             link = far_part.connect((address.host, address.port), secret, name, limit_s)

@@ -27,21 +27,21 @@ def build(
         list[Path],
         typer.Argument(
             metavar="DIR...",
-            help="Message packages (directories with msg/*.msg), or directories of such.",
+            help="Message packages (directories with msg/*.msg), or directories that contain them.",
         ),
     ],
     prefix: Annotated[
         Path | None,
         typer.Option(
             help="Install below this directory, not into the environment; programs then need the "
-            "variables that are printed."
+            "printed variables."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compile message packages from their definitions, for ROS topics of any type.
 
-    Packages that are given together may be built of each other.
+    The packages of one call may depend on each other.
     """
     from ros2_cosim.core.messages.building import (
         build_packages,

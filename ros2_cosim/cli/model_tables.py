@@ -36,7 +36,7 @@ def print_page(page: ModelPage) -> None:
     for name, service_type, text in page.services:
         console.print(f"Service {name} ({service_type}): {text}", markup=False)
     if page.other_ports:
-        console.print("Further ports: as its parameters say, or any.")
+        console.print("Further ports follow from its parameters, or may be any.")
     if page.parameters:
         table = Table("Parameter", "Type", "Default", "Limits", "Unit", "")
         for row in page.parameters:

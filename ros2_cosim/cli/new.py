@@ -31,7 +31,7 @@ def new(
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a scenario of your own from another one; the road map comes with it."""
+    """Make your own scenario from another one, with its road map."""
     from ros2_cosim.core.scenario.library import library, new_scenario
 
     if as_list == (name is not None) or (as_list and template is not None):

@@ -72,7 +72,7 @@ def _of_class(kind: type) -> Iterator[Parameter]:
 
 
 def _of_run(option: DeclaredOption) -> Parameter:
-    """An option of a run. A text that has a meaning of its own is read by the command."""
+    """An option of a run. A text that has its own meaning is read by the command."""
     told, default = option.told, option.default
     kind: Any = option.kind
     if told.choices:

@@ -40,7 +40,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")
 
 
 def page_address(address: str, shape: str, repeat: int) -> Address | None:
-    """Where the page of a run is to be, if it is to have one."""
+    """The address of the page of a run, if the run has one."""
     if not address:
         return None
     from ros2_cosim.core.live.address import Address

@@ -32,7 +32,7 @@ def plan(
     dashboard: Dashboard = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the processes that a run would start, their command lines, and all that listens."""
+    """Print the processes that a run would start, their command lines, and its open ports."""
     from ros2_cosim.core.run.shape import find_shape
     from ros2_cosim.core.scenario.check import check_scenario
     from ros2_cosim.core.scenario.grouping import cores_for, grouped

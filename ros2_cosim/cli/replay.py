@@ -44,8 +44,8 @@ def replay(
         bool,
         typer.Option(
             "--to-topics",
-            help="With --into: publish the inputs as ROS topics at the pace of real time, and "
-            "compare what a node answers that runs already.",
+            help="With --into: publish the inputs as ROS topics in real time, and compare the "
+            "answers of a node that already runs.",
         ),
     ] = False,
     substitute: Annotated[

@@ -12,7 +12,7 @@ from ros2cli.command import CommandExtension
 
 from ros2_cosim.cli.main import main
 
-#: No word begins with it: all of them are handed on as they are, ``--help`` too.
+#: No word begins with it: all words are passed on unchanged, ``--help`` too.
 _NO_PREFIX = "\0"
 
 

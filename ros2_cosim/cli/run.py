@@ -42,20 +42,18 @@ def run(
     dashboard: Dashboard = "",
     traceback: Annotated[
         bool,
-        typer.Option("--traceback", help="Print the traceback of code of yours that fails."),
+        typer.Option("--traceback", help="Print the traceback if your code fails."),
     ] = False,
     pdb: Annotated[
         bool,
-        typer.Option(
-            "--pdb", help="Stop in the debugger where code of yours fails (shape inproc)."
-        ),
+        typer.Option("--pdb", help="Stop in the debugger where your code fails (shape inproc)."),
     ] = False,
     open_to_all: Annotated[
         bool, typer.Option("--open", help="Serve other users of this machine, too.")
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print the summary as one JSON document; all else to stderr."),
+        typer.Option("--json", help="Print the summary as one JSON document; the rest to stderr."),
     ] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
@@ -98,7 +96,7 @@ def run(
 
 
 def _request(scenario: Path | None, wanted: RunWords, dashboard: str) -> RunRequest:
-    """The run that is asked for."""
+    """The run that is requested."""
     options = read_options(wanted, flags=True)
     if "branch" in options:
         options["branch"] = options["branch"].absolute()

@@ -33,7 +33,7 @@ def causality(
     duration: Duration = "",
     repeat: Annotated[
         int | None,
-        typer.Option(help="Number of repetitions that are compared with the synchronised run."),
+        typer.Option(help="Number of repetitions to compare with the synchronised run."),
     ] = None,
     together: Annotated[
         float | None,
@@ -43,7 +43,7 @@ def causality(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the study in the output directory.")
+        bool, typer.Option("--resume", help="Continue the study in the output directory.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -95,13 +95,11 @@ def string_stability(
     ] = None,
     loss: Annotated[
         list[float] | None,
-        typer.Option(help="Share of beacons that is lost; may be repeated (the scenario's)."),
+        typer.Option(help="Share of lost beacons; may be repeated (the scenario's)."),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each setting, for the confidence.")] = 3,
     settings: ScenarioChanges = None,
-    bisect: Annotated[
-        bool, typer.Option(help="Look for the smallest string-stable time gap.")
-    ] = True,
+    bisect: Annotated[bool, typer.Option(help="Find the smallest string-stable time gap.")] = True,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/string_stability"),
     as_json: AsJson = False,
 ) -> None:
@@ -140,13 +138,13 @@ def pedals(
         Path,
         typer.Argument(help="Scenario file with the vehicle.", autocompletion=scenario_files),
     ],
-    vehicle: Annotated[str, typer.Argument(help="Its name in the scene.")],
-    top_speed: Annotated[float, typer.Option(help="Up to which it is measured [m/s].")] = 25.0,
+    vehicle: Annotated[str, typer.Argument(help="Name of the vehicle in the scene.")],
+    top_speed: Annotated[float, typer.Option(help="Highest speed to measure [m/s].")] = 25.0,
     settings: ScenarioChanges = None,
     out: Annotated[Path, typer.Option(help="File of the pedal map.")] = Path("pedal_map.yaml"),
     as_json: AsJson = False,
 ) -> None:
-    """Measure what the pedals of a vehicle do: the lower controller for it."""
+    """Measure what the pedals of a vehicle do, for its lower controller."""
     from ros2_cosim.core.run.tracebacks import noting
     from ros2_cosim.lab.study.pedal_identification import identify_pedals, write_pedals
 
@@ -169,7 +167,7 @@ def pedals(
 
 
 def stability_line(result: Mapping[str, Any], *, looked: bool) -> str:
-    """What is told of one setting.
+    """The line that reports one setting.
 
     :param looked: whether the smallest time gap was looked for
     """

@@ -42,7 +42,7 @@ def sweep(
         typer.Option(help="Address of a Dask scheduler, whose workers do the runs instead."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the sweep in the output directory.")
+        bool, typer.Option("--resume", help="Continue the sweep in the output directory.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Output directory (out/ and the name of the file).")

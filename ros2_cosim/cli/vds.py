@@ -65,7 +65,7 @@ def serve(
             min=0,
             max=65535,
             help="Port to listen at for commands to the first vehicle; vehicle i has this + i; 0: "
-            "any free ones.",
+            "any free ports.",
         ),
     ] = COMMAND_PORT,
     to: Annotated[
@@ -90,7 +90,7 @@ def serve(
     duration: Duration = "",
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print the figures as one JSON document; all else to stderr."),
+        typer.Option("--json", help="Print the figures as one JSON document; the rest to stderr."),
     ] = False,
 ) -> None:
     """Serve vehicles until interrupted."""
@@ -167,7 +167,7 @@ def _fleet(
     if not is_row:
         if tyre_file is not None or count is not None:
             raise ConfigurationError(
-                f"{file}: a fleet, which leaves no use for a file of tyres and --vehicles"
+                f"{file}: a fleet; a file of tyres and --vehicles are not allowed with it"
             )
         if data.get("road") is not None and file is not None:
             data["road"] = str(file.parent / str(data["road"]))

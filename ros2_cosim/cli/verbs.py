@@ -60,7 +60,7 @@ def make_group(name: str, help_text: str, *, cls: type[TyperGroup] | None = None
         cls=cls,
         no_args_is_help=True,
         add_completion=cls is not None,
-        # The units in help texts, as [s], are no marks of another language.
+        # The units in help texts, as [s], are not marks of another language.
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
     )
@@ -79,7 +79,7 @@ def load(verb: str) -> typer.Typer:
 def _function(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
     """What a verb stands for; in its place a function that says why it cannot be loaded."""
     module, _, name = target.partition(":")
-    problem = f"{target} is no function and no typer.Typer"
+    problem = f"{target} is neither a function nor a typer.Typer"
     try:
         found = vars(import_module(module)).get(name)
         if callable(found):

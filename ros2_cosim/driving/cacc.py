@@ -189,7 +189,7 @@ class CaccController(FullModel):
     ``waiting`` (no odometry yet, pedals released).
 
     Without a usable object list (silent, frozen, or without the object that was ahead) the object
-    is carried on: with what V2V tells of it (``v2v``), else for ``coast_time`` as it was last
+    is carried on: with what V2V reports about it (``v2v``), else for ``coast_time`` as it was last
     (``coast``); after that it brakes gently (``minimal_risk``), unless the sensor works. To be
     activated without lists too it needs a ``period`` with ``dynamic_step``.
 
@@ -238,7 +238,7 @@ class CaccController(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ControllerParameters) -> None:
-        """See whether the laws are there and take their parameters.
+        """Check whether the laws are there and take their parameters.
 
         :raises ConfigurationError: one is not, or does not
         """

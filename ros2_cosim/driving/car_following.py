@@ -92,7 +92,7 @@ class TrafficSimulator(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: TrafficParameters) -> None:
-        """See whether the vehicle's lag is resolved by the period.
+        """Check whether the vehicle's lag is resolved by the period.
 
         :raises ConfigurationError: no period, or a shorter lag
         """

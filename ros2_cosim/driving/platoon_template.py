@@ -160,7 +160,7 @@ class PlatoonTemplate(Template):
     status: bool = Field(
         default=False,
         strict=True,
-        description="whether each controller tells its mode, time-gap error and age of V2V, on "
+        description="whether each controller publishes its mode, time-gap error and age of V2V, on "
         "NAME/controller_status",
     )
     traffic: Annotated[Whole, Field(ge=0, le=MAX_TRAFFIC)] | None = Field(
@@ -202,7 +202,7 @@ class PlatoonTemplate(Template):
             raise ValueError("found traffic and sumo; allowed is one of them")
         if self.sumo is not None and self.lights:
             raise ValueError(
-                "found lights and sumo, whose vehicles have lights of their own; allowed is lights "
+                "found lights and sumo, whose vehicles have their own lights; allowed is lights "
                 "with traffic"
             )
         return self

@@ -127,7 +127,7 @@ class PlatoonReferee(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: RefereeParameters) -> None:
-        """See whether the scene has the platoon, all sizes and a road."""
+        """Check whether the scene has the platoon, all sizes and a road."""
         _platoon(context)
         scene_vehicles(context)
         scene_boxes(context)

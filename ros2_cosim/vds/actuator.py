@@ -94,7 +94,7 @@ class Actuator:
     def apply(self, command: VehicleCommand, time: int, dt_ns: int) -> VehicleCommand:
         """What holds during the step that begins at a time.
 
-        :param command: as it stands at ``time``; its steer and pedals must be finite
+        :param command: the command at ``time``; its steer and pedals must be finite
         :param time: begin of the step [ns]
         :param dt_ns: its length [ns]
         :raises ConfigurationError: a value is not finite

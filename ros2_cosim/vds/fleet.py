@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core of all run modes: vehicles that are stepped, without clock and without I/O.
 
-One tick: latched command -> actuator -> vehicle -> sensor. The session
-does not know what calls ``tick`` (an outer simulation, the wall clock, a file), so it behaves the
-same in every run mode. Commands may come from another thread at any time; a tick uses the newest.
+One tick: latched command -> actuator -> vehicle -> sensor. The session does not depend on what
+calls ``tick`` (an outer simulation, the wall clock, a file), so it behaves the same in every run
+mode. Commands may come from another thread at any time; a tick uses the newest.
 """
 
 from __future__ import annotations

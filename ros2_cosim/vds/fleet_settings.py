@@ -246,7 +246,7 @@ class VehicleSettings(Section):
 
 
 class FleetVehicleSettings(VehicleSettings):
-    """One vehicle of a fleet, whose rack force is told besides."""
+    """One vehicle of a fleet, with its rack force."""
 
     steering: SteeringSettings = Field(
         default=SteeringSettings(), description="geometry of the front wheels"

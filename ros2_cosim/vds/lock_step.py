@@ -29,7 +29,7 @@ class LockStepMode:
 
     A step of its control is one answered command, of any vehicle.
 
-    :param fleet: what is ticked; each vehicle has a time of its own
+    :param fleet: what is ticked; each vehicle has its own time
     :param ports: where commands come in; read by this class alone
     :param sender: where states go
     :param on_tick: called after each tick with the output of that vehicle

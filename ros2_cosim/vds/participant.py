@@ -197,7 +197,9 @@ class VdsPlant(FullModel):
     def declared_repeatability(
         cls, context: ModelContext, parameters: VdsPlantParameters
     ) -> Repeatability:
-        """A foreign simulator has numerics of its own; one that runs by itself has its clock."""
+        """A foreign simulator has its own numerics; a simulator that runs by itself has its own
+        clock.
+        """
         if parameters.own is not None:
             return Repeatability.EVERYWHERE
         free = parameters.depends_on_wall_clock
@@ -215,7 +217,7 @@ class VdsPlant(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: VdsPlantParameters) -> None:
-        """See whether the steps fit the period, and the simulator can be reached.
+        """Check whether the steps fit the period, and the simulator can be reached.
 
         :raises ConfigurationError: they do not
         """
@@ -312,7 +314,7 @@ class VdsPlant(FullModel):
 def _step(context: ModelContext, parameters: VdsPlantParameters) -> tuple[int, int]:
     """(step of the simulator [ns], steps per activation).
 
-    :raises ConfigurationError: no period, or one that is no multiple of the step
+    :raises ConfigurationError: no period, or one that is not a multiple of the step
     """
     period = context.period_ns
     if period is None:

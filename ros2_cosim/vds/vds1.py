@@ -88,7 +88,7 @@ def encode_state(seq: int, timestamp: float, state: PlantState) -> bytes:
 def decode_command(data: bytes) -> CommandPacket:
     """Read a command.
 
-    :raises ProtocolError: the datagram is no valid command; the text gives the reason
+    :raises ProtocolError: the datagram is not a valid command; the text gives the reason
     """
     seq, timestamp = _opened(data, COMMAND_TYPE, COMMAND_SIZE, "command")
     steer, throttle, brake, gear, handbrake, padding, acceleration, speed = _COMMAND.unpack_from(
@@ -105,7 +105,7 @@ def decode_command(data: bytes) -> CommandPacket:
 def decode_state(data: bytes) -> StatePacket:
     """Read a state.
 
-    :raises ProtocolError: the datagram is no valid state; the text gives the reason
+    :raises ProtocolError: the datagram is not a valid state; the text gives the reason
     """
     seq, timestamp = _opened(data, STATE_TYPE, STATE_SIZE, "state")
     state = state_from_bytes(data, HEADER_SIZE)
@@ -115,7 +115,7 @@ def decode_state(data: bytes) -> StatePacket:
 
 
 def to_timestamp(time: int) -> float:
-    """Simulated time [ns] as it stands in a packet [s]; exact to the nanosecond for months."""
+    """Simulated time [ns] as a packet has it [s]; exact to the nanosecond for months."""
     return time / SECOND
 
 

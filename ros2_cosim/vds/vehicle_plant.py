@@ -76,7 +76,7 @@ class PlantState(NamedTuple):
 
 
 class TyreForces(NamedTuple):
-    """What acts between vehicle and road across the wheels.
+    """The forces between vehicle and road across the wheels.
 
     Lateral forces of the wheels, positive to the left [N], and the force along the rack that
     their aligning moments cause, positive if it turns the wheels to the left [N].
@@ -99,7 +99,7 @@ TYPICAL_STEERING: Final = SteeringParameters()
 class VehiclePlant:
     """A vehicle on level ground or on a road; the state changes by ``step`` alone.
 
-    A vehicle without a track of its own is a bicycle: both wheels of an axle turn alike and bear
+    A vehicle without its own track is a bicycle: both wheels of an axle turn alike and bear
     the same load.
 
     :param parameters: type of vehicle

@@ -48,14 +48,14 @@ def recording(path: Path, content: bytes, *, date: int = 0) -> Path:
 
 #: What a packet holds, and why it is broken.
 BROKEN = {
-    "a place that is no number": (_POSITION, rows(struct.pack("<I6f", 7, _NAN, *[0.0] * 5))),
+    "a place that is not a number": (_POSITION, rows(struct.pack("<I6f", 7, _NAN, *[0.0] * 5))),
     "an actor at no place": (
         _ADD,
         rows(struct.pack("<IB6fI", 7, 1, *[_NAN] * 6, 3) + text(b"vehicle.audi.a2") + b"\0\0"),
     ),
     "attributes that are cut off": (_ADD, rows(_CAR + text(b"vehicle.audi.a2") + b"\1\0")),
     "more entries than there are": (_DELETE, struct.pack("<HI", 3, 1)),
-    "a name that is no text": (_ADD, rows(_CAR + text(b"\xff") + b"\0\0")),
+    "a name that is not text": (_ADD, rows(_CAR + text(b"\xff") + b"\0\0")),
 }
 
 

@@ -100,7 +100,7 @@ def test_scenario_files_are_found_along_directories(
     monkeypatch.chdir(tmp_path)
     assert scenario_files("") == ["a.yaml", "b.json", "config/"]
     assert scenario_files("a") == ["a.yaml"]
-    # A single directory is no whole word: what is in it is offered.
+    # A single directory is not a whole word: what is in it is offered.
     assert scenario_files("co") == ["config/c.yml", "config/deep/"]
     assert scenario_files("config/de") == ["config/deep/d.yaml"]
     assert scenario_files(f"{tmp_path}/a") == [f"{tmp_path}/a.yaml"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No option is dropped: its command uses it, or refuses it beside one that leaves no use for it."""
+"""No option is dropped: its command uses it, or refuses it beside one that excludes it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def value_of(kind: Any) -> list[str]:
     return {bool: [], int: ["1"], float: ["0.5"]}.get(kind, ["20ms"])
 
 
-#: What leaves no use for other options -> the words of the command with it.
+#: What excludes other options -> the words of the command with it.
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("vds serve", "--lockstep"): ("--lockstep",),
     ("dcp serve", "--world"): ("--world", str(ROOT / "config" / "platoon.yaml")),
@@ -155,7 +155,7 @@ def test_what_a_choice_leaves_no_use_for_is_refused(
     given = [*flag, *value_of(kind)] if flag else ["20ms"]
     done = CliRunner().invoke(app, [*command.split(), *CHOICES[command, choice], *given])
     assert done.exit_code == 1, done.output
-    assert f"found with {choice}, which leaves no use for it" in done.stderr
+    assert f"found with {choice}; allowed is only one of them" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

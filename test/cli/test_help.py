@@ -39,7 +39,7 @@ def test_units_are_shown(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
     texts = [p.help for p in COMMANDS[words].params if getattr(p, "help", None)]
     bracketed = [text for text in texts if "[" in text]
     if words == ("study", "pedals"):
-        assert "Up to which it is measured [m/s]." in bracketed
+        assert "Highest speed to measure [m/s]." in bracketed
     if bracketed:
         shown = plain(CliRunner().invoke(app, [*words, "--help"]).output)
         assert [text for text in bracketed if plain(text) not in shown] == []

@@ -123,7 +123,7 @@ def with_start(variable: Variable, start: Any, **attributes: Any) -> Variable:
             (SIZE,),
             ["start has 5 values; the array has 6 elements"],
         ),
-        (ARRAY, (replace(SIZE, value_reference=8),), ["linkedVR 7 is no StructuralParameter"]),
+        (ARRAY, (replace(SIZE, value_reference=8),), ["linkedVR 7 is not a StructuralParameter"]),
         *(
             (
                 replace(INPUT, dimensions=(wrong,)),

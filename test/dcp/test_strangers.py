@@ -179,7 +179,7 @@ def test_a_connection_that_says_nothing_is_closed_after_a_time(
     description = describe(Offset)
     with running(Offset(), description, once=False) as slave, ExitStack() as stack:
         (idle,) = connected(stack, slave.port, 1)
-        idle.sendall(b"\x04\0")  # half a length is no PDU either
+        idle.sendall(b"\x04\0")  # half a length is not a PDU either
         (talking,) = connected(stack, slave.port, 1)
         talking.sendall(framed(make(PduType.INF_state, pdu_seq_id=0, receiver=0)))
         until(lambda: ended(idle))

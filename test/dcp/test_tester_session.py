@@ -374,7 +374,7 @@ def test_answers_data_and_log_entries_are_told_apart(
         dialogue.silence(0.2, "this")
     assert dialogue.collect_data(1, "these")
     send(b"\x99\1")
-    with pytest.raises(Deviation, match="^the slave sent 9901, which is no PDU: "):
+    with pytest.raises(Deviation, match="^the slave sent 9901, which is not a PDU: "):
         dialogue.next_control("this")
     assert [line.split()[:2] for line in dialogue.transcript[:2]] == [
         ["<-", "NTF_log"], ["<-", "DAT_input_output"],
@@ -697,7 +697,7 @@ WRONG: dict[str, list[str]] = {
     ],
     "hostile.unknown": [
         REGISTER,
-        f"bytes {b'U is no type of a PDU'.hex()}",
+        f"bytes {b'U is an unknown type'.hex()}",
         "RSP_ack resp_seq_id=0 sender=1",
         "NTF_state_changed sender=1 CONFIGURATION",
         "bytes 80",

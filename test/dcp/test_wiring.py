@@ -82,8 +82,8 @@ def test_wrong_wires_are_named() -> None:
     refused("float64 does not fit into float32", ("a.out_m", "b.in_f32"))
     refused("3 elements cannot feed 4 elements", ("a.out_array", "b.in_array"))
     refused("a scalar cannot feed 4 elements", ("a.out_m", "b.in_array"))
-    refused("no input but Output", ("a.out_m", "b.out_m"))
-    refused("no output but Parameter", ("a.k", "b.in_m"))
+    refused("not an input but Output", ("a.out_m", "b.out_m"))
+    refused("not an output but Parameter", ("a.k", "b.in_m"))
     refused("no variable 'x'", ("a.x", "b.in_m"))
     refused("no slave 'c'; there are a, b", ("c.out_m", "b.in_m"))
     refused("already fed by a.out_m", ("a.out_m", "b.in_m"), ("b.out_m", "b.in_m"))
@@ -134,7 +134,7 @@ def test_names_rates_and_parameters() -> None:
     master.add_slave(ENDS, port=1, name="a")
     with pytest.raises(WiringError, match="no slave 'x'; there are a"):
         master.configure({"x": {}})
-    with pytest.raises(DescriptionError, match="'in_m' is no parameter"):
+    with pytest.raises(DescriptionError, match="'in_m' is not a parameter"):
         master.configure({"a": {"in_m": 1.0}})
     master.add_slave(sine_description(), port=1, name="b")
     with pytest.raises(WiringError, match="one master step is 1/1000 s for slave 'a'"):

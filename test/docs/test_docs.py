@@ -73,7 +73,7 @@ def section(page: str, heading: str) -> str:
 
 
 def blank(match: re.Match[str]) -> str:
-    """Spaces of the same length: what stands in code is no heading and no link."""
+    """Spaces of the same length: what stands in code is neither a heading nor a link."""
     return re.sub(r"[^\n]", " ", match[0])
 
 

@@ -55,9 +55,9 @@ def refusal(text: str) -> str:
         ("- " * 100_000, "nested too deeply"),
         ("? " * 100_000, "nested too deeply"),
         (" " * 4_000_001, "found 4000001 characters; allowed are 4000000"),
-        ("!!bool x", "found 'x', which is no bool"),
-        ('!!int ""', "found '', which is no int"),
-        ("!!float x", "found 'x', which is no float"),
+        ("!!bool x", "found 'x', not of type bool"),
+        ('!!int ""', "found '', not of type int"),
+        ("!!float x", "found 'x', not of type float"),
         ("1:30", "found '1:30', a number to base 60; allowed are a decimal number, as 90s"),
         ("-190:20:30.15", "a number to base 60"),
         ("!!timestamp x", "tag 'tag:yaml.org,2002:timestamp'; allowed are plain values"),
@@ -65,13 +65,13 @@ def refusal(text: str) -> str:
         ("!!binary aGk=", "tag 'tag:yaml.org,2002:binary'"),
         ("!!python/object/apply:os.getcwd []", "allowed are plain values"),
         ("!mine x", "found tag '!mine'"),
-        ("%TAG ! tag:yaml.org,2002:\n--- !bool x", "which is no bool"),
-        ("2001-99-99", "which is no timestamp"),
+        ("%TAG ! tag:yaml.org,2002:\n--- !bool x", "not of type bool"),
+        ("2001-99-99", "not of type timestamp"),
         ("0x" + "f" * 100_000, "found a number of 100002 characters"),
         ("1:" * 100_000 + "1", "found a number of 200001 characters"),
         ("9" * 5_000, "found a number of 5000 characters"),
         ("!!map [a]", "expected a mapping node"),
-        ("{a: 1, a: 2}", "key 'a' stands twice"),
+        ("{a: 1, a: 2}", "key 'a' appears twice"),
         ("x: *nothing", "undefined alias"),
         ("\0", "control characters are not allowed"),
     ],
@@ -150,8 +150,8 @@ def test_a_cosimulation_is_read_by_the_same_reader(tmp_path: Path) -> None:
     assert load_cosimulation(path).tune == {3: {"a.gain": 2}}
     for text, message in (
         (MERGES, "too large"),
-        (slaves + "steps: 5\nsteps: 6\n", "key 'steps' stands twice"),
-        (slaves + "steps: !!bool x\n", "no bool"),
+        (slaves + "steps: 5\nsteps: 6\n", "key 'steps' appears twice"),
+        (slaves + "steps: !!bool x\n", "not of type bool"),
         ("[]", "found list, not a mapping"),
     ):
         path.write_text(text)
@@ -167,7 +167,7 @@ def test_odd_json_is_refused_where_programs_wrote_it(tmp_path: Path, text: str) 
         (tmp_path / name).write_text(text)
     with pytest.raises(ConfigurationError, match="is not a run summary"):
         read_summary(tmp_path)
-    with pytest.raises(ConfigurationError, match="is no arrival record"):
+    with pytest.raises(ConfigurationError, match="is not an arrival record"):
         read_arrivals(tmp_path / "arrivals.json")
     with pytest.raises(ConfigurationError, match="not a table of activation times"):
         load_activations(tmp_path / "activations.json")
@@ -217,7 +217,7 @@ def test_an_archive_with_a_path_that_leads_out_is_refused(tmp_path: Path, name: 
 
 def test_an_archive_with_a_link_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.dcp", ("link", b"/etc/passwd"), mode=0o120777)
-    assert "found 'link', which is no ordinary file" in refused_archive(path)
+    assert "found 'link', which is not an ordinary file" in refused_archive(path)
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_the_trace_is_the_same_in_every_shape(tmp_path, ros_domain):
     ("fault", "said"),
     [
         ("{port: drivin.front, kind: drop}", "there is no participant 'drivin'"),
-        ("{port: driving.fron, kind: drop}", "which is no port; inputs are front, rear, own"),
+        ("{port: driving.fron, kind: drop}", "which is not a port; inputs are front, rear, own"),
         ("{port: driving.front, kind: noise, field: x, std: 1}", "there is no 'x', allowed are"),
         ("{port: driving.front, kind: noise, field: objects, std: 1}", "need not be whole"),
         ("{port: driving.front, kind: noise, field: objects.id, std: 1}", "need not be whole"),

@@ -71,7 +71,7 @@ def test_lists_of_numbers_and_records_that_may_be_missing() -> None:
     [
         ("distance", r"here: found 'distance': ObjectList has no field 'distance'; there are obj"),
         ("objects", "objects is a list; allowed is objects"),
-        ("objects[0]", "DetectedObject is no single value; it has id, "),
+        ("objects[0]", "DetectedObject is not a single value; it has id, "),
         ("objects[0].speed", "DetectedObject has no field 'speed'; there are id, "),
         ("objects[-1].id", "is none of name, name"),
         ("objects[0].id.x", "id is a single value"),

@@ -108,7 +108,7 @@ def test_what_is_read_is_what_was_written() -> None:
         ({"pair": ("alone",)}, "array of 2 elements got 1"),
         ({"ends": ()}, "array of 2 elements got 0"),
         ({"few": [256]}, "unsigned byte integer is greater than maximum"),
-        ({"size": "abc"}, "the text 'abc' in the place of numbers"),
+        ({"size": "abc"}, "the text 'abc' instead of numbers"),
         ({"kind": -1}, "cannot encode"),
     ],
 )

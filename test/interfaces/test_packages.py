@@ -60,7 +60,7 @@ def test_a_definition_that_is_too_long_is_refused(
 
 
 def test_packages_that_are_wrong_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="here: found .*/none, which is no directory"):
+    with pytest.raises(ConfigurationError, match="here: found .*/none, which is not a directory"):
         find_packages(tmp_path / "none", "here")
     with pytest.raises(ConfigurationError, match="holds no message package; allowed is"):
         find_packages(tmp_path, "here")

@@ -60,7 +60,7 @@ def test_what_is_there_is_found(
         ("sensor.camera.rgb", "rgb_front", 1, "on 'slow', which nothing in the scenario publishes"),
         ("sensor.camera.depth", "rgb_front", 2, "found sensor.camera.depth 'rgb_front' on 'ego'"),
         ("sensor.camera.rgb", "rgb_view", 2, "found sensor.camera.rgb 'rgb_view'"),
-        ("sensor.camera.rgb", "rgb_front", 9, "attach_to: found 9, which is no vehicle"),
+        ("sensor.camera.rgb", "rgb_front", 9, "attach_to: found 9, which is not a vehicle"),
         ("sensor.pseudo.markers", "markers", 0, "'markers' that stands alone"),
         ("sensor.pseudo.odom", "odometry", 2, "found sensor.pseudo.odom 'odometry' on 'ego'"),
     ],

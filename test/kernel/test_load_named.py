@@ -53,7 +53,7 @@ def test_a_name_stands_for_an_installed_object_or_one_of_a_module() -> None:
         ("empty", {"empty": ""}, "law: found 'empty'; did you mean"),
         ("a/b:c", None, "law: found 'a/b:c'; allowed is module:attribute with a module that can"),
         ("a.py:c", None, "law: found 'a.py:c'; allowed is module:attribute with a module that can"),
-        ("json.decoder:x", None, "the Python standard library has no laws, allowed is a module"),
+        ("json.decoder:x", None, "the Python standard library has no laws, allowed is your own"),
         ("none_here:x", None, "law: law 'none_here:x' cannot be loaded: ModuleNotFoundError: No"),
         (HERE.replace("NEVER", "NOPE"), None, "cannot be loaded: AttributeError: NOPE"),
     ],

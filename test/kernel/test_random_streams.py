@@ -283,7 +283,7 @@ def test_a_state_at_its_limits_is_taken_and_given_back(state: tuple[bytes, int, 
     ],
 )
 def test_a_state_beyond_its_limits_is_none(state: Any) -> None:
-    with pytest.raises(ConfigurationError, match="random stream: found what is no state of one"):
+    with pytest.raises(ConfigurationError, match="random stream: found what is not a state of one"):
         RandomStream(1, "p", "s").restore_state(state)
 
 

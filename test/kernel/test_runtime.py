@@ -365,7 +365,7 @@ class Choosing(Scripted):
         (True, None, 10, None),
         (True, 1, 40, 1),
         (True, 0, 40, "'p' chose 0s for its next activation at 0s; allowed is any later time"),
-        (False, 17, 40, "allowed is that only with 'dynamic_step: true' in the scenario"),
+        (False, 17, 40, "allowed only with 'dynamic_step: true' in the scenario"),
     ],
 )
 def test_a_model_chooses_its_next_activation(

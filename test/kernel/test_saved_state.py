@@ -155,7 +155,7 @@ def test_nothing_but_attributes_of_the_object_is_set():
     deep = ["l", 0]
     for number in range(100):
         deep = ["l", number, deep]
-    with pytest.raises(ConfigurationError, match="no saved value"):
+    with pytest.raises(ConfigurationError, match="not a saved value"):
         STATE.restore(Car(), {"fixed": deep})
 
 
@@ -252,17 +252,17 @@ def test_what_hides_a_state_is_refused(value, said):
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({"wheel": ["o", 0, "builtins:list", {}]}, "found a builtins:list, which is no part of it"),
-        ({"wheel": ["o", 0, "no.such:Class", {}]}, "found 'no.such:Class', which is no known cl"),
+        ({"wheel": ["o", 0, "builtins:list", {}]}, "a builtins:list, which is not part of it"),
+        ({"wheel": ["o", 0, "no.such:Class", {}]}, "found 'no.such:Class', which is not a known"),
         ({"wheel": ["c"]}, None),
         ({"other": ["c"]}, "a constant is not where it was"),
         ({3: 1.0}, "found '3', which it does not have"),
         ({"gain": ["?", 1]}, r"found the kind '\?'"),
-        ({"gain": []}, "found what is no saved value"),
+        ({"gain": []}, "found what is not a saved value"),
         ({"gain": [1]}, "found the kind 1"),
-        ({"gain": ["e", f"{__name__}:Point", "x"]}, "is no enumeration"),
-        ({"gain": ["r", f"{__name__}:Point", 1.0]}, "is no record with these fields"),
-        ({"gain": ["r", f"{__name__}:Colour", 1.0, 2.0]}, "is no record with these fields"),
+        ({"gain": ["e", f"{__name__}:Point", "x"]}, "is not an enumeration"),
+        ({"gain": ["r", f"{__name__}:Point", 1.0]}, "is not a record with these fields"),
+        ({"gain": ["r", f"{__name__}:Colour", 1.0, 2.0]}, "is not a record with these fields"),
     ],
 )
 def test_a_state_that_does_not_fit_code_that_declares_nothing_is_refused(state, said):
@@ -275,7 +275,7 @@ def test_a_state_that_does_not_fit_code_that_declares_nothing_is_refused(state, 
 
 def test_what_is_declared_takes_no_arrays_and_no_other_objects():
     for state in (["n", True, "<f8", [1], b"\0" * 8], ["o", 0, f"{__name__}:Wheel", {}]):
-        with pytest.raises(ConfigurationError, match="which is no part of it"):
+        with pytest.raises(ConfigurationError, match="which is not part of it"):
             STATE.restore(Car(), {"road": state})
     car = Car()
     car.fixed = numpy.float64(1.0)
@@ -291,7 +291,7 @@ def test_a_state_nested_too_deep_is_refused():
         return {"fixed": state}
 
     STATE.restore(Car(), nested(60))
-    with pytest.raises(ConfigurationError, match="found what is no saved value"):
+    with pytest.raises(ConfigurationError, match="found what is not a saved value"):
         STATE.restore(Car(), nested(61))
 
 

@@ -189,7 +189,7 @@ def test_durations_of_each_unit(value: object, minimum: int, nanoseconds: int) -
         (1.5, 0, "d: found 1.5; a time needs a unit: write 1.5s"),
         ("10", 0, "d: found 10; a time needs a unit: write 10s"),
         ("10 days", 0, "d: found '10 days'; allowed is 0, or a number with its unit"),
-        ("0.5ns", 0, "d: found '0.5ns', which is no whole number of nanoseconds; allowed"),
+        ("0.5ns", 0, "d: found '0.5ns', which is not a whole number of nanoseconds; allowed"),
         ("-1ns", 0, "d: found '-1ns'; allowed is 0s or more (and less than 2^63 nanoseconds)"),
         ("9ns", 10, "d: found '9ns'; allowed is 10ns or more"),
         (40_000_000, 0, "d: found 40000000; a time needs a unit: write 40ms"),

@@ -133,10 +133,10 @@ def test_a_vehicle_that_stands_faces_forward() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "found 0 bytes that are no CAM"),
+        (b"", "found 0 bytes that are not a CAM"),
         (bytes(44), "found protocolVersion 0, messageID 0; allowed are 2 and 2"),
-        (bytes.fromhex(VECTORS[0][1])[:30], "found 30 bytes that are no CAM"),
-        (b"\2\2" + b"\xff" * 80, "no CAM"),
+        (bytes.fromhex(VECTORS[0][1])[:30], "found 30 bytes that are not a CAM"),
+        (b"\2\2" + b"\xff" * 80, "not a CAM"),
         (bytes(600), "found 600 bytes; allowed are 512"),
     ],
 )

@@ -50,7 +50,7 @@ def test_a_vehicle_that_stays_or_leaves_does_not_cut_in() -> None:
     assert noticed([2.9] * 2000, noise=0.02) == [], "off the middle, but it keeps there"
     assert noticed(lane_change(0.0, 3.5, 3.0)) == []
     assert noticed(lane_change(3.5, 7.0, 3.0)) == []
-    assert noticed([3.5, 2.5]) == [], "two looks are no motion"
+    assert noticed([3.5, 2.5]) == [], "two looks show no motion"
 
 
 def test_each_object_has_its_own_motion_and_is_forgotten() -> None:

@@ -185,7 +185,7 @@ def test_leader_arguments_are_checked(name: str, value: float) -> None:
 
 
 def test_lane_keeper_needs_a_lane(highway: RoadNetwork) -> None:
-    with pytest.raises(ConfigurationError, match="lane_id=0 is no lane"):
+    with pytest.raises(ConfigurationError, match="lane_id=0 is not a lane"):
         LaneKeeper(highway, SEDAN, 0)
     car = RoadVehicle.on_lane(highway, SEDAN, 1, -1, 10.0)
     with pytest.raises(RoadError, match="no lane -9"):

@@ -111,7 +111,7 @@ def test_each_kind_of_the_standard_is_read_refused_or_noted(tmp_path: Path) -> N
     faults, _ = findings_of(tmp_path, events)
     refused = [re.match(r"(\w+): not supported", fault) for found in faults for fault in found]
     assert {match[1] for match in refused if match} == NOT_SUPPORTED
-    # What is no fault without content is a note.
+    # What is not a fault without content is a note.
     rest = [line for line, found in zip(events, faults, strict=True) if not found]
     faults, notes = findings_of(tmp_path, rest)
     assert not any(faults) and all(notes)

@@ -190,7 +190,7 @@ def test_what_pedestrians_cannot_do(tmp_path: Path, action: str, said: str) -> N
 
 
 def test_a_vehicle_is_put_elsewhere_and_drives_on(tmp_path: Path) -> None:
-    """In the lane and with the speed that are said; the jump is no way that it has come."""
+    """In the lane and with the speed that are said; the jump is not a way that it has come."""
     text = document(
         group(
             event("jump", teleport('<LanePosition roadId="1" laneId="-1" s="600"/>'), at(2.0))

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Import a module of ``buildtools``, which is no package."""
+    """Import a module of ``buildtools``, which is not a package."""
     monkeypatch.syspath_prepend(str(ROOT / "buildtools"))
     spec = importlib.util.spec_from_file_location(name, ROOT / "buildtools" / f"{name}.py")
     assert spec is not None and spec.loader is not None

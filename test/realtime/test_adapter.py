@@ -340,7 +340,7 @@ def test_wrong_settings_are_refused(change: dict[str, Any], message: str) -> Non
 def test_what_is_no_arrival_record_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "arrivals.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="is no arrival record"):
+    with pytest.raises(ConfigurationError, match="is not an arrival record"):
         read_arrivals(path)
 
 

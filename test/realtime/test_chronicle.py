@@ -91,7 +91,7 @@ def test_all_of_the_time_is_noted(tmp_path: Path, rate: float | None) -> None:
         assert sum(s.end - s.begin for s in own if s.kind == COMPUTE) == runtime.compute_ns
     paced = [span for span in found if span.kind == WAIT]
     assert bool(paced) == (rate is not None)
-    # 100 ms at rate 1: the last activations are at 90 ms, and what is no wait is microseconds.
+    # 100 ms at rate 1: the last activations are at 90 ms, and what is not a wait is microseconds.
     assert sum(s.end - s.begin for s in paced) > (0 if rate is None else 80 * MS) - 1
 
 
@@ -185,7 +185,7 @@ def test_a_server_notes_its_waits_and_its_simulator(tmp_path: Path) -> None:
         reactor.watch(near, step)
         far.send(b"x")
         assert reactor.turn()
-        assert not reactor.turn(0)  # a look is no wait
+        assert not reactor.turn(0)  # a look is not a wait
         kinds = [WORK, WAIT, WORK, SIMULATOR, SENT]
         assert [span.kind for span in kept(spans, tmp_path)] == kinds
         reactor.note_waits(None, None)

@@ -197,7 +197,7 @@ def test_values_of_an_earlier_run_are_exact_when_it_is_the_same(tmp_path: Path) 
             "found 1 rows; allowed are 2 rows",
         ),
         ({"method": "earlier"}, "needs file"),
-        ({"file": "values.json"}, "file: found with method extrapolate, which leaves no use"),
+        ({"file": "values.json"}, "file: found with method extrapolate, which does not use"),
         ({"gain": 2.0}, "gain: found with method extrapolate, .* allowed with method rate"),
         ({"method": "rate", "of": ["a.x"], "order": 2}, "order: found with method rate"),
         ({"method": "earlier", "file": "none.json"}, "none.json cannot be read"),

@@ -199,8 +199,7 @@ def test_what_is_not_granted_is_said_plainly() -> None:
     refused = HardRealtime("SCHED_FIFO: Operation not permitted", "", "")
     assert not refused.granted
     assert refused.statement() == (
-        "soft real time only: not granted were real-time priority "
-        "(SCHED_FIFO: Operation not permitted)"
+        "soft real time only; not granted: real-time priority (SCHED_FIFO: Operation not permitted)"
     )
 
 

@@ -274,7 +274,7 @@ def test_the_required_participants_are_those_asked_for_before_the_start() -> Non
     assert driver.ask(Command.REQUIRE, participants=("a",)) == [
         Answer(
             False,
-            "require: too late, the run is paused at 0s; allowed is that before the system is "
+            "require: too late, the run is paused at 0s; this is allowed before the system is "
             "RUNNING, or while a run that began paused stands at 0s",
         )
     ]

@@ -214,7 +214,7 @@ def test_hard_real_time_says_what_was_granted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = summary_of(tmp_path / "a")["realtime"]["hard"]
     assert said in done.stdout
-    assert said.startswith(("hard real time: ", "soft real time only: not granted were "))
+    assert said.startswith(("hard real time: ", "soft real time only; not granted: "))
 
 
 def test_the_tests_that_the_table_of_claims_names_are_there() -> None:

@@ -82,7 +82,7 @@ def test_what_was_granted_is_one_sentence() -> None:
         (HardRealtime("no", "", "gone"), "real-time priority (no), absolute deadlines (gone)"),
     ):
         assert not refused.granted
-        assert refused.statement() == f"soft real time only: not granted were {said}"
+        assert refused.statement() == f"soft real time only; not granted: {said}"
 
 
 def test_the_figures_of_one_step_are_its_own() -> None:

@@ -141,7 +141,7 @@ def test_an_input_of_another_stamp_is_another_message(tmp_path: Path) -> None:
     assert (first.participant, first.difference.time_ns) == ("source", 20 * MS)
     later = (one | {"/reader": [(18, 0.0)]}, one | {"/reader": [(18, 1.0)]})
     first, _ = causes_of(tmp_path / "later", later, scenario_of())
-    # It left at 15 ms: what differs at the same time on another topic is no input of it.
+    # It left at 15 ms: what differs at the same time on another topic is not an input of it.
     assert first.activation_ns == 15 * MS
     assert [(i.a_ns, i.equal) for i in first.inputs] == [(10 * MS, True), (10 * MS, True)]
     nothing = ({"/source": [], "/reader": [(3, 0.0)]}, {"/source": [], "/reader": [(3, 1.0)]})

@@ -111,7 +111,7 @@ def test_a_long_history_is_written_in_little_memory(tmp_path: Path) -> None:
 
 def test_a_state_that_is_no_plain_data_is_refused(tmp_path: Path) -> None:
     for bad in ({1, 2}, 1 << 64, object()):
-        with pytest.raises(RunError, match="'b': its model saves what is no plain data"):
+        with pytest.raises(RunError, match="'b': its model saves what is not plain data"):
             History(tmp_path).write(tmp_path / "x", HEADER, {"a": 1, "b": bad})
     assert list(tmp_path.iterdir()) == []
 
@@ -155,7 +155,7 @@ def test_an_entry_has_three_numbers_and_bytes_or_a_time(tmp_path: Path, entry: A
     packed = msgpack.packb([1, 2, 3, None]) + msgpack.packb(entry)
     read = read_checkpoint(archive_of(tmp_path / "x", messages=packed)).entries()
     assert next(read) == (1, 2, 3, None)
-    with pytest.raises(ConfigurationError, match="x: found an entry that is none"):
+    with pytest.raises(ConfigurationError, match="x: found an entry that no checkpoint has"):
         next(read)
 
 

@@ -139,7 +139,7 @@ def test_a_bit_that_changes_is_found_and_named(tmp_path: Path) -> None:
         if number in named:
             each = named[number]
             assert each.field is not None or each.a == f"byte {bit // 8}: {data[bit // 8]:02x}"
-    # What cannot be decoded any more: lengths of texts, and texts that are no UTF-8.
+    # What cannot be decoded any more: lengths of texts, and texts that are not UTF-8.
     broken = [each for each in found.at_first if each.field is None]
     assert broken and len(broken) < 64
     sign = 8 * (len(data) - 16 + 8) - 1 - 32
@@ -305,7 +305,7 @@ def test_another_number_of_elements_is_a_difference_of_its_own(tmp_path: Path) -
             {"/car/control": 1.0},
             r"tolerance for /car/control: found no field; allowed is TOPIC",
         ),
-        ([], {"/car/control.header.frame_id": 1.0}, r"it is no number; only numbers have toler"),
+        ([], {"/car/control.header.frame_id": 1.0}, r"not a number; only numbers have toler"),
         ([], {"/car/control.a b": 1.0}, r"found 'a b'; allowed are names and elements of arrays"),
     ],
 )
@@ -680,7 +680,7 @@ def test_arrays_have_the_largest_difference_and_where_it_is() -> None:
 
 
 def test_numbers_are_taken_out_of_messages() -> None:
-    """An element that a message does not have is no number; the size of an array is one."""
+    """An element that a message does not have is not a number; the size of an array is one."""
     fields = MessageFields(TopicType(TYPES[OBJECTS], ""))
     message = fields.decode(CODECS[OBJECTS].encode(0, 0, seen(7.5, 9.5)))
     assert fields.reader("objects[1].distance")(message) == 9.5

@@ -46,7 +46,7 @@ def test_without_vehicles_or_values_there_are_no_plots() -> None:
 def test_each_vehicle_has_the_colour_of_its_place() -> None:
     data = driven()
     data.speed.update(c=series(1.0), a=series(2.0), b=series(3.0))
-    # The last one is no vehicle: it has no odometry.
+    # The last one is not a vehicle: it has no odometry.
     data.pedals.update(z=series(0.5), b=series(-0.5))
     data.mode["b"] = series(2.0)
     data.heard["c"] = series(60.0, NAN)

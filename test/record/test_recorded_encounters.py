@@ -199,7 +199,7 @@ def test_traffic_and_obstacles_are_in_the_way_too() -> None:
     found.take(["traffic"], 0, user(120.0, 10.0))
     found.take(["ego", "odometry"], 100_000_000, on_road(101.0, 10.0))
     found.take(["static_objects"], 100_000_000, block(111.0))
-    # What is no odometry of a vehicle of the scene is not looked at.
+    # What is not an odometry of a vehicle of the scene is not looked at.
     found.take(["other", "odometry"], 100_000_000, on_road(105.0, 10.0))
     found.take(["ego", "odometry", "raw"], 100_000_000, on_road(108.0, 10.0))
     found.finish()

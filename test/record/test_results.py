@@ -239,7 +239,7 @@ def test_a_summary_is_what_reports_and_clock_tell(tmp_path: Path) -> None:
 
 
 def test_participants_have_their_own_times_and_presence(tmp_path: Path) -> None:
-    """What the helper process of ``a`` does itself is no transport of ``a``."""
+    """What the helper process of ``a`` does itself is not a transport of ``a``."""
     summary = write_results(tmp_path, toy(), reports(), FACTS)
     found = {one.name: one for one in summary.participants}
     assert list(found) == sorted(found) and len(found) == 7

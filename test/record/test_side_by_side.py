@@ -143,7 +143,7 @@ def test_the_command_writes_one_page(runs: list[Path], tmp_path: Path) -> None:
 
 
 def test_figures_of_models_are_found_by_their_place() -> None:
-    """Numbers of mappings and lists; what a run does not have is no figure."""
+    """Numbers of mappings and lists; what a run does not have is not a figure."""
     given = {"a": {"mean": 1.5, "none": None}, "b": {"each": [3, {"x": True}], "word": "yes"}}
     assert _flat("", given) == [
         ("a.mean", 1.5), ("b.each.0", 3), ("b.each.1.x", True), ("b.word", "yes")

@@ -138,7 +138,7 @@ def test_a_storage_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (storage,) = bag.glob("*.zstd")
     storage.unlink()
     os.mkfifo(storage)
-    with pytest.raises(ProtocolError, match=f"{storage.name} is no ordinary file"):
+    with pytest.raises(ProtocolError, match=f"{storage.name} is not an ordinary file"):
         list(read_bag(bag))
     storage.unlink()
     with pytest.raises(ProtocolError, match="missing"):

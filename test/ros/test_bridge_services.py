@@ -76,7 +76,7 @@ def test_a_vehicle_of_the_scenario_is_found_and_another_one_refused(node: Node) 
 
 def test_nothing_is_destroyed_and_the_log_says_why(node: Node) -> None:
     assert node.ask("/carla/destroy_object", id=1).success is False
-    assert "found 1; nothing is destroyed while a run goes on" in node.warnings[0]
+    assert "found 1; no object can be destroyed while a run goes on" in node.warnings[0]
 
 
 def test_a_run_without_topics_of_the_bridge_offers_none() -> None:

@@ -312,7 +312,7 @@ def test_what_makes_a_run_differ_is_told_the_surest_first(adapt: Adapt) -> None:
     [
         ("twice", "2 publishers write to s; allowed is one"),
         ("best_effort", "the node reads n without reliable delivery"),
-        ("undeclared", "the node also reads /further, which is no input"),
+        ("undeclared", "the node also reads /further, which is not an input"),
         ("unfit", "input 'number': the node's quality of service does not fit: "),
     ],
 )

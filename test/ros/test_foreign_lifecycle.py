@@ -148,7 +148,7 @@ def test_a_node_that_has_one_of_the_two_services_is_no_lifecycle_node(
         until(lambda: life.found)
 
 
-OTHER = "; another program is to activate it (lifecycle: own)"
+OTHER = "; another program has to activate it (lifecycle: own)"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ OTHER = "; another program is to activate it (lifecycle: own)"
             "manage",
             (2,),
             [
-                "in a state that it has not told yet",
+                "in a state that it has not reported yet",
                 "inactive; it has been asked to activate",
                 "inactive",
             ],
@@ -166,7 +166,7 @@ OTHER = "; another program is to activate it (lifecycle: own)"
         (
             "own",
             (1, 3),
-            [f"in a state that it has not told yet{OTHER}", f"unconfigured{OTHER}"],
+            [f"in a state that it has not reported yet{OTHER}", f"unconfigured{OTHER}"],
         ),
     ],
 )

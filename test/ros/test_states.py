@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States as topics: what readers make of them, also of numbers that are no states."""
+"""States as topics: what readers make of them, also of numbers that are not states."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def told(message: str) -> str:
             told('{"kind": "joined", "version": "0.0.1"}') + "; cat",
             f"found ros2_cosim 0.0.1 there; allowed is {__version__}, as here",
         ),
-        (told('{"kind": "ended"}') + "; cat", "what answers there is no part of a run"),
+        (told('{"kind": "ended"}') + "; cat", "the program there is not a part of a run"),
         (told('{"kind": "joined"}') + "; cat", "found no message of this version"),
         (
             told(json.dumps({"kind": "joined", "version": __version__}))

@@ -209,7 +209,7 @@ def test_an_address_of_another_machine_is_refused(tmp_path: Path, domain: int) -
     code, run, _ = joined(part(tmp_path, domain, own="192.0.2.7"), ended)
     (failed,) = run.of(PartFailed)
     assert code == 1
-    assert failed.reason.startswith("hosts.lab.address: found 192.0.2.7, which is no address of")
+    assert failed.reason.startswith("hosts.lab.address: found 192.0.2.7, which is not an address")
 
 
 def test_a_domain_in_use_there_is_refused(tmp_path: Path, domain: int) -> None:
@@ -295,4 +295,4 @@ def test_a_terminal_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "isatty", lambda descriptor: True)
     done = CliRunner().invoke(app, ["join"])
     assert done.exit_code == 1
-    assert "ADDRESS:PORT: missing, and a terminal is no run" in done.stderr
+    assert "ADDRESS:PORT: missing, and standard input is a terminal" in done.stderr

@@ -83,7 +83,7 @@ class Instance:
         return bytes(self.fmu.getString([self.references[name]])[0]).decode()
 
     def free(self) -> None:
-        """Release it; again is no harm."""
+        """Release it; again does no harm."""
         component, self.fmu.component = self.fmu.component, None
         if component is not None:
             self.fmu.fmi2FreeInstance(component)

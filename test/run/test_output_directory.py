@@ -71,7 +71,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
 
 def test_a_pipe_in_place_of_the_lock_file_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / LOCK_FILE)
-    assert refusal(tmp_path) == f"{LOCK_FILE} is no ordinary file"
+    assert refusal(tmp_path) == f"{LOCK_FILE} is not an ordinary file"
 
 
 def test_a_directory_with_something_else_is_left_alone(tmp_path: Path) -> None:

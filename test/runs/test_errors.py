@@ -111,7 +111,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "scene.nosuch.deep=1"],
         "--set scene.nosuch.deep=1: no 'nosuch' there; found map, weather, vehicles",
     ),
-    "setting that is no YAML": (["--set", "seed=[1"], "--set seed=[1: not readable: "),
+    "setting that is not YAML": (["--set", "seed=[1"], "--set seed=[1: not readable: "),
     "setting of the wrong type": (
         ["--set", "seed=abc"],
         "seed: found 'abc'; allowed is an integer",
@@ -248,11 +248,11 @@ def test_missing_scenario_file(
     [
         (
             "participants.v2v.model=ros2_cosim.cli.main:main",
-            "which is no model; allowed are classes",
+            "which is not a model; allowed are classes",
         ),
         (
             "participants.v2v.model=ros2_cosim.cli.main:app",
-            "which is no model; allowed are classes",
+            "which is not a model; allowed are classes",
         ),
         (
             "participants.cacc1.parameters.law=ros2_cosim.core.run.bringup:RunRequest",

@@ -123,7 +123,7 @@ def test_arguments_of_ros_are_for_remappings_and_parameters(tmp_path: Path) -> N
         )
     assert named.error() == (
         "cosim: --ros-args: found '__node:=x'; the nodes of a run have the names of its "
-        "participants; allowed is --namespace for where they are"
+        "participants; use --namespace to place them"
     )
     assert "qos_overrides./cosim/status.publisher: found reliable" in broken.stderr
     assert broken.stderr.splitlines()[-1].startswith("cosim: ")

@@ -180,7 +180,7 @@ def test_nonsense_with_the_seal_of_the_run_is_refused_too(tmp_path: Path, refere
     assert "Traceback" not in result.stderr
     assert read_summary(tmp_path / "out").trace_sha256 == reference
     for reader, topic in REFUSED:
-        # An unknown participant's sign of life is of no interest; what is no message is.
+        # An unknown participant's sign of life is of no interest; what is not a message is.
         (line,) = refusals(result, reader, topic)
         assert names_the_stranger(line)
 

@@ -193,7 +193,7 @@ def test_a_change_holds_from_a_time_on_that_nobody_has_reached() -> None:
         ("faults.front", '{"port": "driving.front", "kind": "freeze"}', 0, "is there already"),
         ("faults.new", "true", 0, r"faults.new: found true"),
         ("faults.new", '{"kind": "freeze"}', 0, r"faults.new.port: missing"),
-        ("faults.new", '{"port": "driving.x", "kind": "freeze"}', 0, "which is no port; inputs"),
+        ("faults.new", '{"port": "driving.x", "kind": "freeze"}', 0, "which is not a port; inputs"),
         ("faults.new", '{"port": "driving.own", "kind": "drop", "from": "soon"}', 0, "new.from: f"),
         ("faults.new", '{"port": "driving.own", "kind": "drop", "until": "1s"}', 0, "more than"),
         ("faults.New", '{"port": "driving.own", "kind": "drop"}', 0, "faults.New: found 'New'"),

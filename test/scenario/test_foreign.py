@@ -108,7 +108,7 @@ def test_order_of_several_inputs_needs_a_barrier():
     [
         ("ros", 0, "3 participants, 2 connections"),
         ("composed", 0, "3 participants, 2 connections"),
-        ("inproc", 1, "allowed for it is --shape ros or composed"),
+        ("inproc", 1, "allowed is --shape ros or composed"),
     ],
 )
 def test_cosim_check_takes_a_scenario_with_a_foreign_node(tmp_path, shape, code, said):

@@ -164,7 +164,7 @@ def test_what_needs_a_process_of_its_own_is_refused(scenario: Scenario, reason: 
         check_hosting(declare(scenario, name))
     text = str(caught.value)
     assert text.startswith(f"participants.{name}.process: found 'left' together with {reason}")
-    assert "such a participant needs a process of its own" in text
+    assert "such a participant needs its own process" in text
 
 
 def test_the_rest_of_the_platoon_can_share_one() -> None:

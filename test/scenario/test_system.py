@@ -190,12 +190,12 @@ def test_a_model_may_be_any_that_is_named_by_module_and_class() -> None:
         ("numpy:make", "model 'numpy:make' cannot be loaded: AttributeError: "),
         (":make", "found ':make'; "),
         (".x:make", "model '.x:make' cannot be loaded: "),
-        ("numpy:__name__", "found 'numpy:__name__', which is no model; allowed are classes"),
+        ("numpy:__name__", "found 'numpy:__name__', which is not a model; allowed are classes"),
         ("json:loads", "found 'json:loads'; the Python standard library has no models"),
         ("models/mine.py:Mine", "allowed is module:Class with a module that can be imported"),
         (
             "support.behaviours:wire",
-            "which is no model; allowed are classes derived from Model, and",
+            "which is not a model; allowed are classes derived from Model, and",
         ),
     ],
 )

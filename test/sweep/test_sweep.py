@@ -388,7 +388,7 @@ def test_a_search_of_another_distribution_chooses_points_and_is_in_the_report(tm
         ({"design": {"kind": "sobol"}}, "design: samples is missing"),
         ({"design": {"kind": "lhs", "samples": 3}}, "design.kind: found 'lhs'; allowed is 'grid'"),
         ({"parameters": {"seed": [1, 2]}}, "runs get theirs by the key 'seeds'"),
-        ({"seeds": [1, 1]}, "seeds: each may stand once"),
+        ({"seeds": [1, 1]}, "seeds: each may appear once"),
         ({"sets": {}}, "sets: unknown key; did you mean 'set'"),
         ({"set": {"participants.nothing.x": 1}}, "no 'nothing' there; found traffic"),
         (

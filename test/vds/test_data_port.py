@@ -89,7 +89,7 @@ def test_the_picture_has_vehicles_gaps_and_timing(client: Client) -> None:
         ("POST", "/api/io", b"{", 400, "body: not JSON"),
         ("POST", "/api/io", b"\xff", 400, "body: not JSON"),
         ("POST", "/api/io", b"[" * 16_384, 400, "body: not JSON"),
-        ("POST", "/api/io", b'{"vehicle": "rear", "brake": NaN}', 400, "NaN is no number"),
+        ("POST", "/api/io", b'{"vehicle": "rear", "brake": NaN}', 400, "NaN is not a number"),
         ("POST", "/api/io", [], 400, r"body: found \[\]; allowed is a mapping"),
         ("POST", "/api/io", {}, 400, "body: vehicle: missing"),
         ("POST", "/api/io", {"vehicle": "none"}, 400, "vehicle: found 'none'"),

@@ -195,7 +195,7 @@ def test_an_image_is_its_bytes() -> None:
     ("method", "path", "status", "allow", "text"),
     [
         ("GET", "/nowhere", 404, None, "path: found '/nowhere'; there are /api/health, "),
-        ("GET", "http://[", 400, None, "path: found 'http://[', which is none"),
+        ("GET", "http://[", 400, None, "path: found 'http://[', which is not a path"),
         ("PUT", "/api/run", 405, "GET, POST", "method: found PUT; allowed is GET, POST"),
         ("POST", "/", 405, "GET", "method: found POST; allowed is GET"),
         ("POST", "/api/run", 400, None, "body: not JSON: "),

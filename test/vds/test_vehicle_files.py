@@ -96,7 +96,7 @@ def test_files_beside_a_fleet_and_a_missing_file_are_refused(tmp_path: Path) -> 
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text("vehicles: {v0: {}}\n")
     both = CliRunner().invoke(app, ["vds", "serve", str(fleet), str(SUMMER)])
-    assert both.exit_code == 1 and "a fleet, which leaves no use for a file of tyres" in both.output
+    assert both.exit_code == 1 and "a fleet; a file of tyres and --vehicles" in both.output
     missing = CliRunner().invoke(app, ["vds", "serve", str(tmp_path / "no.yaml")])
     assert missing.exit_code == 1 and "no.yaml" in missing.output
 

@@ -253,7 +253,7 @@ def test_a_run_shows_its_world_and_cameras_and_keeps_its_trace(tmp_path: Path) -
         page.ask({"action": "step", "count": 2})
         # A run that stands is looked at, too.
         picture = page.until(lambda p: p.get("world", {}).get("frame", 0) > 0 and p["vehicles"])
-        # Optical flow is no picture to look at.
+        # Optical flow is not a picture to look at.
         cameras = picture["world"]["cameras"]
         assert [camera["kind"] for camera in cameras] == ["rgb", "semantic_segmentation"]
         assert not picture["world"]["whole"]

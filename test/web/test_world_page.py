@@ -235,6 +235,4 @@ def test_a_server_without_a_page_says_so() -> None:
     command.command()(make_command(on_error=errors.append))
     result = CliRunner().invoke(command, ["--port", "0", "--view", "0"])
     assert result.exit_code == 1
-    assert errors == [
-        "--view: found without a page to show; allowed is it with cosim carla-headless"
-    ]
+    assert errors == ["--view: found without a page to show; allowed is only cosim carla-headless"]

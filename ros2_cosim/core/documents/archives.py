@@ -32,7 +32,7 @@ def opened_archive(path: Path, error: type[ConfigurationError]) -> Iterator[zipf
     """Open a zip archive whose content can be unpacked: it is neither too large nor astray.
 
     :param error: class of the error to raise
-    :raises ConfigurationError: (``error``) it is no archive that can be read, or out of bounds
+    :raises ConfigurationError: (``error``) it is not an archive that can be read, or out of bounds
     """
     try:
         if not path.is_file():
@@ -74,5 +74,5 @@ def _fault(entries: list[zipfile.ZipInfo]) -> str | None:
         ):
             return f"found path {name[:60]!r} in the archive; allowed are paths inside it"
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            return f"found {name[:60]!r}, which is no ordinary file, in the archive"
+            return f"found {name[:60]!r}, which is not an ordinary file, in the archive"
     return None

@@ -44,7 +44,7 @@ def open_ordinary(path: Path) -> BinaryIO:
 
     A named pipe or a device, which could keep its reader waiting or never end, is refused.
 
-    :raises OSError: it cannot be read, or is no ordinary file
+    :raises OSError: it cannot be read, or is not an ordinary file
     """
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     mode = os.fstat(file.fileno()).st_mode
@@ -60,10 +60,10 @@ def read_bounded(path: Path, maximum: int) -> bytes:
     """The content of an ordinary file.
 
     :param maximum: largest size [bytes]
-    :raises OSError: it cannot be read, is no ordinary file, or is larger
+    :raises OSError: it cannot be read, is not an ordinary file, or is larger
     """
     with open_ordinary(path) as file:
-        # Memory is taken for as many bytes as are asked for: not for more than the file has.
+        # Memory is taken for as many bytes as are requested: not for more than the file has.
         size = min(os.fstat(file.fileno()).st_size, maximum)
         data = file.read(size + 1)
         if len(data) > size:  # it grows meanwhile, or has no size, as files of the kernel
@@ -76,9 +76,9 @@ def read_bounded(path: Path, maximum: int) -> bytes:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace a file in one go: a reader sees the old file or the whole new one.
 
-    The content goes to a hidden file ``.NAME.PID.part`` beside it first. Text is written in
-    UTF-8 with line ends as they are. A link stays and its target is replaced; what is no ordinary
-    file (a pipe, a terminal) is written to.
+    The content goes to a hidden file ``.NAME.PID.part`` beside it first. Text is written in UTF-8;
+    line ends do not change. A link stays and its target is replaced; what is not an ordinary file
+    (a pipe, a terminal) is written to.
 
     :raises OSError: the directory does not exist or cannot be written; the file is named
     """

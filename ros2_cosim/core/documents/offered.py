@@ -86,6 +86,6 @@ def find_kind(group: str, name: str, where: str, noun: str, *kinds: type) -> Any
     if not (isinstance(found, type) and issubclass(found, kinds)):
         allowed = " or ".join(kind.__name__ for kind in kinds)
         raise ConfigurationError(
-            f"{where}: {noun} '{name}' cannot be loaded: {entry.value} is no {allowed}"
+            f"{where}: {noun} '{name}' cannot be loaded: {entry.value} is not a {allowed}"
         )
     return found

@@ -2,7 +2,7 @@
 """Reads YAML and JSON as plain data: a tree of mappings, lists, texts and finite numbers.
 
 Stricter than the parsers: a repeated key of a mapping is an error. What the two formats cannot
-both hold (dates, NaN, keys that are no texts) is refused, because a resolved scenario is
+both hold (dates, NaN, keys that are not texts) is refused, because a resolved scenario is
 exchanged as JSON and must not change.
 
 What is read may come from a stranger. So the size of a file, the number and the depth of its
@@ -40,7 +40,7 @@ _MAXIMUM_DIGITS = 64
 _YAML = "tag:yaml.org,2002:"
 _MERGE = f"{_YAML}merge"
 _NUMBERS = (f"{_YAML}int", f"{_YAML}float")
-#: What a value may be called by ``!!``; anything else is no plain data.
+#: What a value may be called by ``!!``; anything else is not plain data.
 _TAGS = frozenset(f"{_YAML}{tag}" for tag in ("str", "int", "float", "bool", "null", "map", "seq"))
 
 
@@ -101,7 +101,7 @@ class _Loader(Composer, yaml.CSafeLoader):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             # What PyYAML does with a scalar that its own pattern lets through.
             kind = node.tag.removeprefix(_YAML)
-            raise _fault(f"found {str(node.value)[:60]!r}, which is no {kind}", node) from None
+            raise _fault(f"found {str(node.value)[:60]!r}, not of type {kind}", node) from None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         if not isinstance(node, yaml.MappingNode):
@@ -113,7 +113,7 @@ class _Loader(Composer, yaml.CSafeLoader):
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
                 if key in seen:
-                    raise _fault(f"key {key!r} stands twice", key_node)
+                    raise _fault(f"key {key!r} appears twice", key_node)
                 seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -135,7 +135,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key, value in pairs:
         if key in mapping:
-            raise ValueError(f"key {key!r} stands twice")
+            raise ValueError(f"key {key!r} appears twice")
         mapping[key] = value
     return mapping
 
@@ -175,7 +175,7 @@ def read_mapping(
 def read_record(path: Path) -> Any:
     """Read a JSON file that a program wrote, whatever it holds.
 
-    :raises OSError: it cannot be read, is too large, or is no ordinary file
+    :raises OSError: it cannot be read, is too large, or is not an ordinary file
     :raises ValueError: it is malformed, see :func:`json_value`
     """
     return json_value(read_bounded(path, _MAXIMUM_RECORD))
@@ -210,7 +210,7 @@ def _from_yaml(text: str) -> Any:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _text(path: Path, maximum: int, place: str, error: type[ConfigurationError]) -> str:

@@ -197,7 +197,7 @@ def read_section(
 def with_units(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of data that a program wrote, its times with units as a user writes them.
 
-    :param kind: what they are data of; whatever else is wrong with them stays as it is
+    :param kind: the model of the data; other faults stay unchanged
     """
     made: dict[str, Any] = deepcopy(dict(data))
     try:
@@ -216,7 +216,7 @@ def with_units(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]
 def without_former(kind: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of data that a program wrote, without unknown keys that say nothing: null, empty, 0.
 
-    A former version has written what it knew besides.
+    An older version wrote further keys.
     """
     made: dict[str, Any] = deepcopy(dict(data))
     try:

@@ -60,7 +60,7 @@ class Delay(FaultSettings):
 
 
 class Freeze(FaultSettings):
-    """A message is the one before the fault began."""
+    """The port repeats the message from before the fault."""
 
     def changed(self, value: Any, act: Act) -> Any:
         """That one."""
@@ -68,12 +68,12 @@ class Freeze(FaultSettings):
 
 
 class FieldFault(FaultSettings):
-    """A field of a message is another one."""
+    """A field of a message changes."""
 
     field: str = Field(description="field of the message; of lists: of all")
 
     def check_field(self, found: Any, where: str) -> None:
-        """See whether the field can be of a type.
+        """Check whether the field can be of a type.
 
         :param where: how messages call the fault
         :raises ConfigurationError: it cannot
@@ -81,7 +81,7 @@ class FieldFault(FaultSettings):
 
 
 class Stuck(FieldFault):
-    """A field is as it was before the fault began; in a list, as far as it had as many."""
+    """A field keeps its value from before the fault; in a list, as far as it had as many."""
 
     def changed(self, value: Any, act: Act) -> Any:
         """The message with the former values of the field."""
@@ -102,7 +102,7 @@ class Replace(FieldFault):
         return tuple(self.value) if isinstance(old, tuple) else type(old)(self.value)
 
     def check_field(self, found: Any, where: str) -> None:
-        """See whether the value is one of the field's type."""
+        """Check whether the value is one of the field's type."""
         value = self.value
         if found is float:
             fits = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -117,7 +117,7 @@ class Replace(FieldFault):
 
 
 class NumberFault(FieldFault):
-    """A field that is a number, and need not be whole, is another one."""
+    """A field that is a number, not only a whole one, changes."""
 
     def changed(self, value: Any, act: Act) -> Any:
         """The message with the number changed."""
@@ -125,10 +125,10 @@ class NumberFault(FieldFault):
 
     @abstractmethod
     def changed_number(self, old: float, act: Act) -> float:
-        """What becomes of the number."""
+        """The changed number."""
 
     def check_field(self, found: Any, where: str) -> None:
-        """See whether it is such a number."""
+        """Check whether it is such a number."""
         if found is not float:
             raise ConfigurationError(
                 f"{where}.field: found '{self.field}'; allowed for {self.kind} is a number that "

@@ -51,7 +51,7 @@ class FaultCondition(Section):
 
 
 class Act(NamedTuple):
-    """What a fault knows of a message on which it acts.
+    """What a fault sees of a message on which it acts.
 
     Simulated time [ns]; the newest message that passed before the fault began, or the first one on
     which it acts; the fault's random numbers.
@@ -65,7 +65,7 @@ class Act(NamedTuple):
 class FaultSettings(Section, ABC):
     """One fault at one port: the keys that all kinds share.
 
-    Data are read as the kind that they name: what comes out is an instance of its class.
+    The kind that the data name determines the class of the instance.
     """
 
     port: str = Field(
@@ -92,11 +92,11 @@ class FaultSettings(Section, ABC):
 
     @abstractmethod
     def changed(self, value: Any, act: Act) -> Any:
-        """What becomes of a message on which the fault acts; None: it is lost."""
+        """The message after the fault has acted on it; None: it is lost."""
 
     @property
     def delay_ns(self) -> int:
-        """By how much a message on which it acts is late [ns]."""
+        """The delay of a message on which it acts [ns]."""
         return 0
 
     @property

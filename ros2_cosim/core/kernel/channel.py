@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One connection at its receiving end: what has arrived, and what is promised.
 
-Messages on one port come in the order of their sequence numbers. What the transport loses, repeats
-or lets overtake is seen here and counted.
+Messages on one port come in the order of their sequence numbers. The channel notices and counts
+what the transport loses, repeats or lets overtake.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ class WithoutEffectWarning(UserWarning):
 
 
 class ConfigurationError(CosimError):
-    """The scenario, a parameter file or the wiring is wrong; nothing has run yet."""
+    """The scenario, a parameter file or the wiring is wrong; the run has not started."""
 
 
 class MissingWingError(ConfigurationError):
-    """A part of this package is needed that is not installed here."""
+    """A part of this package is needed, but not installed here."""
 
 
 class ZeroDelayLoopError(ConfigurationError):
@@ -36,7 +36,7 @@ class DeadEndError(ConfigurationError):
 
 
 class RunError(CosimError):
-    """A run could not go on."""
+    """A run could not continue."""
 
 
 class StorageError(RunError):
@@ -48,7 +48,7 @@ class ParticipantError(RunError):
 
 
 class ModelError(RunError):
-    """What a model says of its own failure; participant, activation and time are put before it."""
+    """What a model reports about its failure; the run adds participant, activation and time."""
 
 
 class CausalityError(RunError):
@@ -110,7 +110,7 @@ def reported_elsewhere(error: BaseException) -> bool:
 
 
 class LifecycleError(RunError):
-    """A state was asked for that must not follow the present one."""
+    """The requested state must not follow the present one."""
 
 
 class ConnectionFailedError(RunError):

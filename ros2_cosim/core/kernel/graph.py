@@ -59,7 +59,7 @@ class InputPort:
     the port is ``delayed``. A port that nothing writes to is an error unless it is declared
     ``unfed``: what would feed it has been left out on purpose. An ``unsynchronised`` port has
     none either: it shows what arrives from outside of the simulated time. Each message of a
-    ``handled`` port is an activation of its own, at its stamp; with ``service`` it is a request
+    ``handled`` port is its own activation, at its stamp; with ``service`` it is a request
     to that service of the participant, and the answer goes out on the output port of the same
     name.
     """
@@ -103,7 +103,7 @@ class OutputPort:
 
 @dataclass(frozen=True)
 class ParticipantSpec:
-    """What the kernel knows of a participant: when it runs and through which ports.
+    """A participant as the kernel sees it: when it runs and through which ports.
 
     It takes part from ``enter_ns`` (inclusive) to ``leave_ns`` (exclusive): no activation lies
     outside. With ``free_entry`` the owner of the clock decides when it enters, and ``enter_ns``
@@ -144,7 +144,7 @@ class ParticipantSpec:
             self._check_input(input_port, label)
 
     def _check_timing(self, label: str) -> None:
-        """See whether it is clear when it is activated."""
+        """Check whether it is clear when it is activated."""
         if self.period_ns is None and not self.event_ports:
             raise ConfigurationError(
                 f"{label} has neither a period nor an activation nor a handled input; it would "
@@ -174,7 +174,7 @@ class ParticipantSpec:
 
     @property
     def handled_ports(self) -> frozenset[str]:
-        """The ports on which each message is an activation of its own."""
+        """The ports on which each message is its own activation."""
         return frozenset(port.name for port in self.inputs if port.handled)
 
     @property
@@ -183,7 +183,7 @@ class ParticipantSpec:
         return self.trigger_ports | self.handled_ports
 
     def _check_input(self, port: InputPort, label: str) -> None:
-        """See whether an input is read in one way only, and what is handled can be answered."""
+        """Check whether an input is read in one way only, and what is handled can be answered."""
         is_trigger = port.name in self.trigger_ports
         if port.unsynchronised and (port.delayed or is_trigger):
             raise ConfigurationError(
@@ -484,7 +484,7 @@ class Graph:
     def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
         """Input ports that a participant in ``runs`` writes to, or whose writer was left out.
 
-        A participant that never runs for want of what was left out is no mistake of the wiring.
+        A participant that never runs for want of what was left out is not a mistake of the wiring.
         """
         unfed = {port.name for port in self.participants[participant].inputs if port.unfed}
         written = {c.target_port for c in self.incoming(participant) if c.source in runs}

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
-#: Classes of these modules bring names of their own, which are no misspelt ones.
+#: Classes of these modules bring their own names, which are not misspelt ones.
 _FOREIGN = ("builtins", "typing", "abc", "pydantic.main")
 
 

@@ -28,7 +28,7 @@ class Layer:
 
     #: By which a checkpoint knows its state.
     name: str = ""
-    #: Why its state is no part of a checkpoint; None: it is one, by ``save_state``.
+    #: Why its state is not part of a checkpoint; None: it is one, by ``save_state``.
     unsaved: str | None = None
 
     def placed(self, model: LayeredModel) -> None:
@@ -47,7 +47,7 @@ class Layer:
         return True
 
     def around(self, below: Activation) -> Activation:
-        """What is called in the place of ``below``: by default what ``read`` and ``sent`` say."""
+        """What is called instead of ``below``: by default what ``read`` and ``sent`` say."""
         own = type(self)
         reads, sends = own.read is not Layer.read, own.sent is not Layer.sent
 
@@ -160,7 +160,7 @@ class LayeredModel(FullModel):
         at = self._layers.index(above)
         self._put(model, (*layers, *self._layers[at:]))
         if is_other and self._host is not None:
-            self._attach(self._host)  # one that is kept knows the process
+            self._attach(self._host)  # a kept model knows the process
 
     def _put(self, model: Model, layers: tuple[Layer, ...]) -> None:
         known, self._layers, self._model = self._layers, layers, model
@@ -248,7 +248,7 @@ class LayeredModel(FullModel):
                 return
 
     def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """The same for a single message; one that a layer has lost is not handled."""
+        """The same for a single message; a message that a layer has lost is not handled."""
 
         def handle(step: Step) -> Mapping[str, Any]:
             return self._full.handle_message(port, step) if step.samples[port] else {}
@@ -304,7 +304,7 @@ class LayeredModel(FullModel):
         self._full.reset()
 
     def release(self) -> FullModel:
-        """Give up the layers; the model stays as it is, for a run that begins anew."""
+        """Give up the layers; the model stays unchanged, for a run that begins anew."""
         for layer in reversed(self._layers):
             layer.release()
         return full(self._model)

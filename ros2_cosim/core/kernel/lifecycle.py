@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lifecycle of one participant: its states, and the table of what may follow what.
 
-A pure state machine. It knows neither transport nor clock: the host of a participant asks for
-transitions, each with a reason, and is notified of each. What the table does not allow
-is answered by an error that names the present state, the one that was asked for, and those
-that are allowed.
+A pure state machine. It depends on neither transport nor clock: the host of a participant requests
+transitions, each with a reason, and is notified of each. A transition that the table does not allow
+raises an error that names the present state, the requested one, and the allowed ones.
 """
 
 from __future__ import annotations

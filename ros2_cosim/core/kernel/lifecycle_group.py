@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lifecycles of all participants in one process (shapes ``inproc`` and ``composed``).
 
-They go through the same states, by the same rules, as participants in processes of their own:
+They go through the same states, by the same rules, as participants in their own processes:
 each follows the state of the system, which is derived from all of them.
 """
 
@@ -78,7 +78,7 @@ class LifecycleGroup:
             try:
                 self.fail(failed, reason)
             finally:
-                with suppress(ParticipantError):  # the first cause is told
+                with suppress(ParticipantError):  # the first cause is reported
                     self.close()
             raise
         self.close()

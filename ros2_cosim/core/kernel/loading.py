@@ -42,7 +42,7 @@ def data_only() -> Iterator[None]:
 
 
 def refuse_code(what: str) -> None:
-    """See whether code may be loaded, or a program started, that a document names.
+    """Check whether code may be loaded, or a program started, that a document names.
 
     :param what: the place that names it, and what was found there
     :raises ConfigurationError: data alone is to be read
@@ -62,7 +62,7 @@ def is_own_module(name: str) -> bool:
 
 
 def refuse_missing_wing(error: BaseException, what: str) -> None:
-    """See whether an import has failed because a wing of this package is not installed.
+    """Check whether an import has failed because a wing of this package is not installed.
 
     :param what: what needs the wing, for the message
     :raises MissingWingError: it is so
@@ -117,7 +117,7 @@ def _run_file(path: Path) -> ModuleType:
     name = f"ros2_cosim_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None:
-        raise ConfigurationError(f"{path} is no Python file")
+        raise ConfigurationError(f"{path} is not a Python file")
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up there
@@ -152,8 +152,8 @@ def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, 
         )
     if module_name.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigurationError(
-            f"{where}: found '{name}'; the Python standard library has no {noun}s, allowed is a "
-            "module of yours"
+            f"{where}: found '{name}'; the Python standard library has no "
+            f"{noun}s, allowed is your own module"
         )
     if not is_own_module(module_name):
         refuse_code(f"{where}: found '{name}', which")

@@ -111,8 +111,8 @@ class Membership:
                 )
             if begun and name not in self._ready and specs[name].enter_ns == 0:
                 raise ConfigurationError(
-                    f"require: too late, the run has begun, and '{name}' is not there; allowed is "
-                    "that before the system is RUNNING"
+                    f"require: too late, the run has begun, and '{name}' is not there; this is "
+                    "allowed only before the system is RUNNING"
                 )
         self._named = frozenset(names)
 
@@ -160,7 +160,7 @@ class Membership:
         """Whether the state of a participant enters into that of the system.
 
         That of a participant that comes late does once it runs, that of one that leaves early
-        until it stops, that of a lost one no more: none of them takes the system along. If the
+        until it stops, that of a lost one no longer: none of them takes the system along. If the
         system controller has named the required ones, no other's does.
 
         :param state: its last reported state; None: it has not been seen
@@ -296,8 +296,8 @@ class MembershipView:
     ) -> Callable[..., None]:
         """Wrap a receiver of a writer's messages so that it gets them in their time only.
 
-        Receivers of participants that the scenario requires are left as they are; should the
-        system controller have spared one, its channels close.
+        Receivers of participants that the scenario requires are left unchanged; if the system
+        controller has spared one, its channels close.
         """
         spec, writer = self._graph.participants[source], self._writers[source]
         if spec.required and not spec.free_entry:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a participant computes: the interface of all models.
 
-A model knows neither clock nor transport. It is a class derived from :class:`Model`, with a method
-``activate``; what a scenario has to know of it before one is made is declared on the class:
-parameters, ports, traits and needs. One that takes part in more than activations (states of the
-run, single messages, services, checkpoints, the summary) is a :class:`FullModel`. Nothing is found
-by name.
+A model depends on neither clock nor transport. It is a class derived from :class:`Model`, with a
+method ``activate``. The class declares what a scenario needs before it makes a model: parameters,
+ports, traits and needs. A model that takes part in more than activations (states of the run, single
+messages, services, checkpoints, the summary) is a :class:`FullModel`. No method is found by its
+name alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Repeatability(Enum):
 
     @classmethod
     def weakest(cls, parts: Iterable[Repeatability]) -> Repeatability:
-        """How far two runs of something agree that consists of these parts."""
+        """How far two runs of a whole with these parts agree."""
         found = set(parts)
         return next((scope for scope in reversed(cls) if scope in found), cls.EVERYWHERE)
 
@@ -120,11 +120,11 @@ def expanded(port: Port, names: Mapping[str, Sequence[str]]) -> list[Port]:
 
 @dataclass(frozen=True)
 class Traits:
-    """What holds for every participant of a model, whatever its parameters.
+    """Traits of every participant of a model, for any parameters.
 
     :param repeatable: how far two runs agree
     :param shapes: the run shapes that it can take part in
-    :param foreign: it stands for a program that knows nothing of this project
+    :param foreign: it stands for a program that does not use this project
     :param needs_graph: it stands between its ports and something else, and looks at the graph
     :param law: its parameter that names a control law, which ``controllers`` replaces; the
         parameter of that name with ``_parameters`` holds the law's own
@@ -147,12 +147,12 @@ class Traits:
 class Companion:
     """A process that runs beside a participant's own.
 
-    ``node`` names an executable of this project, which gets the name of the participant;
-    ``command`` any other program, in whose words ``{host}`` and ``{port}`` are filled in.
-    ``address`` is the place, within the participant's parameters, of the mapping whose ``host``
-    and ``port`` it listens at: a free port is found before anything is started. A command that
+    ``node`` names an executable of this project, which gets the name of the participant.
+    ``command`` is any other program; the run fills in ``{host}`` and ``{port}`` in its words.
+    ``address`` is the place, within the participant's parameters, of the mapping whose ``host`` and
+    ``port`` it listens at: a free port is found before anything is started. A command that
     ``inherits`` takes the open sockets over, as executables of this project do; any other program
-    knows only the number.
+    gets only the number.
     """
 
     name: str
@@ -185,13 +185,12 @@ class Sector(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a model says of a run that is over; None where it has nothing to say.
+    """What a model reports about a run that is over; None where it has no report.
 
-    ``figures`` go to the summary, ``verdicts`` are its oracles, ``realtime`` tells of deadlines
-    and estimates, ``not_repeatable`` since when [ns] and why another run may differ.
-    ``changes`` are those from outside that it knows of, each with ``time_s``, ``set``, ``to`` and
-    ``by`` as in the summary.
-    ``transport_ns`` is the wall time of activations that was spent on another process.
+    ``figures`` go to the summary, ``verdicts`` are its oracles, ``realtime`` reports deadlines and
+    estimates, ``not_repeatable`` since when [ns] and why another run may differ. ``changes`` are
+    those from outside that it has seen, each with ``time_s``, ``set``, ``to`` and ``by`` as in the
+    summary. ``transport_ns`` is the wall time of activations that was spent on another process.
     """
 
     figures: Mapping[str, Any] | None = None
@@ -207,13 +206,12 @@ DECLARED: frozenset[str] = frozenset()
 
 
 class Model(ABC):
-    """What a participant computes: ``activate`` is the one method that it must have.
-
-    The class methods are asked before a model is made, and make nothing.
+    """The model of a participant: ``activate`` is the only method that it must have. The class
+    methods are called before a model is made, and have no side effects.
 
     A model ends the run by setting ``stop_reason`` to a text during an activation: the run then
-    ends a fixed, declared latency later. One with a ``dynamic_step`` sets ``next_time`` (None: a
-    period later) to the time [ns] of its next periodic activation.
+    ends a fixed, declared latency later. A model with a ``dynamic_step`` sets ``next_time`` (None:
+    a period later) to the time [ns] of its next periodic activation.
     """
 
     #: Class of the parameters, which the scenario room validates; None: the mapping as it is.
@@ -244,7 +242,7 @@ class Model(ABC):
     def __init__(self, context: ModelContext, parameters: Any) -> None:
         """Make the model of one participant.
 
-        :param context: what is known of it
+        :param context: what is known about it
         :param parameters: an instance of ``Parameters``
         """
 
@@ -275,7 +273,7 @@ class Model(ABC):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: Any) -> None:
-        """Find what neither parameters nor ports say; nothing is made.
+        """Find what neither parameters nor ports say, without making a model.
 
         :raises ConfigurationError: something is wrong; the message names its place
         """
@@ -302,47 +300,47 @@ class Model(ABC):
 class FullModel(Model):
     """A model that takes part in more than activations; everything has a default.
 
-    The methods are called in the order of this page.
+    The run calls the methods in this order.
     """
 
     def attach(self, host: Host) -> None:
-        """Get to know the process; once, before everything else."""
+        """Receive the process; called once, before all other methods."""
 
     def on_communication_ready(self) -> None:
-        """All participants can be reached; returns when done."""
+        """Called when all participants can be reached; returns when the model is ready."""
 
     def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
-        """The same, done when ``complete()`` is called, by any thread."""
+        """The same, but the model is ready when any thread calls ``complete()``."""
         self.on_communication_ready()
         complete()
 
     def on_starting(self) -> None:
-        """The transition to RUNNING is imminent."""
+        """Called before the transition to RUNNING."""
 
     def on_stop(self) -> None:
-        """No activation follows: collect results."""
+        """Collect results; no activation follows."""
 
     def finish(self) -> None:
         """End what runs beside the model, after the last activation and ``on_stop``."""
 
     def report(self) -> Report:
-        """What the summary says of the run; asked after ``finish``, changes nothing."""
+        """The model's part of the summary; called after ``finish``, without side effects."""
         return Report()
 
     def on_shutdown(self) -> None:
-        """The last call of an orderly end, or after an error."""
+        """The last call, after an orderly end or an error."""
 
     def on_abort(self, before: Any) -> None:
-        """The run was aborted; ``before`` is the state that the participant was in."""
+        """Called when the run was aborted; ``before`` is the former state of the participant."""
 
     def close(self) -> None:
         """Release what the model holds, whatever happened."""
 
     def reset(self) -> None:
-        """Forget everything, for a run that begins anew in the same process."""
+        """Reset the model, for a run that starts again in the same process."""
 
     def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
-        """Handle one message of a handled input port; an activation of its own at its stamp.
+        """Handle one message of a handled input port, in its own activation at its stamp.
 
         The answers to a call arrive in this way, on the port of the call's name.
 
@@ -375,11 +373,11 @@ class FullModel(Model):
 
     @property
     def unsaved(self) -> str | None:
-        """Why no checkpoint can have its state, empty without ``save_state``; None: it can."""
+        """Why a checkpoint cannot hold its state; empty: no ``save_state``; None: it can."""
         return "" if type(self).save_state is FullModel.save_state else None
 
     def change_parameters(self, parameters: Any) -> None:
-        """Take other parameters from the next activation on.
+        """Use other parameters from the next activation on.
 
         :param parameters: an instance of ``Parameters``; only those that the traits name as
             ``changeable`` differ from the former ones
@@ -415,7 +413,7 @@ DECLARED |= {name for kind in (Model, FullModel) for name in public_names(kind)}
 
 
 class Onlooker(FullModel):
-    """The model of what goes through the lifecycle and is never activated, as a recorder."""
+    """A model that goes through the lifecycle but is never activated, such as a recorder."""
 
     def __init__(self) -> None:
         pass

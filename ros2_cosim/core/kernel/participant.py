@@ -41,12 +41,12 @@ class Past(NamedTuple):
 class Host(NamedTuple):
     """What the process that a participant runs in offers to its model.
 
-    ``wait(seconds)`` handles what arrives, for at most so long; ``wake()`` ends such a wait and
+    ``wait(seconds)`` handles what arrives, for at most that time; ``wake()`` ends such a wait and
     may be called by any thread; ``node`` is the participant's rclpy node, None without ROS.
     ``send(port, record)`` sends at once, within an activation and on its thread, as
     :meth:`~.runtime.ParticipantRuntime.send_now` says; None where messages of an activation can
-    only leave together. ``watch`` takes note of exchanges with other processes, in a run that is
-    profiled.
+        only leave together. ``watch`` records exchanges with other processes, in a run that is
+        profiled.
     """
 
     wait: Callable[[float], None]
@@ -58,7 +58,7 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelContext:
-    """What is known of a participant before its model is made.
+    """What is known about a participant before its model is made.
 
     ``parameters`` belong to the participant, ``scene`` is the part of the scenario that all
     models share (road, vehicles, fixed objects). ``shape`` is the run shape; relative files

@@ -99,7 +99,7 @@ class RandomStream:
         """Go to where a stream stood; this one is then that stream.
 
         :param state: as :meth:`save_state` gave it
-        :raises ConfigurationError: it is no such state
+        :raises ConfigurationError: it is not such a state
         """
         key, size, generated, left = state
         if not (
@@ -111,7 +111,7 @@ class RandomStream:
             and generated % _WORDS_OF_BLOCK == 0
             and generated < _TWO_TO_64
         ):
-            raise ConfigurationError("random stream: found what is no state of one")
+            raise ConfigurationError("random stream: found what is not a state of one")
         from numpy.random import Philox
 
         self._key = int.from_bytes(key, "little")

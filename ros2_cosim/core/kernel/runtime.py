@@ -396,8 +396,8 @@ class ParticipantRuntime:
         if not self.spec.dynamic_step:
             raise ParticipantError(
                 f"participant '{self.name}' chose {format_ns(chosen)} for its next "
-                f"activation at {format_ns(time)}; allowed is that only with 'dynamic_step: true' "
-                "in the scenario"
+                f"activation at {format_ns(time)}; this is allowed only with "
+                "'dynamic_step: true' in the scenario"
             )
         if chosen <= time:
             raise ParticipantError(
@@ -459,7 +459,7 @@ class ParticipantRuntime:
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at "
                     f"{format_ns(time)} {when}; the "
-                    f"port is declared '{sender.schedule}', allowed is that on 'sparse' ports"
+                    f"port is declared '{sender.schedule}', this is allowed only on 'sparse' ports"
                 )
             if sender.sends_once and self._regular > 1:
                 raise ParticipantError(

@@ -2,12 +2,12 @@
 """The state of an object as plain data, for models whose state is their attributes.
 
 A model declares which classes its state consists of, and which are the same in every run of its
-scenario. Anything else is an error when it is saved, not silence. What is saved is a tree of
-numbers, texts, bytes and lists: to read one that comes from a stranger runs no code and makes no
+scenario. Saving anything else raises an error. The saved state is a tree of
+numbers, texts, bytes and lists: reading one that comes from a stranger runs no code and makes no
 objects but those of declared classes.
 
 State goes into an object that has been made in the same way: lists, mappings and declared parts
-are changed in place, so that everything that refers to them goes on doing so.
+are changed in place, so that references to them stay valid.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def _has_default(kind: type, name: str) -> bool:
 class SavedAttributes:
     """What the state of a model consists of.
 
-    :param parts: classes of objects with a state of their own, which is saved with the model's
+    :param parts: classes of objects with their own state, which is saved with the model's
     :param values: classes of objects that never change, and whose constructor takes all of their
         attributes by name
     :param constants: classes of objects that are the same in every run of a scenario
         (subclasses too). So are functions, and what a model declares of itself
-    :param plain: whether objects of any class that is written in Python alone are parts, and
-        arrays are values, of code that declares nothing. What hides a state is refused then: a
+    :param plain: whether objects of any class that is written in Python alone are parts, and arrays
+        are values, of code that declares nothing. It then refuses values that hide a state: a
         callable object, a function with variables of another one
     """
 
@@ -105,9 +105,9 @@ class SavedAttributes:
         return writer.attributes(owner, type(owner).__name__)
 
     def restore(self, owner: object, state: Any) -> None:
-        """Go back to a state; ``owner`` was made as the object was whose state it is.
+        """Go back to a state; ``owner`` was made in the same way as the object of the state.
 
-        :raises ConfigurationError: it is no state of such an object
+        :raises ConfigurationError: it is not a state of such an object
         """
         reader = _Reader(self._parts, self._values, owner if self._plain else None)
         try:
@@ -168,7 +168,7 @@ class _Writer:
         if issubclass(kind, Enum):
             return ["e", _known_name(kind, where), value.name]
         if kind in (set, frozenset):
-            # In an order of its own: that of a set depends on the run of the interpreter.
+            # In its own order: that of a set depends on the run of the interpreter.
             items = sorted((self.value(item, where) for item in value), key=repr)
             return ["s" if kind is set else "f", *items]
         number = self._numbers.get(id(value))
@@ -246,7 +246,7 @@ class _Reader:
         if type(saved) in _PLAIN:
             return saved
         if depth > _DEEPEST or type(saved) is not list or not saved:
-            raise ConfigurationError("state of a model: found what is no saved value")
+            raise ConfigurationError("state of a model: found what is not a saved value")
         mark = saved[0]
         read = self._READERS.get(mark) if isinstance(mark, str) else None
         if read is None:
@@ -270,7 +270,7 @@ class _Reader:
         kind = _loaded(name)
         names: tuple[str, ...] | None = vars(kind).get("_fields")
         if not issubclass(kind, tuple) or names is None or len(names) != len(fields):
-            raise ConfigurationError(f"state of a model: {name} is no record with these fields")
+            raise ConfigurationError(f"state of a model: {name} is not a record with these fields")
         former = present if type(present) is kind else (None,) * len(fields)
         values = (self.value(f, p, depth) for f, p in zip(fields, former, strict=True))
         # Not by its own constructor: data run no code.
@@ -280,7 +280,7 @@ class _Reader:
         name, member = items
         kind = _loaded(name)
         if not issubclass(kind, Enum):
-            raise ConfigurationError(f"state of a model: {name} is no enumeration")
+            raise ConfigurationError(f"state of a model: {name} is not an enumeration")
         return kind[member]
 
     def _set(self, items: list[Any], present: Any, depth: int) -> Any:
@@ -336,7 +336,7 @@ class _Reader:
         number, name, state = items
         kind: Any = self._parts.get(name)
         if kind is None:
-            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+            raise ConfigurationError(f"state of a model: found a {name}, which is not part of it")
         # Made while the run went on: all that it has is in its state.
         target = present if type(present) is kind else kind.__new__(kind)
         self._known[number] = target
@@ -347,14 +347,14 @@ class _Reader:
         name, state = items
         kind: Any = self._values.get(name)
         if kind is None:
-            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+            raise ConfigurationError(f"state of a model: found a {name}, which is not part of it")
         return kind(**{key: self.value(saved, None, depth) for key, saved in state.items()})
 
     def _object(self, items: list[Any], present: Any, depth: int) -> Any:
         number, name, state = items
         kind = _loaded(name)
         if not self._plain or not _is_plain_class(kind):
-            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+            raise ConfigurationError(f"state of a model: found a {name}, which is not part of it")
         target = present if type(present) is kind else object.__new__(kind)
         self._known[number] = target
         self.attributes(target, state, depth)
@@ -364,7 +364,7 @@ class _Reader:
         is_array, dtype, shape, data = items
         numpy = sys.modules.get("numpy")
         if not self._plain or numpy is None:
-            raise ConfigurationError("state of a model: found an array, which is no part of it")
+            raise ConfigurationError("state of a model: found an array, which is not part of it")
         found = numpy.frombuffer(data, dtype).reshape(shape)
         return found.copy() if is_array else found[()]
 
@@ -400,7 +400,7 @@ def _is_plain_class(kind: type) -> bool:
 
 
 def _known_name(kind: type, where: str) -> str:
-    """The name of a class, by which it is found again."""
+    """The name by which a class is found again."""
     name = _name(kind)
     try:
         found = _loaded(name)
@@ -412,11 +412,11 @@ def _known_name(kind: type, where: str) -> str:
 
 
 def _loaded(name: Any) -> type:
-    """A class of a module that has been loaded already; nothing is imported for a name."""
+    """A class of a module that has been loaded already; a name imports no module."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         found = None if found is None else vars(found).get(part)
     if not isinstance(found, type):
-        raise ConfigurationError(f"state of a model: found {name!r}, which is no known class")
+        raise ConfigurationError(f"state of a model: found {name!r}, which is not a known class")
     return found

@@ -94,7 +94,7 @@ def _parse_text(text: str, path: str) -> int:
     exact = Fraction(int(whole + decimals), 10 ** len(decimals)) * unit
     if exact.denominator != 1:
         raise ConfigurationError(
-            f"{path}: found {_quote(text)}, which is no whole number of nanoseconds;"
+            f"{path}: found {_quote(text)}, which is not a whole number of nanoseconds;"
             f" allowed is {_ALLOWED}"
         )
     return -exact.numerator if sign == "-" else exact.numerator

@@ -41,7 +41,7 @@ class TimeAdvance:
     every sample that becomes safe later is newer.
 
     :param first: samples stamped before this do not count [ns]
-    :param end: nor do those stamped at or after this [ns]
+    :param end: samples stamped at or after this do not count either [ns]
     """
 
     __slots__ = ("_end", "_evaluator", "_prefix", "_queue", "_ready", "first")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of nodes that take no part in the simulated time.
 
-A node without simulated time cannot be waited for: its messages come when they come. A port
-that reads them shows at each activation what has been received since the one before, stamped
-with the time of that activation. What was read is sent on as the output port ``NAME/received``,
-so that the record says which activation read what.
+A node without simulated time cannot be waited for: its messages come when they come. A port that
+reads them shows at each activation what has been received since the one before, stamped with the
+time of that activation. The participant sends what it read as the output port ``NAME/received``, so
+that the record says which activation read what.
 """
 
 from __future__ import annotations

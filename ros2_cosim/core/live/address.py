@@ -21,7 +21,7 @@ class Address(NamedTuple):
         """Read ``[HOST:]PORT``; without a host it is this machine alone.
 
         :param where: how messages call the place that has it
-        :raises ConfigurationError: it is none
+        :raises ConfigurationError: it is not an address
         """
         host, _, port = text.rpartition(":")
         if not (port.isascii() and port.isdigit() and int(port) <= 65535):

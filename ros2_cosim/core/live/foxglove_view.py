@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run in Foxglove: all its topics, ``/clock``, markers and transforms, over a WebSocket.
 
-The run hands its messages over and goes on: the server has threads of its own, and a bounded queue
+The run hands its messages over and goes on: the server has its own threads, and a bounded queue
 for each viewer, from which the oldest messages are dropped. Viewers may come and go; they cannot
 send anything to the run.
 """
@@ -29,7 +29,7 @@ from ros2_cosim.core.scenario.schema import Scenario
 OPTION = "--foxglove"
 CLOCK = "/clock"
 _CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
-#: Time and pictures are shown at most so often [ns of wall time]: 25 times a second.
+#: Shortest interval between two pictures [ns of wall time]: 25 pictures a second.
 PICTURE_NS = 40_000_000
 #: So many messages may wait for one viewer; the history of all topics of a scenario fits in.
 BACKLOG = 8_192
@@ -39,7 +39,7 @@ DRAIN_S = 1.0
 
 
 def check_address(text: str) -> None:
-    """See whether a run can be shown there, as far as that is known before it starts.
+    """Check whether a run can be shown there, as far as that is known before it starts.
 
     :raises ConfigurationError: the address is none, or Foxglove's package is not installed
     """
@@ -100,7 +100,7 @@ class FoxgloveView:
             )
             for topic, kind in topics.items()
         }
-        # Of what it may be told, it declares what matters here.
+        # It declares only the messages that matter here.
         self._viewers = _Listener(self._show_past)
         listener: Any = self._viewers
         try:
@@ -223,7 +223,7 @@ class WatchedSink:
         self._sink.conclude(trace_sha256)
 
     def close(self) -> None:
-        """Nothing is given any more."""
+        """It gives out no more messages."""
         self._view.close()
         self._sink.close()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosim messages build``: message packages from their definitions, compiled into a prefix.
 
-What a package brings for its own build is not used, but its definitions are: descriptions of builds
-name linters, other build systems and other distributions. What a package needs follows from its
+It uses the definitions of a package, but not its build files: descriptions of builds name linters,
+other build systems and other distributions. The dependencies of a package follow from its
 definitions, too.
 """
 
@@ -95,7 +95,7 @@ def environment_prefix() -> Path:
 
 
 def variables_for(prefix: Path) -> dict[str, str]:
-    """What has to be in the environment of programs that use a prefix of its own."""
+    """What has to be in the environment of programs that use its own prefix."""
     return {
         "AMENT_PREFIX_PATH": str(prefix),
         "LD_LIBRARY_PATH": str(prefix / "lib"),
@@ -186,7 +186,7 @@ def needed_packages(package: MessagePackage) -> set[str]:
 def _present_text(package: MessagePackage, path: Path) -> str:
     """A definition with the names that ROS 1 has for three types replaced by those of ROS 2.
 
-    :raises ConfigurationError: it cannot be read, or is no text
+    :raises ConfigurationError: it cannot be read, or is not text
     """
     own = {name.rpartition("/")[2] for name in package.messages}
 
@@ -259,7 +259,7 @@ def _write_sources(package: MessagePackage, needs: Sequence[str], source: Path) 
 
 
 def _install(stage: Path, prefix: Path) -> None:
-    """Move what was built into place; a library in use stays as it is for its users."""
+    """Move what was built into place; a library in use stays unchanged for its users."""
     for path in _files_below(stage):
         target = prefix / path.relative_to(stage)
         target.parent.mkdir(parents=True, exist_ok=True)

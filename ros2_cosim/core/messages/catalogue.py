@@ -263,7 +263,7 @@ class Catalogue:
         if type_name not in self._fields and type_name not in self._reading:
             text = self._find_text(type_name)
             if text is not None:
-                self._reading.add(type_name)  # it is no part of itself
+                self._reading.add(type_name)  # it is not part of itself
                 try:
                     self._add(type_name, text, parse_definition(type_name, text))
                 finally:
@@ -342,7 +342,7 @@ OWN_RECORDS: tuple[type, ...] = (
 
 
 def _standard() -> Catalogue:
-    """The catalogue of the suite; a test binds each record, so that none is read in vain here."""
+    """The catalogue of the suite; a test binds each record, so that none is missing here."""
     catalogue = Catalogue()
     pose, twist = "pose.pose.", "twist.twist."
     catalogue._tie(

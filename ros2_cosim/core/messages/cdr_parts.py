@@ -188,7 +188,7 @@ class _Length:
 class NumberBlock:
     """Primitives in a buffer: copied once when written, not at all when read.
 
-    What is read is a ``memoryview`` of the message, which cannot be written.
+    The result is a ``memoryview`` of the message, which cannot be written.
     """
 
     def __init__(self, item: Block, index: int) -> None:
@@ -235,7 +235,7 @@ def number_bytes(code: str, values: Any) -> Data:
     :raises OverflowError: a value does not fit
     """
     if isinstance(values, str):
-        raise TypeError(f"found the text {values!r} in the place of numbers")
+        raise TypeError(f"found the text {values!r} instead of numbers")
     try:
         view = memoryview(values)
     except TypeError:  # no buffer: a sequence of numbers
@@ -328,7 +328,7 @@ class FlatList(_List):
         return offset
 
 
-#: So many combinations of lengths of a message have a struct of their own.
+#: So many combinations of lengths of a message have their own struct.
 _STRUCTS: Final = 256
 
 

@@ -131,7 +131,7 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     """Read the fields of a message definition; comments, constants and defaults are skipped.
 
     :param type_name: full name, used for relative type references and in errors
-    :param text: the definition as it stands in a ``.msg`` file
+    :param text: the text of the definition, as in a ``.msg`` file
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
     fields = _fields_in(type_name, text)
@@ -188,7 +188,7 @@ def read_field(name: str, description: FieldDesc) -> Field:
 
 
 def _wrong_line(text: str, type_name: str) -> str:
-    """The first line that is no definition when it stands alone."""
+    """The first line that is not a definition when it stands alone."""
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             get_types_from_msg(line, type_name)

@@ -173,7 +173,7 @@ class _WrongPathError(Exception):
 def _walk(record: Any, parts: list[str], units: Units) -> FieldPath:
     if not parts:
         known = ", ".join((*kinds_of(record), VALID))
-        raise _WrongPathError(f"{record.__name__} is no single value; it has {known}")
+        raise _WrongPathError(f"{record.__name__} is not a single value; it has {known}")
     found = _PART.fullmatch(parts[0])
     if found is None:
         raise _WrongPathError(f"{parts[0]!r} is none of name, name[0], name[nearest], name[]")
@@ -213,7 +213,7 @@ def _element(
 ) -> FieldPath:
     """One element of a list, or all of them."""
     if not kind.repeated:
-        raise _WrongPathError(f"{name} is no list")
+        raise _WrongPathError(f"{name} is not a list")
     if kind.record is None:
         scalar = kind.scalar or float
         if rest or not index.isdigit():

@@ -43,7 +43,7 @@ def full_topic(topic: str, node_name: str) -> str:
 def flat_parameters(given: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """ROS parameters by their full names: ``{gain: {p: 1.0}}`` is ``gain.p``, as in launch files.
 
-    :raises ValueError: a value is none that a ROS parameter can have
+    :raises ValueError: a ROS parameter cannot have this value
     """
     found: dict[str, Any] = {}
     for name, value in given.items():

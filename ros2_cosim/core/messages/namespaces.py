@@ -38,7 +38,7 @@ def node_name_of(process: str) -> str:
 
 
 def shared_node_name(process: str) -> str:
-    """The name of the node of a process that is none of a participant alone."""
+    """The name of the node of a process that does not belong to one participant alone."""
     return _OWN + process
 
 
@@ -60,7 +60,7 @@ def parse_namespace(text: str, where: str = "namespace") -> str:
     """The full form of a namespace: ``a`` and ``/a`` are ``/a``, an empty text is the root.
 
     :param where: names it in an error
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not a namespace
     """
     if text in ("", ROOT):
         return ROOT
@@ -98,7 +98,7 @@ def remapping(namespace: str) -> list[str]:
 def namespace_of(arguments: Sequence[str]) -> str:
     """The namespace that the arguments of a process give its nodes.
 
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not a namespace
     """
     found = [a.partition(":=")[2] for a in arguments if a.startswith("__ns:=")]
     return parse_namespace(found[0] if found else ROOT, "__ns")

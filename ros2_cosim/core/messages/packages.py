@@ -58,7 +58,7 @@ def find_packages(directory: Path, where: str) -> list[MessagePackage]:
     :raises ConfigurationError: it is not there, holds no message package, or two of one name
     """
     if not directory.is_dir():
-        raise ConfigurationError(f"{where}: found {directory}, which is no directory")
+        raise ConfigurationError(f"{where}: found {directory}, which is not a directory")
     found: dict[str, MessagePackage] = {}
     for package in _packages_in(directory.absolute(), _Count(directory, where)):
         other = found.setdefault(package.name, package)

@@ -43,10 +43,10 @@ class Acceleration(NamedTuple):
 class ControlCommand(NamedTuple):
     """Command of a controller to one vehicle (ros2_cosim/msg/ControlCommand).
 
-    ``acceleration`` is the demanded acceleration u in m/s^2 (sent on by V2V); ``throttle``
-    and ``brake`` are pedal positions 0..1; ``steer`` is -1..1, positive to the left. A throttle
-    below zero, down to -1, is that of the reverse gear, and none while the vehicle rolls forwards.
-    Where both pedals are NaN the vehicle finds them for the acceleration itself.
+    ``acceleration`` is the demanded acceleration u in m/s^2 (sent on by V2V); ``throttle`` and
+    ``brake`` are pedal positions 0..1; ``steer`` is -1..1, positive to the left. A throttle below
+    zero, down to -1, acts in the reverse gear, and has no effect while the vehicle rolls forwards.
+    If both pedals are NaN, the vehicle finds them from the acceleration.
     """
 
     acceleration: float
@@ -58,9 +58,9 @@ class ControlCommand(NamedTuple):
 class ControllerStatus(NamedTuple):
     """What a controller does (ros2_cosim/msg/ControllerStatus).
 
-    ``mode`` is one of the values below. ``time_gap`` [s] is that of the spacing policy at present,
-    ``time_gap_error`` [s] the real one less that; the ages [s] are those of the V2V data in use.
-    NaN: there is none.
+    ``mode`` is one of the values below. ``time_gap`` [s] is the present one of the spacing policy,
+    ``time_gap_error`` [s] the real time gap minus that; the ages [s] are those of the V2V data in
+    use. NaN: not available.
     """
 
     mode: int
@@ -132,8 +132,8 @@ class StaticObjects(NamedTuple):
 
 
 class RoadUser(NamedTuple):
-    """A vehicle that is no participant's (ros2_cosim/msg/RoadUser): centre of its footprint in the
-    map frame, yaw, velocity along and across its heading, full size.
+    """A vehicle that is not a participant's (ros2_cosim/msg/RoadUser): centre of its footprint in
+    the map frame, yaw, velocity along and across its heading, full size.
     """
 
     id: int

@@ -66,7 +66,7 @@ def _report_of(runtime: ParticipantRuntime, report: Report) -> ParticipantReport
 def details_of(report: ParticipantReport) -> dict[str, Any]:
     """What else a participant reports.
 
-    :raises ForeignMessageError: that is no JSON object
+    :raises ForeignMessageError: that is not a JSON object
     """
     try:
         details = json_value(report.details_json)

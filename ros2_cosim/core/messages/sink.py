@@ -19,4 +19,4 @@ class Sink(Protocol):
         """Everything has been given, and the run is complete with this trace."""
 
     def close(self) -> None:
-        """Nothing is given any more; a second call does nothing."""
+        """It gets no more messages; a second call does nothing."""

@@ -13,7 +13,7 @@ _libc = ctypes.CDLL(None)
 
 @contextmanager
 def settled_memory() -> Iterator[None]:
-    """What is there at the beginning stays to the end: the garbage collector passes over it.
+    """The objects of the beginning stay to the end: the garbage collector passes over them.
 
     It would look again and again at a hundred thousand objects of models and libraries, each time
     in the middle of a step.

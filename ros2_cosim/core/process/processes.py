@@ -55,7 +55,7 @@ def set_adopts_orphans(wanted: bool) -> None:
 
 
 def signal_of(interrupt: BaseException) -> signal.Signals:
-    """The signal that an interrupt stands for; a ROS session tells it by its name."""
+    """The signal that an interrupt stands for; a ROS session recognises it by its name."""
     told = interrupt.args[0] if interrupt.args else signal.SIGINT
     if isinstance(told, signal.Signals):
         return told
@@ -111,7 +111,7 @@ def ending_quietly() -> Iterator[None]:
 
 
 class ExitTimer:
-    """Ends this process with an exit code of its own after some time, if nothing else does.
+    """Ends this process with its own exit code after some time, if nothing else does.
 
     A thread of the C library does it: also where a foreign library hangs that holds Python's lock,
     in which no handler of Python and no thread of Python can run.
@@ -177,7 +177,7 @@ class _TimerTimes(ctypes.Structure):
 
 
 def _of_timers(name: str) -> Any:
-    """A function of timers; before glibc 2.34 they are in a library of their own."""
+    """A function of timers; before glibc 2.34 they are in their own library."""
     try:
         return _libc[name]
     except AttributeError:

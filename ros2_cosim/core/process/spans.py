@@ -66,7 +66,7 @@ class Spans:
     :param process: its name
     :param participants: those in it
     :param clock: monotonic [ns]
-    :param works: between its waits it does nothing but its own work, which is no activation
+    :param works: between its waits it does nothing but its own work, which is not an activation
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Chronicle:
         return now
 
     def sleeps(self) -> None:
-        """The thread begins to wait for another process, after work of its own."""
+        """The thread begins to wait for another process, after its own work."""
         self.did(WORK)
 
     def woke(self) -> None:
@@ -310,7 +310,7 @@ class SpanFile(NamedTuple):
 def read_spans(path: Path) -> SpanFile:
     """Read the file of a process.
 
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not a file of spans
     """
     try:
         data = path.read_bytes()

@@ -98,7 +98,7 @@ class TurnReader:
     def going_on(self) -> tuple[str, int] | None:
         """(participant, time [ns]) of the activation that was going on; None: of none, or several.
 
-        Of several, each in a thread of its own, nothing tells which one ended the process.
+        Of several, each in its own thread, nothing tells which one ended the process.
         """
         return _going_on(self._memory, self._names)
 

@@ -141,7 +141,7 @@ def read_arrivals(path: Path) -> dict[str, dict[int, int]]:
     """Read an arrival record.
 
     :returns: participant -> time of an exchange [ns] -> completed computations
-    :raises ConfigurationError: it cannot be read or is no arrival record
+    :raises ConfigurationError: it cannot be read or is not an arrival record
     """
     try:
         content: Any = read_record(path)
@@ -157,4 +157,4 @@ def read_arrivals(path: Path) -> dict[str, dict[int, int]]:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{path} is no arrival record: {error}") from None
+        raise ConfigurationError(f"{path} is not an arrival record: {error}") from None

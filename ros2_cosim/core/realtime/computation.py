@@ -102,7 +102,7 @@ class InCaller:
 
 
 class InThread:
-    """Computes in a thread of its own, without idling while there is something to compute.
+    """Computes in its own thread, without idling while there is something to compute.
 
     It also is the source of arrivals of a paced run: an exchange waits for results until its
     deadline and no longer.

@@ -107,7 +107,7 @@ class Coupling(Layer):
         self._part.whole = model
 
     def attach(self, host: Host) -> Host:
-        """What a macro step sends is due when the coupling says, not at once."""
+        """The messages of a macro step are due when the coupling says, not at once."""
         return host._replace(send=None)
 
     def around(self, below: Activation) -> Activation:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coupling of a real-time and a non-real-time part: the algorithm, without any clock.
 
-The fast (real-time) part has the simulation time te, which is real time. The slow part has a
-time of its own, tv, which is only linked to te, by time stamps. At the points of exchange
+The fast (real-time) part has the simulation time te, which is real time. The slow part has its own
+time, tv, which is only linked to te, by time stamps. At the points of exchange
 
 1. the fast part writes its data Se, stamped te, to the input buffer of the slow part;
 2. the slow part uses the oldest set of its buffer; when a computation is complete, that set

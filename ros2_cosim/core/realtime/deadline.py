@@ -22,7 +22,7 @@ class Deadline(Layer):
     """The deadline of the activations of a participant on the wall clock.
 
     The activation at t should begin when t is due and has to be complete ``deadline_ns`` of
-    simulated time (divided by the rate: of wall time) later. What is missed is recorded. With
+    simulated time (divided by the rate: of wall time) later. Missed deadlines are recorded. With
     the policy ``slip`` all later deadlines move by the time that was lost (where this process
     does the pacing); ``stop`` ends the run; ``record`` goes on and catches up. (``skip`` and
     ``estimate`` change what is sent: :mod:`ros2_cosim.core.realtime.coupled_participant`.)

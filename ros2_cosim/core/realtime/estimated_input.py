@@ -3,7 +3,7 @@
 
 Where the slow part stays silent when it is late (``silent`` of its coupling), the reader finds
 an old sample. Here a sample that is too old is replaced by an estimate, made from those that
-came in time; late ones that come in afterwards on a port of their own correct it.
+came in time; late ones that come in afterwards on their own port correct it.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class _Number:
 class RecordEstimator:
     """Estimates records number by number.
 
-    Numbers without a rule, and everything in a record that is no float, keep the last value.
+    Numbers without a rule, and everything in a record that is not a float, keep the last value.
     The rules are looked up in order, the first that fits counts.
 
     :param rules: how numbers are estimated

@@ -49,11 +49,11 @@ class HardRealtime(NamedTuple):
             )
             if reason
         ]
-        return f"soft real time only: not granted were {', '.join(refused)}"
+        return f"soft real time only; not granted: {', '.join(refused)}"
 
 
 def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:
-    """Ask for SCHED_FIFO and locked memory for this process; nothing is raised.
+    """Ask for SCHED_FIFO and locked memory for this process; raises no error.
 
     The garbage collector stays off from then on: the process belongs to the run.
 

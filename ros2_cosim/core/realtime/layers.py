@@ -34,7 +34,7 @@ _BUDGET = (4, 5)
 
 
 class LateParticipant(NamedTuple):
-    """What these layers need to know of a participant.
+    """What these layers need to know about a participant.
 
     ``outputs`` maps a port to its schedule and message type; ``period_ns`` is None where it has
     none, ``is_triggered`` tells whether messages activate it, ``dynamic_step`` whether its model

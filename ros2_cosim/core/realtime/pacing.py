@@ -24,7 +24,7 @@ RATE_LIMIT = 1e6
 def checked_rate(rate: float | None) -> float | None:
     """The real-time factor itself; None: as fast as possible.
 
-    :raises ConfigurationError: it is no number from ``RATE_MINIMUM`` to below ``RATE_LIMIT``
+    :raises ConfigurationError: it is not a number from ``RATE_MINIMUM`` to below ``RATE_LIMIT``
     """
     if rate is not None and not RATE_MINIMUM <= rate < RATE_LIMIT:
         raise ConfigurationError(_refused(rate))
@@ -92,7 +92,7 @@ class TimeScale:
     def wall(self, duration: int) -> int:
         """Wall time [ns] that a simulated duration [ns] takes, rounded up.
 
-        Rounded up, so that ``simulated(wall(duration)) >= duration``: nothing is due too early.
+        Rounded up, so that ``simulated(wall(duration)) >= duration``: no instant is due too early.
         """
         return -(-duration * self._denominator // self._numerator)
 

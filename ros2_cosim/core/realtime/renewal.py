@@ -16,7 +16,7 @@ from ros2_cosim.core.kernel.loading import line_of
 from ros2_cosim.core.kernel.model import BeginsAnew, FullModel
 from ros2_cosim.core.kernel.participant import Host
 
-#: A handler that completes asynchronously is looked at so often [s of wall time].
+#: Interval of looks at a handler that completes asynchronously [s of wall time].
 _LOOK_S = 0.02
 
 
@@ -30,7 +30,7 @@ def cannot_begin_anew(model: FullModel) -> str:
 def renewed(model: FullModel, name: str, make: Callable[[], FullModel]) -> FullModel:
     """The model of a participant for a run that begins anew, without layers.
 
-    One with a method ``reset`` is kept; one that holds nothing that has to be closed is made
+    One with a method ``reset`` is kept; a model that holds nothing that has to be closed is made
     again.
 
     :param model: that of the run before, with its layers
@@ -98,7 +98,7 @@ class Reset(Layer):
         return super().around(below) if self._once else below
 
     def sent(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What is sent once has been sent by the first model."""
+        """The first model has sent the messages of schedule ``once``."""
         self._activated = True
         if self._has_sent:
             return {port: value for port, value in values.items() if port not in self._once}

@@ -18,7 +18,7 @@ from ros2_cosim.core.realtime.run_state import RunState
 
 
 class Command(IntEnum):
-    """What may be asked for (constants of ros2_cosim/srv/ControlRun)."""
+    """What may be requested (constants of ros2_cosim/srv/ControlRun)."""
 
     STATUS = 0
     PAUSE = 1
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 
 
 class RunControl(RunState):
-    """What was asked for, and how far the run may go because of it.
+    """What was requested, and how far the run may go because of it.
 
     :param step_ns: length of a step, unless a request says otherwise
     :param scale: simulated time against wall time, with the wanted real-time factor
@@ -79,7 +79,7 @@ class RunControl(RunState):
         can_reset: bool = False,
     ) -> None:
         super().__init__(scale, paused=paused)
-        #: Why the run is to end in order, once that was asked for.
+        #: Why the run is to end in order, once that was requested.
         self.stop_reason: str | None = None
         #: Why the run is to end at once.
         self.abort_reason: str | None = None
@@ -91,7 +91,7 @@ class RunControl(RunState):
         self.required: tuple[str, ...] = ()
         #: Makes them the required ones; raises a ConfigurationError that says why not.
         self.on_require: Callable[[tuple[str, ...]], None] = lambda names: None
-        #: Makes a change (path, value as JSON, from a time [ns] on, origin), and tells of
+        #: Makes a change (path, value as JSON, from a time [ns] on, origin), and reports
         #: it; raises a ConfigurationError that says why not.
         self.on_change: Callable[[str, str, int, str], str] = _change_nothing
         #: Gives the changes by hand so far, for the summary.
@@ -170,7 +170,7 @@ class RunControl(RunState):
         return stands
 
     def check_abort(self) -> None:
-        """End the run at once if that was asked for.
+        """End the run at once if that was requested.
 
         :raises Aborted: it was
         """
@@ -228,7 +228,7 @@ class RunControl(RunState):
                 return f"{error} (0)"
         if command is Command.REQUIRE and self.granted > 0:
             return (
-                f"require: too late, the run is {self.describe(time)}; allowed is that before the "
+                f"require: too late, the run is {self.describe(time)}; this is allowed before the "
                 "system is RUNNING, or while a run that began paused stands at 0s"
             )
         if command is Command.RESET and not self.can_reset:

@@ -6,7 +6,7 @@ trace of one that was left alone. Wall time comes in as a number: the owner of t
 :meth:`RunState.allowed`, sets :attr:`RunState.granted` and calls :meth:`RunState.update`.
 
 The run *stands* when it has a limit and every activation before the limit is complete. A grant
-cannot be taken back: a pause stands at what was granted when it was asked for.
+cannot be taken back: a pause stands at what was granted when it was requested.
 """
 
 from __future__ import annotations

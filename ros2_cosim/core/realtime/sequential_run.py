@@ -25,7 +25,7 @@ class SequentialRun:
     :param control: what limits how far the run goes; its scale is the pacer
     :param pacer: the wall clock of the run
     :param duration_ns: the end of the run, unless it is stopped before
-    :param slice_ns: so much simulated time passes at most between two looks at the control
+    :param slice_ns: longest simulated time between two looks at the control
     :param serve: lets so many seconds pass; requests may arrive meanwhile
     :param on_pacing: called with False before a wait for the wall clock, with True after it
     :param on_waiting: called again and again with the simulated time [ns] while a participant is
@@ -83,7 +83,7 @@ class SequentialRun:
         return f"end of the run at {format_ns(self.end)}"
 
     def advance(self) -> bool:
-        """Do what was asked for, then run one slice; returns whether the run has advanced.
+        """Do what was requested, then run one slice; returns whether the run has advanced.
 
         :raises Aborted: a request asked for the end at once
         :raises CosimError: a participant failed

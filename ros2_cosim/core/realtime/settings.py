@@ -62,7 +62,7 @@ class RuleSettings(Section):
             methods = _READ_BY.get(key, (self.method,))
             if self.method not in methods:
                 raise ValueError(
-                    f"{key}: found with method {self.method}, which leaves no use for it; allowed "
+                    f"{key}: found with method {self.method}, which does not use it; allowed "
                     f"with method {' or '.join(methods)}"
                 )
         return self

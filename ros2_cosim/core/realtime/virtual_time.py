@@ -16,7 +16,7 @@ one only begins the step and returns; the step goes on, while the host keeps han
 until :meth:`VirtualTime.complete_step` is called, by any thread. Within it
 :meth:`VirtualTime.send_now` sends at once.
 
-Messages of handled inputs, and requests to services, have handlers of their own.
+Messages of handled inputs, and requests to services, have their own handlers.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _TIMER_ABSTIME = 1
 
 
 class WallClock(Protocol):
-    """A clock to run against; times are integer nanoseconds from an origin of its own."""
+    """A clock to run against; times are integer nanoseconds from its own origin."""
 
     def now(self) -> int:
         """The time now; never decreases."""

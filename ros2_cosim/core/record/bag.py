@@ -50,15 +50,14 @@ from ros2_cosim.core.record.mcap import MESSAGE_BYTES, McapChannel, McapWriter, 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
 PENDING = 4096
-"""So many messages are collected before they are sorted, unless a chunk's end is reached."""
+"""Number of messages that are collected before they are sorted, unless a chunk ends."""
 
 
 class BagForm(NamedTuple):
     """How the messages are laid in files.
 
-    A file holds the messages of one stretch of ``split_ns`` of simulated time [ns], counted from
-    0, and of them at most ``split_bytes``, before compression; a larger message has a file of its
-    own.
+    A file holds the messages of one stretch of ``split_ns`` of simulated time [ns], counted from 0,
+    and of them at most ``split_bytes``, before compression; a larger message has its own file.
     """
 
     #: Of chunks: ``zstd``, ``lz4``, or empty for none.

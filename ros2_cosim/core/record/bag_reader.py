@@ -89,7 +89,7 @@ def _check_complete(bag: Path) -> None:
 
 
 def check_undamaged(bag: Path) -> None:
-    """See that a bag of this suite that was closed still ends as it did then.
+    """Check that a bag of this suite that was closed still ends as it did then.
 
     Metadata is written last: a file without its end lost it afterwards.
 
@@ -161,7 +161,7 @@ def _listed(bag: Path) -> list[Path]:
 
 
 def _check_declared(bag: Path, about: Any) -> None:
-    """See that the topics are those of the metadata: no checksum guards their declarations."""
+    """Check that the topics are those of the metadata: no checksum guards their declarations."""
     try:
         topics = [entry["topic_metadata"] for entry in about["topics_with_message_count"]]
         named = {topic["name"]: topic["type"] for topic in topics}
@@ -251,7 +251,7 @@ def _opened(bag: Path) -> Iterator[tuple[Reader, bool]]:
     """
     from rosbags.rosbag2 import Reader, ReaderError
 
-    # The library reads it with a parser that knows no bounds.
+    # The library reads it with a parser that has no bounds.
     metadata = read_mapping(bag / METADATA_FILE, "bag")
     bound_library()
     try:
@@ -264,7 +264,7 @@ def _opened(bag: Path) -> Iterator[tuple[Reader, bool]]:
     except OSError as error:
         raise ProtocolError(f"{bag}: {one_line(cause_of(error))}") from None
     except Exception as error:
-        # What a damaged file makes the library raise has no common class.
+        # The errors that the library raises on a damaged file have no common class.
         raise ProtocolError(f"{bag} is damaged: {one_line(repr(error))}") from None
 
 

@@ -112,7 +112,7 @@ def find_recording(path: Path) -> RunRecording:
 
 
 def check_definitions(bag: Path, types: Iterable[TopicType], catalogue: Catalogue) -> None:
-    """See that some types of messages of a bag are those that are known here by their names.
+    """Check that some types of messages of a bag are those that are known here by their names.
 
     :raises ConfigurationError: one is not
     """
@@ -271,8 +271,8 @@ def _answers(bag: Path, questions: Iterable[_Question], time: int) -> dict[_Ques
 def settings_that_differ(*scenarios: Scenario) -> dict[str, tuple[Any, ...]]:
     """The settings of scenarios that are not all the same, by their path; None: not there.
 
-    What a run fills in by itself is none of them: defaults that models declare, processes, and
-    where its servers listen.
+    Values that a run fills in by itself are not among them: defaults that models declare,
+    processes, and where its servers listen.
     """
     found: dict[str, tuple[Any, ...]] = {}
     _collect([_as_meant(scenario) for scenario in scenarios], "", found)
@@ -287,7 +287,7 @@ def _as_meant(scenario: Scenario) -> dict[str, Any]:
             name: declaration.needs.companions
             for name, declaration in declare_all(scenario).items()
         }
-    except ConfigurationError:  # a model that is not here: the scenarios are compared as they are
+    except ConfigurationError:  # a model that is not here: the scenarios are compared unchanged
         companions = {}
     data = scenario.model_dump(mode="json")
     del data["base_directory"], data["simulator"]["port"]

@@ -92,7 +92,7 @@ class Checkpoint:
     states: Mapping[str, Any]
 
     def entries(self) -> Iterator[Entry]:
-        """All that was done so far, in its order; read while it is asked for.
+        """All that was done so far, in its order; read while it is requested.
 
         :raises ConfigurationError: the file is damaged
         """
@@ -107,7 +107,7 @@ class Checkpoint:
                     and all(type(number) is int for number in found[:3])
                     and type(found[3]) in (bytes, int, type(None))
                 ):
-                    raise ConfigurationError(f"{self.path}: found an entry that is none")
+                    raise ConfigurationError(f"{self.path}: found an entry that no checkpoint has")
                 yield Entry(*found)
 
 
@@ -163,7 +163,7 @@ class History:
     def write(self, path: Path, header: Header, states: Mapping[str, Any]) -> None:
         """Write a checkpoint of now, in one go.
 
-        :raises RunError: a state is no plain data, or all of it is too much
+        :raises RunError: a state is not plain data, or all of it is too much
         :raises StorageError: there is no room for it
         """
         packed = _packed(states)
@@ -208,7 +208,7 @@ def _packed(states: Mapping[str, Any]) -> bytes:
             pieces += [msgpack.packb(name), msgpack.packb(state)]
         except (TypeError, ValueError, OverflowError) as error:
             raise RunError(
-                f"participant '{name}': its model saves what is no plain data (numbers, texts, "
+                f"participant '{name}': its model saves what is not plain data (numbers, texts, "
                 f"bytes, lists and mappings): {error}"
             ) from None
     return b"".join(pieces)

@@ -29,7 +29,7 @@ from ros2_cosim.core.record.message_fields import (
     parse_path,
 )
 
-#: More messages with one stamp are no recording of anything; they are sorted in memory.
+#: More messages with one stamp are not a recording of anything; they are sorted in memory.
 MAX_SAME_STAMP = 100_000
 #: So many of the messages that differ at the first time are kept, to find where it began.
 MAX_AT_FIRST = 1000
@@ -98,7 +98,7 @@ class Comparison:
     ``at_first`` are all messages that differ at the time of the first one, in their order, at
     most ``MAX_AT_FIRST``. ``same_values`` counts messages with other bytes that are taken for
     equal: what differs is ignored, tolerated, in a gap between fields, or the pattern of a value
-    that is no number.
+    that is not a number.
     """
 
     first: Difference | None = None
@@ -133,7 +133,7 @@ class Rules:
         """The rules for the fields of each topic, checked.
 
         :param types: topic -> its type in each bag that has it, None where it is not understood
-        :raises ConfigurationError: a topic or field does not exist, or is no number
+        :raises ConfigurationError: a topic or field does not exist, or is not a number
         """
         for topic in sorted(self.topics):
             _check_topic(topic, types, f"ignored topic {topic}")
@@ -157,7 +157,7 @@ class Rules:
             if not found:
                 raise ConfigurationError(f"{where}: no such field; {_known_fields(leaves, place)}")
             if is_tolerance and not any(leaf.is_number for leaf in found):
-                raise ConfigurationError(f"{where}: it is no number; only numbers have tolerances")
+                raise ConfigurationError(f"{where}: not a number; only numbers have tolerances")
             rules.setdefault(topic, []).append(FieldRule(path, allowance))
         return rules
 

@@ -20,7 +20,7 @@ CLOCK = "rosgraph_msgs/msg/Clock"
 
 
 def derived_topics(picture: Picture, taken: Iterable[str]) -> list[BagTopic]:
-    """What is derived for a bag, but for topics that the run has itself.
+    """What is derived for a bag, except for topics that the run has itself.
 
     :param taken: topics of the run
     """
@@ -50,7 +50,7 @@ class DrawnBag:
         self._period = period_ns
         self._count = dict.fromkeys((topic.name for topic in topics), 0)
         self._clock = CATALOGUE.codec(CLOCK)
-        #: (stamp, topic, sequence number, message), of which the picture has not been told.
+        #: (stamp, topic, sequence number, message), which the picture has not received yet.
         self._pending: list[tuple[int, str, int, bytes]] = []
         self._next: int | None = None
         self._earliest = FOREVER
@@ -78,7 +78,7 @@ class DrawnBag:
         self._bag.conclude(trace_sha256)
 
     def close(self) -> None:
-        """Nothing is given any more; a second call does nothing.
+        """It gets no more messages; a second call does nothing.
 
         :raises StorageError: see :meth:`BagWriter.close`
         """
@@ -90,7 +90,7 @@ class DrawnBag:
     def _draw(self, time_ns: int) -> None:
         """Draw at all times before ``time_ns`` that are not after the last message.
 
-        How far the run had got when it was closed thus makes no difference.
+        So it makes no difference how far the run had got when it was closed.
         """
         if self._next is None:
             if self._earliest >= time_ns:

@@ -12,7 +12,7 @@ Bags are read by ``rosbags`` (:mod:`ros2_cosim.core.record.bag_reader`). Why it 
   (:mod:`ros2_cosim.core.record.packing`).
 * Messages keep their sequence numbers; ``rosbags`` writes 0.
 
-Speed is no reason: 2.8 us a message here with sorting, 5 us there (CPU time, CDR given).
+Speed is not a reason: 2.8 us a message here with sorting, 5 us there (CPU time, CDR given).
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def scan(
 
     :param start, stop: chunks without a stamp in between are passed over; None: no limit
     :returns: declarations, chunks, metadata, and None for other records; with the place behind each
-    :raises ProtocolError: this is no MCAP file, or it is damaged elsewhere than at its end
+    :raises ProtocolError: this is not an MCAP file, or it is damaged elsewhere than at its end
     """
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:

@@ -50,7 +50,7 @@ class FieldDifference(NamedTuple):
 
     :ivar field: path without the numbers of elements
     :ivar place: the first value of the field that differs, ``a`` and ``b`` its values
-    :ivar largest: largest absolute difference of all its values, None if they are no numbers, or
+    :ivar largest: largest absolute difference of all its values, None if they are not numbers, or
         not finite
     :ivar largest_place: where that is
     :ivar scale: largest magnitude of the values that differ
@@ -212,7 +212,7 @@ class _PlannedField(NamedTuple):
 def parse_path(text: str) -> Path:
     """Read a path; ``objects[].distance`` and ``objects.distance`` are the same.
 
-    :raises ValueError: the text is no path
+    :raises ValueError: the text is not a path
     """
     steps = []
     for part in text.split("."):

@@ -37,7 +37,7 @@ PROFILE_FILE = "profile.json"
 _LOOP = "loop"
 _WAKE_UP = "wake-up"
 _ELSEWHERE = "other process"
-#: Less than this share of a computation is no wait for another process.
+#: Less than this share of a computation is not a wait for another process.
 _SEEN_SHARE = 0.01
 #: A critical path of more pieces than this is that of a run too long to be read by a human.
 _MOST_PIECES = 5_000_000
@@ -257,7 +257,7 @@ class Profile:
         ]
 
     def perfetto(self) -> dict[str, Any]:
-        """All spans as a Chrome trace, which Perfetto shows; the critical path is a row of its own.
+        """All spans as a Chrome trace, which Perfetto shows; the critical path is its own row.
 
         Times are in microseconds from the first activation.
         """

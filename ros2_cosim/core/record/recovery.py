@@ -41,7 +41,7 @@ from ros2_cosim.core.record.mcap_reader import Chunk, End, Message, Metadata, is
 def recover(bag: Path) -> int:
     """Make a proper bag of one whose writer was killed; a complete one is left alone.
 
-    The result is what the writer would have left had it been closed after the last chunk
+    The result is what the writer would have left if it had been closed after the last chunk
     that reached the file.
 
     :returns: number of messages in the bag

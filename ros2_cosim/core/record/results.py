@@ -49,7 +49,7 @@ ACTIVATIONS_FILE = "activations.json"
 #: The page about a run, or about many.
 REPORT_FILE = "report.html"
 #: Entry points of measures: the name of a field of the summary, or of a figure, stands for a
-#: function of the bag, which need not be there, and the scenario's scene; None is no value.
+#: function of the bag, which need not be there, and the scenario's scene; None is not a value.
 MEASURE_GROUP = "ros2_cosim.measures"
 #: Figures of measures are those of this process, whose name no participant has.
 _MEASURED = "recorder"
@@ -120,7 +120,7 @@ def open_bag(
 
 
 class NoBag:
-    """Takes the messages of a run in the place of a bag, and drops them."""
+    """Takes the messages of a run instead of a bag, and drops them."""
 
     def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
         """Drop a message."""
@@ -129,7 +129,7 @@ class NoBag:
         """Nothing to write."""
 
     def conclude(self, trace_sha256: str) -> None:
-        """Nothing to tell it."""
+        """No callback for progress."""
 
     def close(self) -> None:
         """Nothing to close."""
@@ -325,7 +325,7 @@ def _entries(facts: RunFacts) -> list[RepeatabilityCause]:
 def _changes(
     facts: RunFacts, details: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """What was changed from outside: by hand, and what models know of."""
+    """What was changed from outside: by hand, and what models report."""
     yield from facts.changes
     for name in sorted(details):
         yield from details[name].get("changes", ())

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-#: Up to twice as many points are kept as they are; a chart shows some hundreds of them.
+#: Up to twice as many points are all kept; a chart shows some hundreds of them.
 LIMIT = 4096
 
 

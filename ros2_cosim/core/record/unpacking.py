@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bags have compressed, unpacked within bounds.
 
-The library that reads such bags unpacks a chunk whole and compares its size afterwards: a
-kilobyte may become gigabytes. Its table of methods tells each the declared size, so methods
-of ours stand there instead. Whole files and single messages declare no size: they are unpacked
-here, and the library gets a bag that is not compressed.
+The library that reads such bags unpacks a chunk whole and compares its size afterwards: a kilobyte
+may become gigabytes. Its table of methods tells each the declared size, so this module replaces
+them. Whole files and single messages declare no size: they are unpacked here, and the library gets
+a bag that is not compressed.
 """
 
 from __future__ import annotations
@@ -103,18 +103,18 @@ def unpack_message(data: bytes) -> bytes:
 def uncompressed(bag: Path, metadata: Mapping[str, Any]) -> Iterator[tuple[Path, bool]]:
     """A bag as the library may read it, and whether its messages are still compressed.
 
-    Files that are compressed as a whole are unpacked to a directory for temporary files. What is
-    malformed stays as it is: the library refuses it before it unpacks anything.
+    Files that are compressed as a whole are unpacked to a directory for temporary files. Malformed
+    files stay unchanged: the library refuses it before it unpacks anything.
 
     :param metadata: content of its metadata file
-    :raises ProtocolError: a storage file is no ordinary one, or becomes too large
+    :raises ProtocolError: a storage file is not an ordinary one, or becomes too large
     :raises OSError: a file cannot be read, or the unpacked one not be written
     """
     mode, names = _compression(metadata)
     paths = [bag / PurePath(name).name for name in names]
     for path in paths:
         if path.exists() and not path.is_file():
-            raise ProtocolError(f"{path.name} is no ordinary file")
+            raise ProtocolError(f"{path.name} is not an ordinary file")
     if mode not in ("file", "message") or not all(path.exists() for path in paths):
         yield bag, False
         return

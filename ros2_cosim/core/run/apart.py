@@ -33,7 +33,7 @@ from ros2_cosim.core.scenario.schema import load_scenario
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Length and path of the output directory come first, then the time [ns] of the activation of each
 #: participant that is going on, in the order of the scenario. Without a directory the first of them
-#: is the time of what is no run.
+#: is the time of what is not a run.
 _LENGTH = struct.Struct("=H")
 _TIMES = 8192
 _TIME = struct.Struct("=q")
@@ -98,7 +98,7 @@ class Apart:
 
     :ivar leave: called with one line when a participant does not return; it ends the process. None:
         that ends its run only
-    :ivar moment: takes the simulated time [ns] of what is no run
+    :ivar moment: takes the simulated time [ns] of what is not a run
     """
 
     def __init__(self, memory: _Memory, leave: Callable[[str], None] | None) -> None:
@@ -107,7 +107,7 @@ class Apart:
         self.leave = leave
 
 
-#: What this process is; None: it is none of them.
+#: What this process is; None: no such process.
 _here: list[Apart] = []
 
 
@@ -118,7 +118,7 @@ def here() -> Apart | None:
 
 def _begin(memory: _Memory, leave: Callable[[str], None] | None) -> None:
     """This is a process apart from now on."""
-    faulthandler.disable()  # of a crash the other process tells in one line
+    faulthandler.disable()  # the other process reports a crash in one line
     _here.append(Apart(memory, leave))
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run that goes on from a checkpoint of another one.
 
-Up to the time of the checkpoint the kernel runs with what the participants had sent then, in the
-place of what their models would compute: so queues, activations, trace and bag are those of that
-run, and no model is activated. Then the models get their states and go on. Of a participant that is
-to be another from then on, the new model sees all that it would have been sent, and is not heard
+Up to the time of the checkpoint the kernel runs with what the participants had sent then, instead
+of what their models would compute: so queues, activations, trace and bag are those of that run, and
+no model is activated. Then the models get their states and go on. When a participant changes its
+model from then on, the new model sees all messages that it would have received, and is not heard
 before its time: what ``cosim replay --substitute`` does, too.
 """
 
@@ -39,7 +39,7 @@ def scenario_of(path: Path, overrides: Sequence[str]) -> Scenario:
     """The scenario of a checkpoint, changed.
 
     :param overrides: ``dotted.key=value`` texts
-    :raises ConfigurationError: it is no checkpoint, or a change is wrong
+    :raises ConfigurationError: it is not a checkpoint, or a change is wrong
     """
     return changed_by_hand(read_checkpoint(path).header.scenario, overrides, f"of {path}")
 
@@ -56,7 +56,7 @@ def check_branch(path: Path, scenario: Scenario) -> int:
 
 
 class _Comparison(NamedTuple):
-    """What differs from the run of the checkpoint, and the participants that are to be others."""
+    """Differences from the run of the checkpoint, and the participants with new models."""
 
     changes: list[BranchChange]
     participants: frozenset[str]
@@ -185,7 +185,7 @@ class Played(Layer):
         return None if self._playing else record
 
     def begin(self, time: int) -> bool:
-        """A model that does not see what is played stays as it is."""
+        """A model that does not see what is played stays unchanged."""
         return self._sees or not self._playing
 
     def around(self, below: Activation) -> Activation:

@@ -2,8 +2,8 @@
 """The bring-up of a run, one for all that start runs.
 
 A request goes through these stages: the scenario is *adjusted* and *checked*, the output directory
-and what the run shape needs besides are *held*, and the directory is *prepared*. What is wrong
-shows before anything is locked, and what is taken before anything in the directory is deleted.
+and what the run shape needs besides are *held*, and the directory is *prepared*. Errors show before
+anything is locked, and conflicts with other runs before anything in the directory is deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ros2_cosim.core.scene.named_simulator import find_simulator
 
 
 def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, RunOptions]:
-    """The scenario and the options of a request; nothing on the machine is changed.
+    """The scenario and the options of a request; changes nothing on the machine.
 
     :raises ConfigurationError: something is wrong with them
     """
@@ -42,7 +42,7 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
         if argument.startswith(("__node:=", "__name:=", "__ns:=")):
             raise ConfigurationError(
                 f"--ros-args: found '{argument}'; the nodes of a run have the names of its "
-                "participants; allowed is --namespace for where they are"
+                "participants; use --namespace to place them"
             )
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
@@ -74,8 +74,8 @@ def _check_checkpoints(request: RunRequest) -> None:
         return
     if request.shape != "inproc":
         raise ConfigurationError(
-            f"{asked}: found with shape {request.shape}; allowed is shape inproc: what is "
-            "on its way between processes cannot be saved"
+            f"{asked}: found with shape {request.shape}; allowed is shape inproc: messages "
+            f"between processes cannot be saved"
         )
     for option, given in (
         ("--repeat", request.repeat > 1),

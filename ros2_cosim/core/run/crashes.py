@@ -20,7 +20,7 @@ OWN_SIGNALS = frozenset(
 def crash_of(scenario: Scenario, found: tuple[str, int] | None, number: int) -> str:
     """A crash in words: participant, the files that its parameters name, signal, simulated time.
 
-    Empty: the process is not one that has crashed, or nothing tells in which activation.
+    Empty: the process is not one that has crashed, or its activation is not known.
     """
     if found is None or number not in OWN_SIGNALS:
         return ""

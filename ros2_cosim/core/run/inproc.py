@@ -58,7 +58,7 @@ from ros2_cosim.core.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.core.scenario.schema import ChangeSettings, Scenario
 from ros2_cosim.core.scenario.system import bare_model, build_graph, layered_model
 
-#: So much simulated time passes between two reports of progress [ns].
+#: Simulated time between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
 #: The same where viewers are shown what has happened [ns].
 SEEN_NS = 10_000_000
@@ -78,7 +78,7 @@ class InprocRun:
     ...     run.request(Request(Command.UNTIL, time_ns=2_000_000_000))
     ...     summary = run.finish()
 
-    It begins paused. However it is driven, the trace is that of a run left alone.
+    It begins paused. The trace is the same however the caller drives it.
 
     :param prepared: what is run
     :param progress: called now and then with the simulated time [ns]; it may call
@@ -87,7 +87,7 @@ class InprocRun:
         None: as the options of the run say
     :param watch: (participant, output port) -> takes each message that it sends
     :param tell: takes lines for the user: where the run can be seen
-    :param slice_ns: so much simulated time passes between two calls of ``progress`` [ns]
+    :param slice_ns: simulated time between two calls of ``progress`` [ns]
     :raises CosimError: the scenario is wrong
     """
 
@@ -251,11 +251,11 @@ class InprocRun:
 
     @property
     def steps(self) -> int:
-        """The activations of the participant that has most of them."""
+        """The largest number of activations of a participant."""
         return max(r.trace.activations for r in self._scheduler.runtimes.values())
 
     def request(self, request: Request) -> Answer:
-        """Do what is asked for, and return when it is done; a resume runs to the end.
+        """Do what is requested, and return when it is done; a resume runs to the end.
 
         :raises CosimError: a participant failed
         """
@@ -271,7 +271,7 @@ class InprocRun:
         self.control.handle(request, time=self.time, now=now, reply=reply)
 
     def changed(self, scenario: Scenario, path: str, to: Any, at: int = 0) -> Scenario:
-        """The scenario of this run with one other value; the run goes on as it is.
+        """The scenario of this run with one other value; the run continues unchanged.
 
         Any thread may ask.
 
@@ -317,7 +317,7 @@ class InprocRun:
         return self._scheduler.runtimes
 
     def _failed(self, error: BaseException) -> None:
-        """Leave a run readable that ends before its time, with the traceback of its cause."""
+        """Leave the results of a run that ends early readable, with the traceback of the cause."""
         if isinstance(error, CosimError):
             error.args = (noted(error, self._output), *error.args[1:])
         if not self._is_written:
@@ -389,11 +389,11 @@ class InprocRun:
         :raises CosimError: a participant failed
         """
         self._watchdog.here()
-        # What is there stays until the end: the garbage collector need not look at it again.
+        # The present objects stay until the end: the garbage collector need not look at them again.
         gc.freeze()
         usual = gc.get_threshold()
         gc.set_threshold(_GARBAGE_AFTER, *usual[1:])
-        # What came before was no part of the run: its set-up, or a pause.
+        # What came before was not part of the run: its set-up, or a pause.
         self._did(WAIT)
         began = self._pacer.clock.now()
         try:
@@ -416,7 +416,7 @@ class InprocRun:
             self.control.over("the run is over")
 
     def _did(self, kind: int) -> None:
-        """Between activations: this is what it was at."""
+        """Called between activations, with the last one."""
         if self._chronicle is not None:
             self._chronicle.did(kind)
 

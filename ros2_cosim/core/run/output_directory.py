@@ -208,7 +208,7 @@ class OutputDirectory:
         descriptor = os.open(self.path / LOCK_FILE, flags, 0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(0, f"{LOCK_FILE} is no ordinary file")
+            raise OSError(0, f"{LOCK_FILE} is not an ordinary file")
         return descriptor
 
     def _write(self, descriptor: int) -> None:
@@ -246,7 +246,7 @@ def was_left(directory: Path) -> bool:
 
 
 def read_holder(directory: Path) -> dict[str, object] | None:
-    """What the run that holds a directory says of itself; None: nothing is known."""
+    """What the run that holds a directory states about itself; None: unknown."""
     try:
         facts = json_value(read_bounded(directory / LOCK_FILE, _LONGEST_LOCK))
     except (OSError, ValueError):

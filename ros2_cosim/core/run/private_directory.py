@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of runs that other users of the machine can neither make nor read.
 
-What a run leaves for other programs of its user (which domain it holds, how to reach it) is
-believed by them. It lies in a directory that belongs to the user alone: below ``XDG_RUNTIME_DIR``
-where the system provides one, otherwise in the directory for temporary files, with the number of
-the user in its name. Directory and files are checked after they have been opened, by descriptor:
-what was checked is what is used.
+What a run leaves for other programs of its user (which domain it holds, how to reach it) is trusted
+by them. It lies in a directory that belongs to the user alone: below ``XDG_RUNTIME_DIR`` where the
+system provides one, otherwise in the directory for temporary files, with the number of the user in
+its name. Directory and files are checked after they have been opened, by descriptor: what was
+checked is what is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 _NAME = "ros2_cosim"
-#: Longest file that is read: a line of facts about a run; far more is no file of this project.
+#: Longest file that is read: a line of facts about a run; far more is not a file of this project.
 MAX_BYTES = 65_536
 _FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,7 +66,7 @@ class PrivateDirectory:
     def opened(self, name: str, *, create: bool = False) -> Iterator[int]:
         """A descriptor of a file for reading and writing.
 
-        :raises ConfigurationError: it is no ordinary file of this user
+        :raises ConfigurationError: it is not an ordinary file of this user
         :raises FileNotFoundError: it is not there, and not to be made
         """
         flags = _FILE | (os.O_CREAT if create else 0)
@@ -84,7 +84,8 @@ class PrivateDirectory:
                 fault = "found no ordinary file"
             if fault is not None:
                 raise ConfigurationError(
-                    f"lock file {path}: {fault}; allowed is an ordinary file of yours, remove it"
+                    f"lock file {path}: {fault}; allowed is an ordinary file that you own, "
+                    "remove it"
                 )
             yield descriptor
         finally:

@@ -23,7 +23,7 @@ ADDRESS_SPACE = 768 << 20
 
 
 def check_limits(processes: int, on_lane: int = 0) -> None:
-    """See whether a run of so many processes fits; a soft limit of open files is raised.
+    """Check whether a run of so many processes fits; a soft limit of open files is raised.
 
     :param on_lane: participants that are connected with each other by its lane
     :raises ConfigurationError: a limit is too low
@@ -41,7 +41,7 @@ def check_limits(processes: int, on_lane: int = 0) -> None:
 
 
 def check_space(process: str, needed: int) -> None:
-    """See whether a process fits into the address space that it may have [bytes].
+    """Check whether a process fits into the address space that it may have [bytes].
 
     :param process: as the error names it
     :raises ConfigurationError: the limit is too low

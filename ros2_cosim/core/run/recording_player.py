@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording as a participant: it sends what was recorded, at the recorded stamps.
 
-Around a participant that needs processes of its own, as a foreign node does, it stands for all
+Around a participant that needs its own processes, as a foreign node does, it stands for all
 others: the node gets recorded inputs as it gets those of a run, in exact order, at any rate.
 """
 
@@ -125,8 +125,8 @@ def with_recording(
             where = f"--into {name}: its input '{key}'"
             if port.unsynchronised is not None:
                 raise ConfigurationError(
-                    f"{where} is unsynchronised; allowed for a participant that needs processes "
-                    "of its own are synchronised ones"
+                    f"{where} is unsynchronised; a participant that needs its own processes can "
+                    f"have only synchronised inputs"
                 )
             for source in port.source:
                 if source not in played:

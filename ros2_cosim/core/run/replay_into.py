@@ -2,7 +2,7 @@
 """Replay of a bag into participants: recorded inputs in their exact order, outputs compared.
 
 All topics of the recording are played by one participant, :class:`RecordingFeed`, at their stamps.
-The participants under test read it in the place of their writers, each other's included, and are
+The participants under test read it instead of their writers, each other's included, and are
 activated by the scheduler of a run: what they read, and when, is what they would have read.
 """
 
@@ -157,7 +157,7 @@ def replay_into(
 def _run_in_processes(
     source: Source, scenario: Scenario, into: Sequence[str], output: Path
 ) -> None:
-    """Replay to participants that need processes of their own, as foreign nodes do."""
+    """Replay to participants that need their own processes, as foreign nodes do."""
     bag = find_recording(source.directory).bag
     played = with_recording(scenario, bag, into, source.end_ns)
     run_request(RunRequest(played, shape="ros", out=output), clear=False)
@@ -192,7 +192,7 @@ def _check_participants(scenario: Scenario, into: Sequence[str]) -> None:
 
 
 def _source(bag: Path, scenario: Path | None, output: Path) -> Source:
-    """What is to be replayed, with its scenario."""
+    """The recording to replay, with its scenario."""
     if bag.name == BAG and (bag.parent / RESOLVED_SCENARIO).is_file():
         bag = bag.parent
     recording = find_recording(bag)
@@ -226,16 +226,16 @@ def _last_stamp(bag: Path) -> int:
 def _in_stamps(bag: Path, scenario: Scenario, target: Path) -> tuple[Path, tuple[str, ...]]:
     """A bag of others in the order of the stamps in its messages; all of it is held in memory.
 
-    Messages without a stamp of their own take the time of their reception, counted from the first
+    Messages without their own stamp take the time of their reception, counted from the first
     message of the bag.
 
-    :returns: the ordered bag, and what there is to say about it
+    :returns: the ordered bag, and remarks about it
     """
     graph = build_graph(scenario)
     types = topic_types(bag)
     settings: dict[str, tuple[WireCodec, str]] = {}
     #: Topic in the bag -> topic of the scenario. Messages without a header also travel in one with
-    #: a stamp, on a topic of their own, which is better.
+    #: a stamp, on their own topic, which is better.
     topic_of: dict[str, str] = {}
     for name in scenario.participants:
         for key, port in scenario.outputs_of(name).items():

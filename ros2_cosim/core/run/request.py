@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run that is asked for: what every command, launch file and study fills in.
+"""The run that is requested: what every command, launch file and study fills in.
 
 Its fields are the options of a run. The command line, the launch arguments and the tables of the
 reference are made of them.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RunOption(NamedTuple):
-    """What an option of a run is, besides the type and the default of its field.
+    """An option of a run, besides the type and the default of its field.
 
     ``flag`` is its name on the command line where that is not the one of the field; the launch
     argument has the same words. ``read`` makes a value of a place and a text (None: the type says
@@ -44,7 +44,7 @@ class RunOption(NamedTuple):
 def read_time(name: str, text: str, *, minimum: int = 1) -> int:
     """A time of an option [ns]: a number with a unit.
 
-    :raises ConfigurationError: it is none
+    :raises ConfigurationError: it is not a time
     """
     return parse_duration(text, name, minimum=minimum)
 
@@ -72,7 +72,7 @@ class RunOptions:
     hard: Annotated[bool, RunOption("Hard real time where the system permits it.")] = False
     arrivals: Annotated[
         Path | None,
-        RunOption("Arrival record of an earlier run (its arrivals.json), which is repeated."),
+        RunOption("Repeat the arrivals of an earlier run (its arrivals.json)."),
     ] = None
     #: None in a request: ``out/NAME`` of the scenario.
     out: Annotated[Path | None, RunOption("Output directory (out/NAME of the scenario).")] = None
@@ -85,13 +85,13 @@ class RunOptions:
     transport: Annotated[
         str,
         RunOption(
-            "What carries messages between processes: auto (local sockets where possible) or dds.",
+            "Transport of messages between processes: auto (local sockets where possible) or dds.",
             choices=("auto", "dds"),
         ),
     ] = "auto"
     profile: Annotated[
         bool,
-        RunOption("Note what the time is spent on, for cosim profile; the trace is the same."),
+        RunOption("Record where the wall time goes, for cosim profile; the trace does not change."),
     ] = False
     namespace: Annotated[
         str,
@@ -118,7 +118,7 @@ class RunOptions:
     branch: Annotated[
         Path | None,
         RunOption(
-            "Go on from a checkpoint, with what else is asked for changed from there on (shape "
+            "Continue from a checkpoint; the other options change the run from there on (shape "
             "inproc)."
         ),
     ] = None
@@ -128,13 +128,13 @@ class RunOptions:
     foxglove: Annotated[
         str,
         RunOption(
-            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove looks for "
+            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove expects "
             "8765; 0: any free one; without a host 127.0.0.1). Needs make setup EXTRAS=live.",
             metavar="[HOST:]PORT",
         ),
     ] = ""
     #: Before the activations at time 0.
-    paused: Annotated[bool, RunOption("Begin paused; cosim control lets the run go on.")] = False
+    paused: Annotated[bool, RunOption("Begin paused; cosim control resumes the run.")] = False
     #: One after the other.
     repeat: Annotated[
         int, RunOption("Number of repetitions of the run, in the same processes.", minimum=1)
@@ -155,10 +155,10 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunRequest(RunOptions):
-    """A run that is wanted; every field but the first may be left out.
+    """The request for a run; only the first field is required.
 
     ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
-    that is there already. What else changes it leaves it as it is where it is None or empty.
+    that is there already. Other options leave it unchanged where they are None or empty.
     """
 
     scenario: Path | Scenario
@@ -173,8 +173,8 @@ class RunRequest(RunOptions):
     controllers: Annotated[
         str | None,
         RunOption(
-            "Control law of all controllers: a name, module:Class or file.py:Class. Or a "
-            "controller node of your own: script.py or package/executable."
+            "Control law of all controllers: a name, module:Class or file.py:Class. Or "
+            "your own controller node: script.py or package/executable."
         ),
     ] = None
     without: Annotated[
@@ -216,13 +216,13 @@ class DeclaredOption(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The default of the launch argument; empty leaves the thing as it is."""
+        """The default of the launch argument; an empty value changes nothing."""
         if self.told.read is not None or self.default in (None, ()):
             return ""
         return str(self.default).lower()
 
     def read(self, place: str, value: Any) -> Any:
-        """The value of what stands in a place: a text, several of them, or the value itself.
+        """The value at a place: a text, several texts, or the value itself.
 
         :raises ConfigurationError: it is not understood
         """
@@ -238,7 +238,7 @@ class DeclaredOption(NamedTuple):
 
 @cache
 def run_options() -> dict[str, DeclaredOption]:
-    """The options by their launch arguments. The scenario itself is none."""
+    """The options by their launch arguments, without the scenario itself."""
     hints = get_type_hints(RunRequest, localns={"Scenario": object}, include_extras=True)
     found = {}
     for field in fields(RunRequest):
@@ -256,7 +256,7 @@ def run_options() -> dict[str, DeclaredOption]:
 def read_options(values: Mapping[str, Any], *, flags: bool = False) -> dict[str, Any]:
     """Fields of a :class:`RunRequest` from texts.
 
-    :param values: by the names of launch arguments; one that is empty leaves the default
+    :param values: by the names of launch arguments; an empty one leaves the default
     :param flags: whether they stand on a command line, as messages name them
     :raises ConfigurationError: a text is not understood
     """
@@ -270,7 +270,7 @@ def read_options(values: Mapping[str, Any], *, flags: bool = False) -> dict[str,
 
 
 def words(name: str, text: str) -> tuple[str, ...]:
-    """The words of a text, which are quoted as in a shell.
+    """The words of a text with quotes as in a shell.
 
     :raises ConfigurationError: a quote is not closed
     """

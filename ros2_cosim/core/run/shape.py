@@ -30,12 +30,12 @@ SHAPE_GROUP = "ros2_cosim.shapes"
 
 @dataclass(frozen=True)
 class RunCallbacks:
-    """What is called while a run goes on.
+    """Callbacks during a run.
 
     :ivar progress: called with the simulated time [ns] about once per simulated second
     :ivar on_line: called with (process name, line) of everything that its processes print
     :ivar on_started: called with the process ids by name
-    :ivar on_poll: called again and again; what it raises ends the run
+    :ivar on_poll: called repeatedly; its exceptions end the run
     """
 
     progress: Callable[[int], None] = lambda time_ns: None
@@ -46,7 +46,7 @@ class RunCallbacks:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that can be started: nothing is in its way.
+    """A run that is ready to start.
 
     :ivar directory: its output directory, held
     """
@@ -65,14 +65,14 @@ class PreparedRun:
         return self
 
     def again(self, repetition: int) -> PreparedRun:
-        """The n-th time that the run begins anew, with a directory of its own below this one."""
+        """The n-th time that the run begins anew, with its own directory below this one."""
         output = self.output / repetition_directory(repetition)
         output.mkdir()
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
         return replace(self, options=replace(self.options, out=output))
 
     def notes(self) -> list[str]:
-        """What was asked for that this run does not do, or is hardly meant, in lines."""
+        """What was requested that this run does not do, or is hardly meant, in lines."""
         reason = undrawable(self.scenario)
         wanted = {
             "visualise": self.options.visualise,
@@ -93,13 +93,13 @@ class Shape(ABC):
 
     @abstractmethod
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """See whether this shape has what the request asks of it.
+        """Check whether this shape supports the request.
 
-        :raises ConfigurationError: it has not
+        :raises ConfigurationError: it does not
         """
 
     def arranged(self, request: RunRequest, scenario: Scenario, options: RunOptions) -> Scenario:
-        """The scenario as this shape runs it; nothing on the machine is changed.
+        """The scenario as this shape runs it; changes nothing on the machine.
 
         :raises ConfigurationError: this shape cannot run it
         """
@@ -140,7 +140,7 @@ def has_scene(scenario: Scenario, options: RunOptions) -> bool:
 
 
 def refuse_sharing(request: RunRequest) -> None:
-    """Refuse what is said of processes where all participants share one.
+    """Refuse settings of processes where all participants share one.
 
     :raises ConfigurationError: the request says it
     """

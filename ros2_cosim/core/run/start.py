@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running what has been brought up, in every shape."""
+"""Run a prepared run, in every shape."""
 
 from __future__ import annotations
 

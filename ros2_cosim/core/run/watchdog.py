@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The watchdog of one process: an activation that does not return, and the line where it is.
 
-A thread of its own looks now and then at counters that the activations keep anyway: to be watched
+A separate thread looks now and then at counters that the activations keep anyway: to be watched
 costs them nothing, and no result depends on it. It can only end the process, or the run.
 """
 

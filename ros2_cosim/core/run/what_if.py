@@ -31,7 +31,7 @@ def run_of(recording: Path) -> Path:
 
 
 def prepare_what_if(run: Path, substitute: str, from_ns: int, output: Path) -> RunRequest:
-    """The run that is asked for; it has the lateness that was recorded.
+    """The run that is requested; it has the lateness that was recorded.
 
     :param run: directory of the run
     :param substitute: ``participant=model``

@@ -24,7 +24,7 @@ def adjusted(
     controllers: str | None = None,
     overrides: Sequence[str] = (),
 ) -> Scenario:
-    """A scenario with the given things changed; None leaves a thing as it is.
+    """A scenario with the given things changed; None leaves a thing unchanged.
 
     :param controllers: control law of all controllers: a name, ``package.module:Class``,
         ``path/to/file.py:Class``, an FMU or a C file (relative to the working directory); or the

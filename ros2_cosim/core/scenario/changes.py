@@ -66,7 +66,7 @@ def cannot_be_reset(scenario: Scenario, name: str) -> str:
     settings = scenario.participants[name]
     declaration = declare(scenario, name)
     if declaration.traits.foreign:
-        return "it stands for a program of its own, which goes on"
+        return "it stands for its own program, which goes on"
     if declaration.needs.simulator or declaration.needs.companions:
         return "it stands for a simulator or another process, which goes on"
     late = settings.overrun is not None and settings.overrun.policy in ("skip", "estimate")

@@ -84,7 +84,7 @@ class ChangesByHand:
             )
         if len(self._made) >= MAX_BY_HAND:
             raise ConfigurationError(f"found more than {MAX_BY_HAND} changes of one run by hand")
-        # One that declared changes, or those for later, make impossible is refused as well.
+        # It also refuses a change that declared changes, or those for later, make impossible.
         changed(scenario, path, to, at=at)
         change = ChangeSettings(at=at, set=path, to=to)
         with_it = with_made(scenario, [change], "set")

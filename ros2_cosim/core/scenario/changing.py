@@ -80,7 +80,7 @@ class Changes(Layer):
                 add_fault(scenario, fault, faults, past)
         self._scenario = scenario
         self._due = due_changes(scenario, self._name)
-        # One that was asked for by hand comes back: at one time there is one.
+        # A reset that was requested by hand comes back: there is only one at a time.
         self._resets |= self._resets_of(scenario)
 
     @property
@@ -93,7 +93,7 @@ class Changes(Layer):
         self._resets.add(time)
 
     def begin(self, time: int) -> bool:
-        """Let the model be as it is to be by then."""
+        """Bring the model into its state at that time."""
         while self._done < len(self._due) and self._due[self._done].at <= time:
             self._make_next()
         if self._resets:
@@ -179,7 +179,7 @@ class ChangesTaken:
         runtime.between(partial(self._take, runtime, before, scenario))
 
     def check_reset(self, runtime: ParticipantRuntime) -> None:
-        """See whether the model may be reset by hand now.
+        """Check whether the model may be reset by hand now.
 
         :raises LifecycleError: it cannot
         """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a scenario can be run: all that its models declare, held against what it says.
 
-Modules of models are imported and descriptions read; nothing is made or started. A fault is one
-sentence: place, what was found, what is allowed.
+It imports the modules of models and reads descriptions, but makes and starts no participant. A
+fault is one sentence: place, what was found, what is allowed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Checked:
 
 
 def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
-    """Find everything that is wrong with a scenario; nothing is made.
+    """Find everything that is wrong with a scenario, without making its models.
 
     :param shape: the run shape
     :returns: the graph of the scenario
@@ -94,7 +94,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
     checked = _Checked(scenario, shape, known, findings)
     _check_participants(checked)
     for stage in (_check_wiring, _check_faults, _check_bag, _check_changes, _check_substitutes):
-        # What is said of a later one would say the same again, less clearly.
+        # A message about a later one would repeat this, less clearly.
         if not findings.faults:
             stage(checked)
     graph = None if findings.faults else findings.of(build_graph, scenario)
@@ -172,7 +172,7 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 def _check_history(scenario: Scenario) -> None:
-    """See whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
+    """Check whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
 
     :raises ConfigurationError: too many messages of a participant could be under way
     """
@@ -189,8 +189,8 @@ def _check_history(scenario: Scenario) -> None:
 def try_models(scenario: Scenario, shape: str) -> None:
     """Make and close the models that are nothing but Python objects of this process.
 
-    A constructor that fails shows before any process is started. Left out are models with
-    processes beside them, and participants whose node is a program of its own.
+    A constructor that fails shows before any process is started. It leaves out models with
+    processes beside them, and participants whose node is a separate program.
 
     :raises ConfigurationError: a constructor fails; the message shows where
     """
@@ -227,7 +227,7 @@ def _check_inputs(declaration: ParticipantDeclaration) -> None:
 def _check_handler(
     declaration: ParticipantDeclaration, port: str, settings: InputSettings, place: str
 ) -> None:
-    """See whether the model can handle single messages."""
+    """Check whether the model can handle single messages."""
     given = declaration.model.kind
     kind = given if issubclass(given, FullModel) else FullModel
     model = declaration.model.name
@@ -246,7 +246,7 @@ def _check_handler(
 
 
 def _check_substitute(scenario: Scenario, name: str, shape: str) -> None:
-    """See whether the model that takes over fits in the place of the first."""
+    """Check whether the model that takes over fits instead of the first."""
     later = substituted(scenario, name)
     try:
         check_scenario(later, shape)
@@ -259,12 +259,12 @@ def _check_substitute(scenario: Scenario, name: str, shape: str) -> None:
     if beside.companions or beside.alone:
         raise ConfigurationError(
             f"participants.{name}.substitute.model: found '{later.participants[name].model}', "
-            "which needs a process of its own; allowed is a model that needs none"
+            "which needs its own process; allowed is a model that needs none"
         )
 
 
 def _check_names(scenario: Scenario, declared: dict[str, ParticipantDeclaration]) -> None:
-    """See whether each process of a run has a name of its own."""
+    """Check whether each process of a run has its own name."""
     taken = {*RESERVED_NAMES, *scenario.participants}
     taken |= {p.process for p in scenario.participants.values() if p.process is not None}
     for name, declaration in declared.items():

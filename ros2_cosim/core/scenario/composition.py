@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class ValueChange(NamedTuple):
-    """One value of a scenario file that is to be another; ``where`` is what asks for it."""
+    """One value of a scenario file to replace; ``where`` names the source of the new value."""
 
     key: str
     value: Any
@@ -55,7 +55,7 @@ def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def read_whole(path: Path) -> dict[str, Any]:
-    """Read a scenario file with all that it includes; nothing is resolved yet.
+    """Read a scenario file with all that it includes, without resolving it.
 
     :param path: the file; or the name of a scenario of this package, as ``platoon`` or ``town``
     :raises ConfigurationError: a file cannot be read or includes itself
@@ -174,7 +174,7 @@ def _includes(entry: Any, path: Path) -> list[tuple[str, Path]]:
 
 
 def _substituted(data: dict[str, Any], parameters: Any, origin: str) -> dict[str, Any]:
-    """The data with the values of the parameters in the place of ``${name}``."""
+    """The data with the values of the parameters instead of ``${name}``."""
     values = _checked_parameters(parameters, origin)
     left = MAX_SUBSTITUTIONS
 

@@ -101,7 +101,7 @@ class ParticipantDeclaration:
         return self.model.kind.drawn_sectors(self.context, self.parameters)
 
     def check(self) -> None:
-        """See what neither parameters nor ports say; nothing is made.
+        """Find what neither parameters nor ports say, without making a model.
 
         :raises ConfigurationError: something is wrong
         """

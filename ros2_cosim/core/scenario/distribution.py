@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which processes of a run in shape ``ros`` are on which of its hosts.
 
-A participant says it by its key ``host``. What is started beside it is there, too: the slave that
+A participant names it by its key ``host``. The processes beside it run there, too: the slave that
 it drives, and the simulator of that. ``hosts.NAME.processes`` puts such a process elsewhere. Clock,
 recorder and pictures are where the run is started: there the results are.
 """
@@ -67,7 +67,7 @@ def _named(scenario: Scenario, movable: Mapping[str, str | None]) -> dict[str, s
         for process in settings.processes:
             where = f"hosts.{host}.processes: found '{process}'"
             if process in found:
-                raise ConfigurationError(f"{where}, as on '{found[process]}'; allowed is it once")
+                raise ConfigurationError(f"{where}, as on '{found[process]}'; allowed is one host")
             if process not in movable:
                 allowed = ", ".join(movable) or "none in this scenario"
                 raise ConfigurationError(

@@ -63,7 +63,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str]]:
     try:
         record = CATALOGUE.record(kind)
     except ConfigurationError:
-        return  # its messages are passed on as they are
+        return  # its messages are passed on unchanged
     yield from _fields_below(record, "")
 
 

@@ -72,14 +72,14 @@ def side_of(participant: ParticipantSettings, fault: str, settings: FaultSetting
             f"faults.{fault}.side: missing; '{settings.port}' is an input and an output"
         )
     raise ConfigurationError(
-        f"faults.{fault}.port: found '{settings.port}', which is no port; inputs are "
+        f"faults.{fault}.port: found '{settings.port}', which is not a port; inputs are "
         f"{', '.join(participant.inputs) or 'none'}, outputs "
         f"{', '.join(participant.outputs) or 'none'}"
     )
 
 
 def check_fault(scenario: Scenario, fault: str) -> None:
-    """See whether a fault can be where it is.
+    """Check whether a fault can be where it is.
 
     :raises ConfigurationError: it cannot
     """

@@ -3,8 +3,8 @@
 
 A message between two processes costs two wake-ups, some tenths of a millisecond; between two
 participants of one thread it is a call. So all that can share a thread share one process on each
-host, but for long activations, which are worth a core of their own. The plan is a pure function of
-the scenario, of what the models declare, and of the number of cores. It is written into the
+host, except for long activations, which are worth their own core. The plan is a pure function
+of the scenario, of what the models declare, and of the number of cores. It is written into the
 resolved scenario: a run that is repeated from there has the same processes. The results are the
 same with any plan.
 """
@@ -32,7 +32,7 @@ def cores_for(text: str) -> int:
     """The number of cores that a plan is made for; 0: none share a process.
 
     :param text: ``auto``, ``own``, or a number
-    :raises ConfigurationError: it is none of these
+    :raises ConfigurationError: it is anything else
     """
     if text == AUTO:
         return len(os.sched_getaffinity(0))
@@ -51,7 +51,7 @@ def grouped(scenario: Scenario, cores: int, by_hand: Collection[str] = ()) -> Sc
 
     What the scenario says of processes stays.
 
-    :param cores: to plan for; 0: the scenario stays as it is
+    :param cores: to plan for; 0: the scenario stays unchanged
     :param by_hand: participants that the user starts
     """
     if not cores:

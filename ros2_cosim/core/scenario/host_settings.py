@@ -53,9 +53,9 @@ class HostSettings(Section):
             given = {"user": self.user, "python": self.python, "through": self.through}
             for key, value in given.items():
                 if value is not None:
-                    raise ValueError(f"found '{key}' with start: hand; allowed is it with ssh")
+                    raise ValueError(f"found '{key}' with start: hand; it is allowed only with ssh")
         elif self.port:
-            raise ValueError("found 'port' with start: ssh; allowed is it with hand")
+            raise ValueError("found 'port' with start: ssh; it is allowed only with hand")
         if self.through is not None and self.user is not None:
             raise ValueError("found 'user' with 'through'; allowed is one of them")
         return self

@@ -43,7 +43,7 @@ def needs_process(declaration: ParticipantDeclaration) -> str:
 
 
 def needs_thread(declaration: ParticipantDeclaration) -> str:
-    """Why a participant cannot share a thread, and shares no process unless it is told to.
+    """Why a participant cannot share a thread, and shares no process unless the scenario says so.
 
     Those of one thread wait for each other's activations, and end together: so each computes and
     returns, as a model promises that declares what this costs, and the run needs each from its
@@ -73,9 +73,9 @@ def sharing_thread(scenario: Scenario, names: Iterable[str]) -> frozenset[str]:
 
 
 def check_hosting(declaration: ParticipantDeclaration) -> None:
-    """See whether a participant can run in the process that is named for it.
+    """Check whether a participant can run in the process that is named for it.
 
-    :raises ConfigurationError: it needs a process of its own
+    :raises ConfigurationError: it needs its own process
     """
     settings = declaration.settings
     if settings.process in (None, OWN_PROCESS):
@@ -84,6 +84,6 @@ def check_hosting(declaration: ParticipantDeclaration) -> None:
     if reason:
         raise ConfigurationError(
             f"participants.{declaration.name}.process: found '{settings.process}' together with "
-            f"{reason}; such a participant needs a process of its own. Allowed are participants "
-            "without a node of their own and without processes beside them"
+            f"{reason}; such a participant needs its own process. It is allowed for participants "
+            "without their own node and without processes beside them"
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of a participant: which there are, in which order, and why.
 
-Those of a run, which treat all participants alike, come next to the ports: what a branch plays
-(:mod:`ros2_cosim.core.run.branch`) and what a checkpoint notes
+The layers of a run, which treat all participants alike, come next to the ports: what a branch plays
+(:mod:`ros2_cosim.core.run.branch`) and what a checkpoint records
 (:mod:`ros2_cosim.core.run.checkpoints`).
 """
 
@@ -55,7 +55,7 @@ class LayeredParticipant(NamedTuple):
 
     @property
     def late(self) -> LateParticipant:
-        """What the layers for late data need to know of it."""
+        """What the layers for late data need to know about it."""
         settings = self.scenario.participants[self.name]
         return LateParticipant(
             name=self.name,
@@ -177,7 +177,7 @@ def with_layers(of: LayeredParticipant) -> LayeredModel:
 
 
 def check_layers(scenario: Scenario, name: str) -> None:
-    """See whether the layers of a participant fit it; its model is not made.
+    """Check whether the layers of a participant fit it; its model is not made.
 
     :raises ConfigurationError: one does not
     """

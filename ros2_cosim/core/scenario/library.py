@@ -82,7 +82,7 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
     :param template: name in the library, or a file of a format that can be imported; None:
         ``name`` if there is one of that name, else ``DEFAULT``
     :returns: the files; the first one is the scenario
-    :raises ConfigurationError: the name is none, there is no such template, or a file is there
+    :raises ConfigurationError: the name is not valid, there is no such template, or a file is there
         already and differs
     :raises OSError: a file cannot be written
     """

@@ -33,26 +33,25 @@ def offer_messages(directories: Sequence[str], base: Path) -> None:
 
 
 def check_own_messages() -> None:
-    """See whether the messages of this project are compiled from the definitions that are there.
+    """Check whether the messages of this project are compiled from the definitions that are there.
 
     :raises ConfigurationError: one has changed
     """
     changed = changed_since_build()
     if changed:
         raise ConfigurationError(
-            f"{changed} changed since the messages were compiled: run `make setup`; allowed "
-            "without it is --shape inproc"
+            f"{changed} changed since the messages were compiled: run `make setup`, "
+            "or use --shape inproc"
         )
 
 
 def check_on_topics(type_name: str, where: str) -> None:
-    """See whether messages of a type can be on a ROS topic.
+    """Check whether messages of a type can be on a ROS topic.
 
     :param where: the place in the scenario that names the type
     :raises ConfigurationError: its package is not installed
     """
     if not is_installed(type_name):
         raise ConfigurationError(
-            f"{where}: found {type_name}; {how_to_install(type_name)}; allowed without it is "
-            "--shape inproc"
+            f"{where}: found {type_name}; {how_to_install(type_name)}, or use --shape inproc"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a run as messages: what draws one, and which of those are installed.
+"""Pictures of a run as messages: what draws them, and which ones are installed.
 
 A distribution offers them as entry points of the group ``ros2_cosim.pictures``: functions that
 take a scenario and return its :class:`Picture`.
@@ -16,7 +16,7 @@ PICTURE_GROUP = "ros2_cosim.pictures"
 
 
 class Picture:
-    """Draws a run from its messages; this one draws nothing.
+    """Draws a run from its messages; this base class draws nothing.
 
     :ivar topics: topic -> type of what is drawn
     :ivar wanted: topics of the run that it is made of

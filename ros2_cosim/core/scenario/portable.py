@@ -38,7 +38,7 @@ _ADDRESSES = frozenset({"host", "port"})
 def portable_text(scenario: Scenario) -> str:
     """A scenario as JSON in one line, without defaults; :func:`.schema.make_scenario` reads it.
 
-    Left out are machines, processes and limits of wall time, the directory that relative file
+    It leaves out machines, processes and limits of wall time, the directory that relative file
     names start at, and ``host`` and ``port`` anywhere in the parameters of participants.
     """
     data = with_declared_outputs(scenario).model_dump(

@@ -71,7 +71,7 @@ class PortRow(NamedTuple):
 
 
 class ModelPage(NamedTuple):
-    """What there is to know of a model before one is made."""
+    """What is known about a model before one is made."""
 
     name: str
     summary: str
@@ -99,7 +99,7 @@ def model_page(name: str) -> ModelPage:
         traits.shapes,
         tuple(parameter_rows(kind.Parameters)) if kind.Parameters is not None else (),
         tuple(ports),
-        # A model with a method of its own for its ports takes them from its parameters.
+        # A model with its own method for its ports takes them from its parameters.
         kind.other_ports or "declared_ports" in vars(kind),
         tuple((s.name, f"{s.request} -> {s.answer}", s.description) for s in kind.offered_services),
     )
@@ -220,8 +220,8 @@ def _port_row(direction: str, port: Port) -> PortRow:
 def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
-    The parameters of each installed model are tied to its name. What a file may leave to others
-    (``include``) or to a template is not required here, and any value may be a parameter,
+    The parameters of each installed model are tied to its name. A key that a file may leave to
+    others (``include``) or to a template is not required here, and any value may be a parameter,
     ``${name}``.
     """
     schema = Scenario.model_json_schema(ref_template="#/$defs/{model}", schema_generator=_Schema)
@@ -313,7 +313,7 @@ def _without(properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[s
 
 
 def _defined(defs: dict[str, Any], name: str, section: type[BaseModel]) -> dict[str, Any]:
-    """The use of a section that is defined, with those within it, by a name of its own."""
+    """The use of a section that is defined, with those within it, by its own name."""
     own = section.model_json_schema(
         ref_template=f"#/$defs/{name}.{{model}}", schema_generator=_Schema
     )
@@ -336,7 +336,7 @@ _FILE_KEYS: dict[str, Any] = {
 
 
 def _allow_parameters(properties: dict[str, Any]) -> None:
-    """Let each property that is no free text, list or mapping be the use of a parameter, too."""
+    """Let each property that is not a free text, list or mapping be the use of a parameter, too."""
     for name, entry in properties.items():
         if not _is_free(entry):
             note = {key: text for key, text in entry.items() if key == "description"}

@@ -32,7 +32,7 @@ def available_models() -> dict[str, EntryPoint]:
 
 
 def find_model(name: str, where: str) -> NamedModel:
-    """Find a model; its module is imported, nothing is made.
+    """Find a model: import its module, but do not make the model.
 
     :param name: as in a scenario
     :param where: how messages call the place that names it
@@ -42,7 +42,7 @@ def find_model(name: str, where: str) -> NamedModel:
     found = load_named(name, targets, where=where, noun="model", form="module:Class")
     if not (isinstance(found, type) and issubclass(found, Model)):
         raise ConfigurationError(
-            f"{where}: found '{name}', which is no model; allowed are classes derived from Model, "
-            f"and {', '.join(targets)}"
+            f"{where}: found '{name}', which is not a model; allowed are classes derived from "
+            f"Model, and {', '.join(targets)}"
         )
     return NamedModel(name, found)

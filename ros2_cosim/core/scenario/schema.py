@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenario file: the one description that every run shape is made from.
 
-Validation is pydantic's; its findings are turned into one line per fault that names the
-file, the place, what was found and what is allowed.
+Pydantic validates it; this module turns each fault into one line that names the file, the place,
+what was found and what is allowed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class InputSettings(Section):
 
     source: tuple[str, ...] = Field(default=(), alias="from")
     delayed: bool = False
-    #: Each message is an activation of its own, which the model handles by ``handle_message``.
+    #: Each message is its own activation, which the model handles by ``handle_message``.
     handled: bool = False
     #: Its messages are requests to this service, or the answers to this call; written by
     #: ``services`` and ``calls``.
@@ -187,9 +187,9 @@ class ParticipantSettings(Section):
     #: What it answers, and what it asks others; a loaded scenario has their ports instead.
     services: dict[Name, ServiceSettings] = Field(default_factory=dict)
     calls: dict[Name, CallSettings] = Field(default_factory=dict)
-    #: From when on it takes part; an autonomous one without: from when on it is ready.
+    #: Time from which it takes part; without it, an autonomous participant enters when it is ready.
     enter: Duration | None = None
-    #: From this time on it takes part no more.
+    #: Time from which it no longer takes part.
     leave: PositiveDuration | None = None
     mode: Literal["coordinated", "autonomous"] = "coordinated"
     #: Whether the run ends when it dies; by default that of a coordinated one does.
@@ -218,7 +218,7 @@ class ParticipantSettings(Section):
 
 
 class SimulatorSettings(Section):
-    """Which simulator drives the world. Port 0 lets the headless server choose."""
+    """The simulator that drives the world. With port 0 the headless server chooses a port."""
 
     #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
     kind: str = Field(default="headless", min_length=1, max_length=200)
@@ -287,7 +287,7 @@ class SplitSettings(Section):
     size: Size | None = Field(
         default=None,
         ge=MIN_SPLIT_BYTES,
-        description="so much of messages, before compression, is in a file at most",
+        description="largest size of the messages in one file, before compression",
     )
     duration: PositiveDuration | None = Field(
         default=None,
@@ -297,7 +297,7 @@ class SplitSettings(Section):
 
 
 class BagSettings(Section):
-    """What the bag of a run has, and how; patterns as of a shell: ``/camera/*``."""
+    """The content of the bag of a run; patterns as in a shell: ``/camera/*``."""
 
     topics: tuple[str, ...] = Field(default=("*",), description="patterns of those that it has")
     exclude: tuple[str, ...] = Field(default=(), description="patterns of those that it has not")
@@ -411,13 +411,13 @@ def _check(scenario: Scenario, origin: str) -> None:
         if name in RESERVED_NAMES or (name != slave and slave in scenario.participants):
             raise ConfigurationError(
                 f"scenario {origin}: participants.{name}: another process of a run has this name; "
-                f"not allowed are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+                f"reserved are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
         process = scenario.participants[name].process
         if process is not None and _is_taken(process, scenario):
             raise ConfigurationError(
                 f"scenario {origin}: participants.{name}.process: found '{process}'; another "
-                f"process or node of a run has this name; not allowed are those of participants, "
+                f"process or node of a run has this name; reserved are those of participants, "
                 f"{', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
     _check_hosts(scenario, origin)
@@ -538,7 +538,7 @@ def make_scenario(data: Mapping[str, Any], origin: str, *, by_hand: bool = False
 
 
 def _with_call_ports(scenario: Scenario) -> Scenario:
-    """The scenario with the ports of its calls in the place of ``services`` and ``calls``."""
+    """The scenario with the ports of its calls instead of ``services`` and ``calls``."""
     participants = {
         name: settings.model_copy(
             update={
@@ -559,12 +559,12 @@ def _with_call_ports(scenario: Scenario) -> Scenario:
 def with_made(scenario: Scenario, changes: Sequence[ChangeSettings], where: str) -> Scenario:
     """The scenario with more changes.
 
-    A fault that a change adds is one of the scenario that acts from that time on. So nothing else
-    needs to tell the two apart.
+    A fault that a change adds is one of the scenario that acts from that time on. So no other code
+    needs to distinguish the two.
 
     :param changes: in the order in which they are made
     :param where: how messages call a change, ``{}`` is its number from 0
-    :raises ConfigurationError: a fault that is added is wrong, or there already
+    :raises ConfigurationError: a fault that is added is wrong, or exists already
     """
     faults = dict(scenario.faults)
     for number, change in enumerate(changes):

@@ -94,7 +94,7 @@ def _made(scenario: Scenario, name: str) -> Iterator[tuple[str, Seam, tuple[str,
             output = _type_of(scenario, writer, writer_port)
             place = f"{where}.inputs.{port}"
             if output is None:
-                raise ConfigurationError(f"{place}: found '{source}', which is no output")
+                raise ConfigurationError(f"{place}: found '{source}', which is not an output")
             yield port, _make(scenario, name, port, given.seam, place, InputSeam, (output,)), ()
     for port, sent in settings.outputs.items():
         if sent.seam is None:

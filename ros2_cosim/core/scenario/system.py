@@ -134,7 +134,7 @@ def declared_for(scenario: Scenario, name: str, shape: str) -> ParticipantDeclar
 
 
 def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
-    """See whether a participant can take part in a run of a shape.
+    """Check whether a participant can take part in a run of a shape.
 
     :raises ConfigurationError: it cannot
     """
@@ -142,7 +142,7 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
     if shape not in allowed:
         raise ConfigurationError(
             f"participants.{declaration.name}.model: '{declaration.model.name}' cannot run in "
-            f"shape {shape}; allowed for it is --shape {' or '.join(allowed)}"
+            f"shape {shape}; allowed is --shape {' or '.join(allowed)}"
         )
 
 

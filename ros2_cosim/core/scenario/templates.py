@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a scenario file that stand for more of it, and the files that stand for all of it.
+"""Sections of a scenario file that expand to more of it, and files that expand to all of it.
 
 Such a section is a template: an entry point of the group ``ros2_cosim.templates``, whose name is
-the key of the section, names a class derived from :class:`Template`. What it stands for is plain
-data of a scenario; whatever else the file says holds before that.
+the key of the section, names a class derived from :class:`Template`. It expands to plain data of a
+scenario; the rest of the file has precedence.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Template(Section):
 
     @classmethod
     def of_file(cls, path: Path, directory: Path) -> dict[str, Any] | None:
-        """The scenario that stands for a file of another format; None: it is no file of that.
+        """The scenario that stands for a file of another format; None: it is not a file of that.
 
         :param directory: what relative paths of the scenario begin at
         """

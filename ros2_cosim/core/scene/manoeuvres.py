@@ -131,7 +131,7 @@ class SpeedFile(Section):
     unit: Literal["m/s", "km/h", "mph"] = Field(default="m/s", description="of the speed")
     cycle: Literal["wltc_3b", "udds", "hwfet", "ftp75"] | None = Field(
         default=None,
-        description="the standard drive cycle that the file is to be: its duration, distance and "
+        description="the standard drive cycle that the file contains: its duration, distance and "
         "largest speed are compared with the published ones",
     )
 

@@ -42,7 +42,7 @@ CARLA_KINDS: Final = ("headless", "carla")
 
 
 class SimulatorContext(NamedTuple):
-    """What a simulator is told of the scenario.
+    """What a simulator receives from the scenario.
 
     ``base_directory`` is where relative paths of the scenario begin, ``seed`` that of the run.
     """
@@ -67,7 +67,7 @@ class NamedSimulator(ABC):
 
     @classmethod
     def check(cls, context: SimulatorContext, options: Any, vehicles: Mapping[str, str]) -> None:
-        """See what ``Options`` cannot say; nothing is made or started.
+        """See what ``Options`` cannot say, without starting a simulator.
 
         :param vehicles: name of a vehicle of the scene -> its blueprint
         :raises ConfigurationError: something is wrong; the message names its place
@@ -91,7 +91,7 @@ class NamedSimulator(ABC):
         """Add an actor; returns id and box."""
 
     def spawn_sized(self, blueprint: str, role: str, pose: Pose, size: Size) -> tuple[int, Body]:
-        """As ``spawn``, of a size [m]; one that does not give it is refused by the box."""
+        """As ``spawn``, of a size [m]; the box refuses a simulator that does not give it."""
         return self.spawn(blueprint, role, pose)
 
     @abstractmethod
@@ -136,7 +136,7 @@ class NamedSimulator(ABC):
         return []
 
     def finish(self) -> None:  # most have no other clients
-        """The last step is done: see whether it was the bridge alone that moved the world."""
+        """Called after the last step: check whether only the bridge moved the world."""
 
     @abstractmethod
     def close(self) -> None:
@@ -160,7 +160,7 @@ def available_simulators() -> dict[str, EntryPoint]:
 
 
 def find_simulator(settings: Mapping[str, Any]) -> SimulatorKind | None:
-    """Find the simulator that the section ``simulator`` names; nothing is made.
+    """Find the simulator that the section ``simulator`` names, without making it.
 
     :returns: None for ``headless`` and ``carla``
     :raises ConfigurationError: there is none of that name, or its options are wrong

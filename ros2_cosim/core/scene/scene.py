@@ -157,8 +157,8 @@ class SceneSettings(Section):
     )
     traffic_lights: Flag = Field(
         default=False,
-        description="whether the simulator's drivers and background traffic stop at red, and "
-        "the world tells of its traffic lights; default: they are not looked at",
+        description="whether the simulator's drivers and background traffic stop at red, and the "
+        "world reports its traffic lights; default: all ignore them",
     )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
     conditions: Annotated[ConditionSettings, BeforeValidator(_none_is_empty)] = Field(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The narrow interface behind which the simulator is exchangeable, and its value types.
+"""The narrow interface that makes the simulator exchangeable, and its value types.
 
-All values are in CARLA's frame and units (left-handed, metres, m/s, degrees), and every
-number that comes out of a simulator is a float32 value: that is what CARLA's wire carries,
-and an implementation without a wire must round to it.
+All values are in CARLA's frame and units (left-handed, metres, m/s, degrees), and every number from
+a simulator is a float32 value: CARLA sends such values, and an implementation without a network
+connection must round to them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Body(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What a scenario says of the size of a vehicle or object [m]; 0: nothing."""
+    """The size of a vehicle or object in the scenario [m]; 0: not given."""
 
     length: float = 0.0
     width: float = 0.0
@@ -173,7 +173,7 @@ class Simulator(Protocol):
     def strangers(self) -> list[Stranger]:
         """Vehicles that were not spawned through this interface, by ascending id.
 
-        As of the last tick; one that has just appeared may be missing for a tick.
+        As of the last tick; an actor that has just appeared may be missing for a tick.
         """
 
     def begin_lights(self) -> None:
@@ -213,7 +213,7 @@ class Simulator(Protocol):
         """
 
     def finish(self) -> None:
-        """The last step is done: see whether it was this bridge alone that moved the world.
+        """Called after the last step: check whether only this bridge moved the world.
 
         :raises CausalityError: another client has moved it, too
         """

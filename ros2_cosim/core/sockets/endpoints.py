@@ -27,7 +27,7 @@ _ACCEPT_PAUSE_NS = 100_000_000
 def open_listener(host: str, port: int) -> socket.socket:
     """A listening TCP socket that does not block; port 0 takes a free one.
 
-    One that the starter of this process has bound for it is taken over.
+    It takes over a socket that the starter of this process has bound for it.
 
     :param host: an IPv4 or IPv6 address, or a name
     :raises OSError: the address cannot be used
@@ -38,7 +38,7 @@ def open_listener(host: str, port: int) -> socket.socket:
 def open_udp(host: str, port: int, receive_buffer: int | None = None) -> socket.socket:
     """A bound UDP socket that does not block; port 0 takes a free one.
 
-    One that the starter of this process has bound for it is taken over.
+    It takes over a socket that the starter of this process has bound for it.
 
     :param receive_buffer: size of the operating system's queue [bytes]; None keeps its default
     :raises OSError: the address cannot be used

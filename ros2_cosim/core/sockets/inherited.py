@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports that a process takes over as open sockets from the one that starts it.
 
-A port that is free when its number is chosen may be taken by another program before the server
-that is told the number has started. So the starter binds the socket and the server inherits it;
-where, says the environment variable ``COSIM_SOCKETS``. Until the server takes it over nothing
-answers there: a client is refused, as if the socket were not there yet.
+A port that is free when its number is chosen may be taken by another program before the server that
+receives the number has started. So the starter binds the socket and the server inherits it; where,
+says the environment variable ``COSIM_SOCKETS``. Until the server takes it over nothing answers
+there: a client is refused, as if the socket were not there yet.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def hold(kind: str, host: str, port: int) -> HeldSocket:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((host, port))
         if kind == "udp":
-            # Connected to itself it takes no datagram of others: they are told that nothing is
-            # there, instead of waiting in a queue for a server that would answer far too late.
+            # Connected to itself, it takes no datagrams of others: the kernel answers them that no
+            # server is there, instead of letting them wait in a queue for a server that would
+            # answer far too late.
             sock.connect(sock.getsockname())
     except OverflowError as error:  # a port number that does not exist
         sock.close()

@@ -3,9 +3,9 @@
 
 A port of this machine is open to every program on it. Most protocols have no room for a secret, so
 before the first byte of a peer counts the kernel is asked which user its socket belongs to.
-Programs of this user and of root are served. Those of other users are not, unless COSIM_OPEN says
-so, nor is one whose socket has gone before it was looked for. Peers on other hosts are served where
-a port listens to them; where hosts are listed, only those.
+Programs of this user and of root are served. It does not admit those of other users, unless
+COSIM_OPEN says so, and no peer whose socket has gone before the look-up. Peers on other hosts are
+served where a port listens to them; where hosts are listed, only those.
 """
 
 from __future__ import annotations
@@ -133,13 +133,13 @@ class Admission:
     def hosts(self) -> frozenset[str]:
         """Addresses of the other hosts that are served; none: all of them.
 
-        :raises OSError: what is listed is no address
+        :raises OSError: what is listed is not an address
         """
         return _hosts_in(self._environment.get(HOSTS, ""))
 
     @contextmanager
     def widened(self, all_users: bool) -> Iterator[None]:
-        """Within the block, serve all users of this machine, if that is asked for.
+        """Within the block, serve all users of this machine, if that is requested.
 
         Processes that are started within it do so, too.
         """
@@ -228,7 +228,7 @@ def tcp_user(here: tuple[Any, ...], there: tuple[Any, ...]) -> int | None:
     """The user of the socket at the other end of a connection within this machine.
 
     :param here, there: addresses and ports of both ends
-    :return: None if there is no such socket any more, or it cannot be told
+    :return: None if there is no such socket any more, or it cannot be found out
     """
     found = _other_end(here, there)
     return None if found is None else found.user

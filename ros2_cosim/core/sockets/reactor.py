@@ -166,7 +166,7 @@ class Reactor:
     def note_waits(self, sleeps: Callback | None, woke: Callback | None) -> None:
         """Call ``sleeps`` when a wait begins and ``woke`` when it is over, before any callback.
 
-        None: nothing is called.
+        None: no call.
         """
         self._sleeps, self._woke = sleeps, woke
 

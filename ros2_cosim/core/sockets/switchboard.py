@@ -3,8 +3,8 @@
 
 The starter of a run has the *switchboard*. Each caller tells it which topics it writes and reads;
 any two of which one writes what the other reads get the two ends of a socket pair, once. What they
-say there the switchboard does not hear. A pair has no name: no other program can find it, and
-nothing is left of it when its processes have ended, however they end.
+say there the switchboard does not hear. A pair has no name: no other program can find it, and it
+disappears when its processes have ended, however they end.
 
 The switchboard itself listens at an abstract address, which leaves no file either. Such an address
 has no permissions, so both sides look at the user at the other end, and a caller shows the secret
@@ -43,7 +43,7 @@ _HERE = b"x"
 
 
 class Refused(Exception):
-    """What a caller says is no message, or not of this run."""
+    """The input of a caller is not a message, or not of this run."""
 
 
 class _Caller:
@@ -62,7 +62,7 @@ class _Caller:
 class Switchboard:
     """Connects the processes of a run; use as a context manager.
 
-    It works in a thread of its own.
+    It works in its own thread.
 
     :param secret: what a caller has to show
     """

@@ -24,7 +24,7 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.values import Value
 
-#: Any port will do: nothing is sent.
+#: Any port will do: it carries no data.
 _DISCARD = 9
 
 

@@ -67,7 +67,7 @@ def parse_source(value: Any, key: str, where: str) -> MappedSource:
     """Read one source.
 
     :param key: what a mapping calls the name, ``variable`` or ``field``
-    :raises ConfigurationError: it is none of the allowed forms
+    :raises ConfigurationError: it has no allowed form
     """
     if isinstance(value, Mapping):
         unknown = set(value) - {key, "factor", "offset"}
@@ -337,7 +337,7 @@ class _Target(NamedTuple):
 def _check_fit(
     path: FieldPath, source: MappedSource, variable: Variable, slave: SlaveDescription, where: str
 ) -> None:
-    """See whether a value inside a record fits a variable, in kind and unit."""
+    """Check whether a value inside a record fits a variable, in kind and unit."""
     numeric = variable.data_type not in SIZED
     if numeric != (path.scalar in (bool, int, float)) or path.repeated != bool(variable.dimensions):
         shape = " array" if variable.dimensions else ""
@@ -359,11 +359,11 @@ def _check_fit(
 
 
 def _filled(values: tuple[Any, ...], variable: Variable) -> tuple[Any, ...]:
-    """As many values as an array of fixed size has; what there is no element for is zero."""
+    """As many values as an array of fixed size has; missing elements are zero."""
     size = 1
     for dimension in variable.dimensions:
         if dimension.constant is None:
-            return values  # as large as the slave has been told
+            return values  # as large as it was configured in the slave
         size *= dimension.constant
     return (values + (0,) * size)[:size]
 

@@ -25,7 +25,7 @@ Example (part of a scenario)::
 Slaves are given as for ``cosim dcp run``, with its keys ``check``, ``missing`` and
 ``acceptable_loss``. One with ``model`` or ``fmu`` and without ``port`` is served by this process;
 in shape inproc all slaves are, so there each needs ``model`` or ``fmu``. In the other shapes the
-run starts those with ``process: true`` or a ``command`` as processes of their own.
+run starts those with ``process: true`` or a ``command`` as their own processes.
 The first activation reports the outputs of the initialization; each later one steps all
 slaves up to its time. A port with ``when`` is silent unless that variable has changed.
 """
@@ -78,7 +78,7 @@ def _none_is_empty(value: object) -> object:
 
 
 class CoupledSlaveSettings(SlaveSettings):
-    """A slave as for ``cosim dcp run``; the run can start it as a process of its own."""
+    """A slave as for ``cosim dcp run``; the run can start it as its own process."""
 
     process: Annotated[bool, Field(strict=True)] = False
 
@@ -187,7 +187,7 @@ class DcpMaster(FullModel):
     def declared_repeatability(
         cls, context: ModelContext, parameters: MasterParameters
     ) -> Repeatability:
-        """Foreign slaves and FMUs compute with numerics of their own; clocks tick as they do."""
+        """Foreign slaves and FMUs compute with their own numerics; clocks tick as they do."""
         if parameters.depends_on_wall_clock:
             return Repeatability.NO
         own = all(slave.model is not None for slave in parameters.slaves.values())
@@ -232,7 +232,7 @@ class DcpMaster(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: MasterParameters) -> None:
-        """See whether all slaves, variables and fields are there.
+        """Check whether all slaves, variables and fields are there.
 
         :raises ConfigurationError: one is not
         """
@@ -299,7 +299,7 @@ class DcpMaster(FullModel):
 def port_mapping(
     context: ModelContext, parameters: MasterParameters, settings: CoSimulation
 ) -> PortMapping:
-    """How the slaves' variables are tied to the participant's ports; nothing is started.
+    """How the slaves' variables are tied to the participant's ports; starts no slave.
 
     :raises DescriptionError: a slave cannot be loaded
     :raises ConfigurationError: a port, a variable or a field is not there, or types do not fit

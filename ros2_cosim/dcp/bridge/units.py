@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units of foreign variables beside those of records: what does not fit is told before a run."""
+"""Units of foreign variables beside those of records: a unit that does not fit is reported before a
+run.
+"""
 
 from __future__ import annotations
 

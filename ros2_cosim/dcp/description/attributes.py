@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of the elements of a .dcpx file are fields of dataclasses: how both are named.
 
-An attribute has the name of its field in camel case, but for those of a few.
+An attribute has the name of its field in camel case, except for those of a few.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _bool(text: str) -> bool:
     return text.strip() in ("true", "1")
 
 
-#: By the first type of a field; one of another type is no attribute.
+#: By the first type of a field; one of another type is not an attribute.
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "str": str, "int": int, "bool": _bool, "float": float,
 }  # fmt: skip

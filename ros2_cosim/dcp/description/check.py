@@ -201,7 +201,7 @@ def _check_links(d: SlaveDescription, v: Variable) -> list[str]:
         if (dimension.constant is None) == (dimension.linked_vr is None):
             faults.append("a Dimension has either constant or linkedVR")
         elif dimension.linked_vr is not None and dimension.linked_vr not in structural:
-            faults.append(f"linkedVR {dimension.linked_vr} is no StructuralParameter")
+            faults.append(f"linkedVR {dimension.linked_vr} is not a StructuralParameter")
     unit = v.attributes.unit
     if unit is not None and d.units and unit not in {u.name for u in d.units}:
         faults.append(f"unit {unit!r} is not among the UnitDefinitions")

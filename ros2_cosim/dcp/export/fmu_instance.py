@@ -110,7 +110,7 @@ class FmuInstance(Instance):
     # -- what the library asks for ---------------------------------------------------------------
 
     def setup(self, start: float) -> None:
-        """See that time begins where the scenario does."""
+        """Check that time begins where the scenario does."""
         if start != 0.0:
             raise ConfigurationError(f"startTime: found {start:g}; allowed is 0")
 
@@ -298,7 +298,7 @@ class Conversation:
             elif -(2**31) <= value < 2**31:
                 parts.append(_INTEGER.pack(value))
             else:
-                raise RunError(f"value reference {reference}: {value} is no 32-bit integer")
+                raise RunError(f"value reference {reference}: {value} is not a 32-bit integer")
         return b"".join(parts)
 
     def _set(self, instance: Instance, kind: type, data: bytes) -> None:

@@ -94,7 +94,7 @@ class SlaveSettings(_Section):
     max_pdu_size: int | None = Field(default=None, ge=16)
     exact_types: bool = False
     parameters: dict[str, Any] = Field(default_factory=dict)
-    #: The run starts the slave as a process of its own: by ``cosim dcp serve``, or this command.
+    #: The run starts the slave as its own process: by ``cosim dcp serve``, or this command.
     process: bool = False
     command: tuple[str, ...] | None = None
 
@@ -195,7 +195,7 @@ def load_cosimulation(path: Path) -> CoSimulation:
 
 
 def describe_slaves(settings: CoSimulation) -> dict[str, SlaveDescription]:
-    """The descriptions of all slaves; nothing is started.
+    """The descriptions of all slaves; starts no slave.
 
     :raises DescriptionError: a slave cannot be loaded
     """
@@ -239,10 +239,10 @@ def prepared(
     """A master with all slaves added and wired, local slaves being served; cleans up.
 
     :param connect_wait_s: how long slaves elsewhere may take to listen
-    :param apart: whether a process of its own serves each model and FMU, else this one
+    :param apart: whether its own process serves each model and FMU, else this one
     :raises DescriptionError: a slave cannot be loaded
     :raises WiringError: a connection does not fit
-    :raises DcpPeerLostError: a slave in a process of its own crashed; it is named with the time
+    :raises DcpPeerLostError: a slave in its own process crashed; it is named with the time
     """
     with ExitStack() as stack:
         local = {name: slave for name, slave in settings.slaves.items() if slave.is_local}
@@ -267,7 +267,7 @@ def prepared(
             missing=settings.missing,
             acceptable_loss=settings.acceptable_loss,
         )
-        stack.callback(master.close)  # before the slaves are told to end
+        stack.callback(master.close)  # before the slaves receive the request to end
         for name, slave in settings.slaves.items():
             if name in served:
                 description, port = served[name]

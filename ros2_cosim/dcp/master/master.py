@@ -137,8 +137,8 @@ class Master:
         """Have noted, in the thread that steps, what the exchange with the slaves consists of.
 
         :param sleeps, woke: called when a wait for slaves begins, and when it is over
-        :param sent: called with the name of a slave when something leaves for it; None: nothing is
-            noted any more
+        :param sent: called with the name of a slave when something leaves for it; None: it records
+            no more
         """
         self._requests.sockets.note(sleeps, woke, sent)
 
@@ -154,7 +154,7 @@ class Master:
         transport: TransportProtocol | None = None,
         use: SlaveUse | None = None,
     ) -> RemoteSlave:
-        """Add a slave; nothing is sent yet.
+        """Add a slave, without sending to it yet.
 
         :param description: or the path of its .dcpx or .dcp file
         :param host, port: its control address, by default that of the description
@@ -220,7 +220,8 @@ class Master:
         """Connect, register, configure and prepare all slaves; then they are CONFIGURED.
 
         :param parameters: values by slave and parameter name
-        :raises WiringError: the wiring or a parameter does not fit; nothing was sent yet
+        :raises WiringError: the wiring or a parameter does not fit; the master has sent no request
+            yet
         :raises DcpError: a slave refused a request
         """
         with self._lock:

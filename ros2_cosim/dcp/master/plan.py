@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of a configuration: data PDUs, and the configuration requests in their order.
 
-Many variables travel in one data PDU: one for all inputs that the master feeds, one for all
-outputs it reads (per communication step, and one for outputs that are constant after
-initialization), one per pair of wired slaves. What is larger than a slave takes is cut into
-several.
+Many variables travel in one data PDU: one for all inputs that the master feeds, one for all outputs
+it reads (per communication step, and one for outputs that are constant after initialization), one
+per pair of wired slaves. A PDU that is larger than a slave takes is split.
 """
 
 from __future__ import annotations

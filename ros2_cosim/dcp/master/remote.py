@@ -83,7 +83,7 @@ class SlaveUse:
     :ivar resolution: time resolution [s], by default that of the master or of the description
     :ivar every: in NRT the slave steps in every so many-th master step
     :ivar steps: resolutions per STC_do_step, by default those of the description
-    :ivar data_port: port on which the slave shall receive data, by default its control port
+    :ivar data_port: port on which the slave receives data, by default its control port
         or one of those it offers
     :ivar max_pdu_size: greatest data PDU in bytes, if that is less than its description
         says (slaves made with DCPLib send at most 905 bytes)
@@ -205,12 +205,12 @@ class RemoteSlave:
     def set_parameters(self, values: Mapping[str, Value]) -> None:
         """Parameters for the next configuration.
 
-        :raises DescriptionError: a name that is no parameter of the slave
+        :raises DescriptionError: a name that is not a parameter of the slave
         """
         kinds = (Causality.PARAMETER, Causality.STRUCTURAL)
         for name, value in values.items():
             if self.description.variable(name).causality not in kinds:
-                raise DescriptionError(f"slave {self.name!r}: {name!r} is no parameter")
+                raise DescriptionError(f"slave {self.name!r}: {name!r} is not a parameter")
             self.parameters[name] = value
 
     def set_inputs(self, values: Mapping[str, Value] | Sequence[Value]) -> None:
@@ -246,8 +246,8 @@ class RemoteSlave:
     def input_counters(self) -> dict[int, DataCounters]:
         """The same of what the slave received over UDP, as far as it has told after its stop.
 
-        What the master sent and the slave did not receive is lost. Of data from other slaves the
-        slave alone tells: it counts steps without new data as held, also where none was due.
+        Data that the master sent and the slave did not receive are lost. Of data from other slaves
+        the slave alone tells: it counts steps without new data as held, also where none was due.
         """
         told = dict(
             read_arguments(entry.values) for entry in self.log if entry.template == TEMPLATE.id

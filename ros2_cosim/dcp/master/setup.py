@@ -35,7 +35,7 @@ from ros2_cosim.dcp.wire.states import STOPPABLE
 
 _TCP = TransportProtocol.TCP_IPv4
 #: A slave that does not say within this time [s] in which state it is has gone, or is of no use any
-#: more to a master that leaves; one that does has this long to get back to ALIVE.
+#: more to a master that leaves; a slave that does has this long to get back to ALIVE.
 _ANSWER_S = 1.0
 _LEAVE_S = 5.0
 _STEPS_REFUSALS = frozenset(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slave of an FMU in a process of its own: foreign native code that crashes takes none along."""
+"""A slave of an FMU in its own process: foreign native code that crashes takes none along."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class MasterSockets:
     :param on_control: takes a response or notification of a slave, or an empty PDU
     :param on_data: takes a data PDU and the address of the machine that sent it; its data_id tells
         where it belongs
-    :ivar stranger: address of the last sender that is no slave, empty without one; what comes
+    :ivar stranger: address of the last sender that is not a slave, empty without one; what comes
         from there is dropped
     """
 
@@ -215,7 +215,7 @@ class MasterSockets:
             if slave.control is not None:
                 slave.control.flush()
             elif slave.protocol is _TCP:
-                slave.pending.clear()  # nor is what is asked after the end of its connection
+                slave.pending.clear()  # and neither are requests after the end of its connection
             if slave.datagrams:
                 self._flush_udp(slave)
         except DcpPeerLostError as error:

@@ -44,9 +44,9 @@ def check_wire(
     """
     sender, receiver = source.variable(wire.output), target.variable(wire.input)
     if sender.causality is not Causality.OUTPUT:
-        raise WiringError(f"{wire}: {wire.output} is no output but {sender.causality.value}")
+        raise WiringError(f"{wire}: {wire.output} is not an output but {sender.causality.value}")
     if receiver.causality is not Causality.INPUT:
-        raise WiringError(f"{wire}: {wire.input} is no input but {receiver.causality.value}")
+        raise WiringError(f"{wire}: {wire.input} is not an input but {receiver.causality.value}")
     if not convertible(sender.data_type, receiver.data_type):
         raise WiringError(
             f"{wire}: {sender.data_type.name} does not fit into {receiver.data_type.name} "

@@ -128,7 +128,7 @@ class CFunction(NamedTuple):
 
 
 def read_c_function(path: Path) -> CFunction:
-    """Read the signature of a C file; nothing is compiled.
+    """Read the signature of a C file, without compiling it.
 
     :raises DescriptionError: it cannot be read, or has no such function
     """
@@ -258,7 +258,7 @@ def c_fmu(
 ) -> bytes:
     """The FMU of a C file.
 
-    :param compiled: with its library; without, it can be described only
+    :param compiled: with its library; otherwise it can only be described
     :param starts: other start values of parameters
     :raises DescriptionError: the file cannot be read, has no such function, a parameter is not
         there, there is no compiler, or it finds errors
@@ -303,7 +303,7 @@ def fmu_content(path: Path, *, compiled: bool) -> str | io.BytesIO:
 
 
 def require_compiler(path: Path) -> None:
-    """See whether the C file could be compiled.
+    """Check whether the C file could be compiled.
 
     :raises DescriptionError: there is no compiler, or this is another platform
     """

@@ -114,7 +114,7 @@ def can_save_state(model: Any) -> bool:
 
 
 def require_platform(path: Path) -> None:
-    """See whether an FMU has a library for this platform, or a C file could be compiled.
+    """Check whether an FMU has a library for this platform, or a C file could be compiled.
 
     :raises DescriptionError: it has none
     """
@@ -137,7 +137,7 @@ def fmu_variables(model: Any) -> list[FmuVariable]:
     Local and independent variables, constants and clocks have no counterpart in DCP.
 
     :raises DescriptionError: an array of strings or binaries, which DCP does not have, or one whose
-        size is no structural parameter
+        size is not a structural parameter
     """
     chosen = [v for v in model.modelVariables if v.causality in _CAUSALITIES and v.type != "Clock"]
     sizes = {d.valueReference for v in chosen for d in v.dimensions}

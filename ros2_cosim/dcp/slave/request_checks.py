@@ -44,7 +44,7 @@ def length_fits(kind: int, data: bytes, configuration: Configuration) -> bool:
 def state_code(kind: int, data: bytes, state: State, busy: bool) -> ErrorCode:
     """Whether the request is allowed in this state, and for STC whether state_id agrees.
 
-    :param busy: a callback of the model is running; in the error states that is no transition
+    :param busy: a callback of the model is running; in the error states that is not a transition
         which a request has begun
     """
     is_stc = kind < 0x20

@@ -136,7 +136,7 @@ class Slave:
     # -- receiving ---------------------------------------------------------------------------
 
     def receive(self, data: bytes, origin: Any) -> None:
-        """Take one PDU; answers go to ``origin``. Bytes that are no PDU are dropped."""
+        """Take one PDU; answers go to ``origin``. Bytes that are not a PDU are dropped."""
         if not data:
             return
         kind = data[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captured traffic: pcap files, IPv4 packets, reassembled TCP streams; yields single PDUs.
 
-What is no DCP (another port, another protocol, an unknown first byte) is left out silently:
+What is not DCP (another port, another protocol, an unknown first byte) is left out silently:
 a capture holds all kinds of traffic.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A proxy between a master and a slave that shows every PDU.
 
-To keep data PDUs on its way the proxy changes the addresses in network information: the slave
-is told to listen on its own port instead of the proxy's, and to send to the proxy.
+To keep data PDUs on its way the proxy changes the addresses in network information: the slave then
+listens on its own port instead of the proxy's, and sends to the proxy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints DCP traffic: one line per PDU, with values of data PDUs if their types are known.
 
-What is in a data PDU is learned from the configuration that went before: CFG_input names the
+The sniffer learns the content of data PDUs from the configuration before them: CFG_input names the
 types of its values one by one.
 """
 
@@ -89,7 +89,7 @@ class Printer:
 def sniff_file(path: Path, printer: Printer) -> None:
     """Show the PDUs in a pcap file.
 
-    :raises DescriptionError: it is none
+    :raises DescriptionError: it is not a pcap file
     """
     for found in read_pcap(path):
         printer.show(found)

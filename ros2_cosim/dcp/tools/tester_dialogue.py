@@ -93,7 +93,7 @@ class Dialogue:
             self._udp.sendto(data, self.address)
 
     def open_data(self, port: int) -> None:
-        """Over TCP: send data PDUs to this port of the slave, on a connection of their own."""
+        """Over TCP: send data PDUs to this port of the slave, on their own connection."""
         if self.protocol is not _UDP and port != self.address[1]:
             self._data_link = tcp_connect(self.address[0], port, self.timeout_s)
 
@@ -149,7 +149,7 @@ class Dialogue:
             pdu = decode(data)
         except PduError as error:
             self.transcript.append(f"<- {error}")
-            raise Deviation(f"the slave sent {data.hex()}, which is no PDU: {error}") from None
+            raise Deviation(f"the slave sent {data.hex()}, which is not a PDU: {error}") from None
         self.transcript.append(f"<- {pdu}")
         if pdu.kind in (_P.DAT_input_output, _P.DAT_parameter):
             self._data.append(pdu)

@@ -286,4 +286,4 @@ class TesterSession:
             if pdu.kind is _P.RSP_nack and pdu.error_code == ErrorCode.INVALID_SEQUENCE_ID:
                 self.seq = pdu.exp_seq_id
                 self.dialogue.send(self.make(_P.INF_state))
-        raise Deviation("the slave does not tell its state")
+        raise Deviation("the slave does not report its state")

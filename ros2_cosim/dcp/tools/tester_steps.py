@@ -84,7 +84,7 @@ def _registered(s: TesterSession) -> None:
 
 @procedure("alive")
 def alive(s: TesterSession) -> None:
-    """In ALIVE the slave tells its state and refuses other requests."""
+    """In ALIVE the slave reports its state and refuses other requests."""
     pdu = s.answer(s.make(_P.INF_state))
     if pdu.kind is not _P.RSP_state_ack or pdu.state_id != _S.ALIVE:
         raise Deviation(f"INF_state in ALIVE must be answered with ALIVE; got {pdu}")
@@ -382,7 +382,7 @@ def heartbeat(s: TesterSession) -> None:
 def hostile_unknown(s: TesterSession) -> None:
     """Unknown PDU types, responses and scraps are dropped silently."""
     _registered(s)
-    for data in (b"\x55 is no type of a PDU", b"\xb0\0\0\1", b"\xe0\1\1", b"\x80", b"\xf0\1"):
+    for data in (b"\x55 is an unknown type", b"\xb0\0\0\1", b"\xe0\1\1", b"\x80", b"\xf0\1"):
         s.dialogue.send(data)
     s.dialogue.silence(0.2, "garbage")
     s.ask_state(_S.CONFIGURATION)

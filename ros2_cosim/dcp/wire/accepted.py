@@ -86,7 +86,7 @@ class AcceptedLinks:
             self._on_lost(link, reason)
 
     def close(self) -> None:
-        """Close all of them; nothing is reported."""
+        """Close all of them, without a report."""
         for link in self:
             self._remove(link)
 
@@ -136,7 +136,7 @@ class AcceptedLinks:
             self._on_frame(link, frame)
 
     def _limit_memory(self) -> None:
-        """The connection that holds most gives way; one that has brought a PDU comes last."""
+        """The connection that holds most gives way; those that have brought a PDU come last."""
         holding = [link for link in self._least_wanted() if not self._keeps(link)]
         while sum(link.reader.waiting for link in holding) > MAX_WAITING_BYTES:
             silent = [link for link in holding if link in self._silent]

@@ -144,7 +144,7 @@ class InputPdu:
         self.pending = self.decode(data)
 
     def decode(self, data: bytes) -> Sequence[Value]:
-        """The values in the payload of ``data``, converted; nothing is kept.
+        """The values in the payload of ``data``, converted; keeps none of them.
 
         :raises PduError: wrong length or undecodable
         """

@@ -36,11 +36,11 @@ class DcpPeerLostError(DcpError, ConnectionFailedError):
 
 
 class PduError(ProtocolError):
-    """Bytes that are no PDU of the standard: unknown type or wrong length."""
+    """Bytes that are not a PDU of the standard: unknown type or wrong length."""
 
 
 class SlaveFault(ProtocolError):
-    """Raised by a model's callback to enter the error state with a code of its own.
+    """Raised by a model's callback to enter the error state with its own code.
 
     :param code: error code reported by RSP_error_ack (0x5000-0x5FFF are free for own use)
     """

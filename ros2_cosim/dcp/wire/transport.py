@@ -233,7 +233,7 @@ def datagrams(sock: socket.socket, senders: Senders) -> Iterator[tuple[bytes, tu
 
 
 def send_datagrams(sock: socket.socket, address: tuple[str, int], pdus: list[bytes]) -> None:
-    """Send PDUs to one address, each in a datagram of its own, with few calls.
+    """Send PDUs to one address, each in its own datagram, with few calls.
 
     Linux cuts one buffer into datagrams of equal length, of which the last may be shorter
     (UDP segmentation offload); on the wire they look as if they had been sent one by one.

@@ -88,7 +88,7 @@ def _encode_field(kind: DataType, count: int | None, value: Value) -> bytes:
 def decode_value(kind: DataType, data: bytes, offset: int) -> tuple[Value, int]:
     """Decode one scalar at ``offset``; returns it and the offset behind it.
 
-    :raises PduError: the bytes end before the value does, or are no UTF-8
+    :raises PduError: the bytes end before the value does, or are not UTF-8
     """
     if kind in SIZED:
         start = offset + 4
@@ -103,7 +103,7 @@ def decode_value(kind: DataType, data: bytes, offset: int) -> tuple[Value, int]:
         try:
             return raw.decode("utf-8"), end
         except UnicodeDecodeError as error:
-            raise PduError(f"string at byte {offset} is no UTF-8: {error.reason}") from None
+            raise PduError(f"string at byte {offset} is not UTF-8: {error.reason}") from None
     end = offset + SIZES[kind]
     if end > len(data):
         raise PduError(f"{kind.name} at byte {offset}: {end - len(data)} bytes are missing")
@@ -115,7 +115,7 @@ class PayloadCodec:
 
     :param fields: one (type, count) per variable in the order of their positions;
         count is None for a scalar and the number of elements for an array
-    :param names: of the variables, for errors; empty: their positions are told
+    :param names: of the variables, for errors; empty: errors name their positions
     :ivar size: exact length in bytes, None when a string or binary is among the fields
     """
 

@@ -25,7 +25,7 @@ class FileLaw(Section, ABC):
 
     @abstractmethod
     def check(self, where: str) -> None:
-        """See whether the file fits; nothing of it is run.
+        """Check whether the file fits; nothing of it is run.
 
         :param where: the place of the parameters, for messages
         :raises ConfigurationError: it does not
@@ -59,7 +59,7 @@ class FileLaw(Section, ABC):
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave.
 
-        :raises ConfigurationError: it is none of this file
+        :raises ConfigurationError: it is not a state of this file
         """
 
 

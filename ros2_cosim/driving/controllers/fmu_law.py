@@ -57,7 +57,7 @@ _STEP_TOLERANCE: Final = 1e-6
 class _Input(NamedTuple):
     """Where the value of one input comes from: ``path``, or a constant without one.
 
-    ``size`` is that of an array; what there is no value for is zero.
+    ``size`` is that of an array; missing values are zero.
     """
 
     variable: Variable
@@ -119,7 +119,7 @@ class FmuLaw(FileLaw):
         return () if self._bound is None else self._bound.needs
 
     def check(self, where: str) -> None:
-        """See whether mapping, units, parameters and platform fit; the library is not loaded.
+        """Check whether mapping, units, parameters and platform fit; the library is not loaded.
 
         :raises ConfigurationError: one does not
         """
@@ -187,7 +187,7 @@ class FmuLaw(FileLaw):
         )
 
     def save_state(self) -> Any:
-        """The state of the FMU by its own means, and what it was told last."""
+        """The state of the FMU by its own means, and its last inputs."""
         assert self._slave is not None, "open() comes before"
         return [self._time, self._step, self._slave.save_state()]
 
@@ -326,7 +326,7 @@ def _input(
     if not source.name:
         if variable.dimensions or not isinstance(source.constant, int | float):
             raise ConfigurationError(
-                f"{where}: found {source.constant!r}; it is no value of "
+                f"{where}: found {source.constant!r}; it is not a value of "
                 f"{'an array' if variable.dimensions else variable.data_type.name}"
             )
         return _Input(variable, source, None)
@@ -353,7 +353,7 @@ def _input(
 def _converted(
     variable: Variable, description: SlaveDescription, unit: str, where: str
 ) -> tuple[float, float]:
-    """Factor and offset to SI; one that is not defined is refused."""
+    """Factor and offset to SI; an undefined unit is refused."""
     found = conversion(variable, description, unit, where)
     if found is None:
         raise ConfigurationError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a longitudinal control law sees, and the one method it has to offer."""
+"""The input of a longitudinal control law, and the one method that it needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Peer(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """One look at the road ahead; a law is asked only while there is an object ahead.
+    """One look at the road ahead. A law is called only while there is an object ahead.
 
     All quantities are SI and lie along the lane, forward positive.
 
@@ -55,7 +55,7 @@ class Measurement(NamedTuple):
 
     @property
     def desired_gap(self) -> float:
-        """The gap that the spacing policy asks for at the present speed [m]."""
+        """The gap of the spacing policy at the present speed [m]."""
         return self.standstill_gap + self.time_gap * self.speed
 
     @property
@@ -86,10 +86,10 @@ UNITS: Final[Mapping[type, Mapping[str, str]]] = {
 class LongitudinalLaw(Protocol):
     """A control law: from one measurement to a demanded acceleration.
 
-    A class with this one method is a law. It may have a class attribute ``needs_v2v``, a
-    tuple of ``"predecessor"`` and ``"leader"``: while one of those is missing or stale, a
-    fall-back law drives instead, so that the law itself need not look for None. A law with a
-    spacing of its own has an attribute ``standstill_gap`` [m]: the gap at which it stands.
+    A class with this one method is a law. It may have a class attribute ``needs_v2v``, a tuple of
+    ``"predecessor"`` and ``"leader"``: while one of those is missing or stale, a fall-back law
+    drives instead, so that the law itself need not check for None. A law with its own spacing has
+    an attribute ``standstill_gap`` [m]: the gap at which it stands.
     """
 
     def acceleration(self, measurement: Measurement) -> float:

@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.driving.controllers.measurement import Measurement
 
-# Activations that are a sample time apart but for rounding are so.
+# Activations that are a sample time apart except for rounding are so.
 _NEARLY: Final = 1.0 - 1e-6
 
 
@@ -54,7 +54,7 @@ class PathCacc(Section):
 
 
 class PathCaccSampled(PathCacc):
-    """The same speed command with a sample time of its own, held in between.
+    """The same speed command with its own sample time, held in between.
 
     For a controller that is asked more often than it commands: every ``sample_time`` the demanded
     acceleration of :class:`PathCacc` is computed for that period. Written with explicit

@@ -110,12 +110,12 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
     )
 
 
-#: Of a law that says nothing of its state: that is its attributes.
+#: Of a law that does not declare its state: its attributes are the state.
 _STATE = SavedAttributes(constants=(Section,), plain=True)
 
 
 def _has_attributes(law: Any) -> bool:
-    """Whether a law may have a state: attributes of its own."""
+    """Whether a law may have a state: its own attributes."""
     slots = any("__slots__" in vars(kind) for kind in type(law).__mro__[:-1])
     return slots or bool(vars(law))
 
@@ -173,7 +173,7 @@ def check_law(
     *,
     base_directory: Path | None = None,
 ) -> type | None:
-    """Find the class of a control law and check its parameters; nothing is made.
+    """Find the class of a control law and check its parameters, without making the law.
 
     :param where: the place of a scenario that names the law; its parameters are at
         ``WHERE_parameters``. None: messages name the law

@@ -39,10 +39,10 @@ class CommandLimits(Section):
 class EmergencyBrake(Section):
     """Brakes when the deceleration needed to avoid a contact becomes large.
 
-    Needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the time to
-    collision that stays meaningful at low speed. If the object is known to brake with b, at
-    least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts
-    when the need exceeds ``trigger``, with ``gain`` times the need.
+    The braking needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the
+    time to collision that stays meaningful at low speed. If the object is known to brake with b, at
+    least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts when
+    the need exceeds ``trigger``, with ``gain`` times the need.
     """
 
     trigger: Number = Field(
@@ -57,8 +57,9 @@ class EmergencyBrake(Section):
         ge=0,
         lt=1,
         description="share of the gap that counts as room at least, so that a small closing speed "
-        "within the margin is no emergency; above 0 the trigger falls to 0 from twice the margin "
-        "to the margin, and within it the vehicle falls back, so that nothing creeps closer [1]",
+        "within the margin is not an emergency; above 0 the trigger falls to 0 from twice the "
+        "margin to the margin, and within it the vehicle falls back, so that it never creeps "
+        "closer [1]",
     )
 
     def demand(
@@ -185,9 +186,9 @@ class StandstillHold:
 class CutInWatch:
     """Finds the vehicles beside that come into the own lane, before they are in it.
 
-    One that is more than ``WANDERING`` out of the centre of the next lane, towards the own one,
-    and has come nearer by ``INWARD`` over the last ``WINDOW``, cuts in. 0.375 m is what UN R157
-    (Annex 4, appendix 3) takes for wandering within a lane; the speed is twice the error of a
+    An object that is more than ``WANDERING`` out of the centre of the next lane, towards the own
+    one, and has come nearer by ``INWARD`` over the last ``WINDOW``, cuts in. 0.375 m is what UN
+    R157 (Annex 4, appendix 3) takes for wandering within a lane; the speed is twice the error of a
     sensor with 0.05 m noise.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of a controller node that is a Python script of its own.
+"""The law of a controller node that is its own Python script.
 
 In shape ``ros`` such a script is started as a process. Where there are no processes it is run
 up to the point at which it would start its node with ``run_controller(law)``: that law drives.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller goes on knowing of the vehicle ahead while its object sensor does not tell."""
+"""What a controller assumes about the vehicle ahead while its sensor reports nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ros2_cosim.core.messages.records import DetectedObject
 
 #: A measured object takes the place of a coasted one from which it differs by less [m].
 _SAME: Final = 5.0
-#: Below this speed [m/s] equal lists are no sign of a frozen sensor.
+#: Below this speed [m/s] equal lists are not a sign of a frozen sensor.
 _MOVES: Final = 1.0
 #: An object with a shorter headway [s], or nearer [m], is not gone at once if the sensor works.
 _CLOSE: Final = 2.0
@@ -22,8 +22,8 @@ _CHANGES: Final = 0.2
 class SensorWatch:
     """Carries the object ahead on while the sensor is silent, frozen, or loses it.
 
-    The gap goes on with the object's speed less the own one. That speed is what V2V tells of the
-    very object, while it is fresh; else the last one, less the braking that was seen last.
+    The gap goes on with the object's speed less the own one. That speed is what V2V reports for
+    this object, while it is fresh; else the last one, less the braking that was seen last.
     """
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class SensorWatch:
         self._target: DetectedObject | None = None
         self._speed = 0.0
         self._braking = 0.0
-        #: Whether an empty list is no word of what is ahead.
+        #: Whether an empty list says nothing about the object ahead.
         self._doubts = False
-        #: When sensor or V2V told of what is ahead last [ns].
+        #: When sensor or V2V last reported the object ahead [ns].
         self._known: int | None = None
 
     def look(
@@ -73,7 +73,7 @@ class SensorWatch:
         return self._repeats
 
     def contradicts(self, object_speed: float, speed: float) -> bool:
-        """Whether what V2V tells of the object ahead shows that a repeated list is frozen.
+        """Whether what V2V reports about the object ahead shows that a repeated list is frozen.
 
         :param object_speed: by V2V, now [m/s]
         :param speed: own [m/s]
@@ -142,7 +142,7 @@ class SensorWatch:
         return seen.id == target.id or seen.distance < target.distance + _SAME
 
     def forget(self) -> None:
-        """Nothing is carried on any more."""
+        """Stop carrying the object on."""
         self._target = None
 
 

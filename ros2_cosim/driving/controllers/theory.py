@@ -20,7 +20,7 @@ _STEP: Final = 1e-3
 GRID: Final = tuple(10 ** (-2 + 3.2 * i / 400) for i in range(401))
 #: A gain that exceeds 1 by less is 1: at low frequency all gains tend to it.
 _TOLERANCE: Final = 1e-6
-#: A smaller demand is none [m/s^2]: that of steady following, but for rounding.
+#: A smaller demand is none [m/s^2]: that of steady following, except for rounding.
 _NONE: Final = 1e-9
 #: Among these a steady gap is looked for [m].
 _GAPS: Final = (0.1, 1e4)

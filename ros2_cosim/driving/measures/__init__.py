@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bag tells of the driving."""
+"""Measures of the driving in a bag."""

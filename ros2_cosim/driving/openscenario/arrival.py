@@ -30,7 +30,7 @@ _STANDS: Final = 0.1
 #: The commanded speed is not further from the own one than this: what the plant could not follow
 #: must not add up [m/s].
 _AHEAD: Final = 2.0
-#: What walks past a place is nearer to it than this [m].
+#: A pedestrian that passes a place is nearer to it than this [m].
 _NEAR: Final = 1.0
 
 
@@ -79,7 +79,7 @@ class Arriving:
         if other > _STANDS:
             time = self._master.left(traffic) / other
         if final is not None:
-            # What is driven at the final speed is no part of the change.
+            # The way at the final speed is not part of the change.
             steady = action.steady_distance
             if final > 0.0:
                 time -= action.steady_time + steady / final

@@ -86,7 +86,7 @@ def find_catalogues(root: Element, directory: Path) -> Catalogues:
             try:
                 yield read_document(file)
             except ConfigurationError as error:
-                # Of many files in a directory one is asked for.
+                # Of many files in a directory one is requested.
                 unread.append(str(error))
 
     return Catalogues(documents, unread)

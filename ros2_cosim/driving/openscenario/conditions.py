@@ -45,7 +45,7 @@ class ConditionRun:
         self._history.append((now, value))
         result = False
         while self._history and self._history[0][0] <= now - self._delay:
-            # What came between two looks is not lost.
+            # Events between two looks are not lost.
             result = self._history.popleft()[1] or result
         return result
 

@@ -172,20 +172,20 @@ class Element:
             raise self.error(f"{name}: {error}") from None
 
     def label(self, name: str = "name") -> str:
-        """The name of an element of the storyboard: as it stands where it is no expression."""
+        """The name of an element of the storyboard; the text itself if not an expression."""
         try:
             return self.text(name, "")
         except ConfigurationError:
             return str(self._node.get(name))
 
     def raw(self, name: str) -> str:
-        """An attribute as it stands; empty where it is missing."""
+        """The text of an attribute; empty if it is missing."""
         return str(self._marked(name)._node.get(name, ""))
 
     def number(self, name: str, default: float | None = None) -> float:
         """An attribute that is a finite number.
 
-        :raises ConfigurationError: it is none
+        :raises ConfigurationError: it is not such a number
         """
         if default is not None and not self.has(name):
             return default
@@ -201,7 +201,7 @@ class Element:
     def amount(self, name: str, default: float | None = None, *, positive: bool = False) -> float:
         """An attribute that is a number of at least 0, or above 0.
 
-        :raises ConfigurationError: it is none
+        :raises ConfigurationError: it is not such a number
         """
         value = self.number(name, default)
         if value < 0.0 or (positive and value == 0.0):
@@ -212,7 +212,7 @@ class Element:
     def whole(self, name: str, default: int | None = None) -> int:
         """An attribute that is a whole number.
 
-        :raises ConfigurationError: it is none
+        :raises ConfigurationError: it is not such a number
         """
         value = self.number(name, None if default is None else float(default))
         if not value.is_integer() or abs(value) > 2**53:
@@ -222,7 +222,7 @@ class Element:
     def one_of(self, name: str, allowed: Mapping[str, str], default: str | None = None) -> str:
         """An attribute that is one of several words, as what stands for it.
 
-        :raises ConfigurationError: it is none of them
+        :raises ConfigurationError: it is not one of them
         """
         text = self.text(name, default)
         if text not in allowed:
@@ -245,7 +245,7 @@ class Element:
 def read_document(path: Path) -> Element:
     """The root element of a file; no parameter is known yet.
 
-    :raises ConfigurationError: it cannot be read, or is no OpenSCENARIO XML of version 1
+    :raises ConfigurationError: it cannot be read, or is not OpenSCENARIO XML of version 1
     """
     try:
         data = read_bounded(path, MAX_BYTES)
@@ -288,7 +288,7 @@ def declared(element: Element, given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _require_allowed(declaration: Element, value: str) -> None:
-    """See whether a value meets all constraints of one of the groups of its declaration."""
+    """Check whether a value meets all constraints of one of the groups of its declaration."""
     groups = [
         [(each.one_of("rule", RULES), each.text("value")) for each in group.each("ValueConstraint")]
         for group in declaration.each("ConstraintGroup")

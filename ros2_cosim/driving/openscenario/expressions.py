@@ -2,8 +2,8 @@
 """Values of attributes: ``$name`` stands for a parameter, ``${...}`` for an expression.
 
 The grammar is that of OpenSCENARIO 1.1 and later: numbers, ``pi``, parameters, ``+ - * / %``, ``not
-and or``, and the functions of :data:`_FUNCTIONS`. Python's parser reads it; nothing is executed but
-what stands here.
+and or``, and the functions of :data:`_FUNCTIONS`. Python's parser reads it; it executes only what
+this module defines.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def evaluated(expression: str, parameters: Mapping[str, str]) -> float | bool:
             f"found an expression of {len(expression)} characters; allowed are {MAX_LENGTH}"
         )
     source = _PARAMETER.sub(lambda found: _PREFIX + found[1], expression.strip())
-    wrong = ValueError(f"found the expression {expression.strip()!r}, which is none")
+    wrong = ValueError(f"found the expression {expression.strip()!r}, which is not an expression")
     try:
         tree = ast.parse(source, mode="eval")
         result = _value_of(tree.body, parameters)

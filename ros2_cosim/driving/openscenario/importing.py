@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an importer is asked and gives: a file of another format as a scenario.
+"""The interface of importers: a file of another format as a scenario.
 
 Importers are entry points of :data:`IMPORTER_GROUP`; their name is the suffix of the files.
 """
@@ -14,7 +14,7 @@ IMPORTER_GROUP: Final = "ros2_cosim.importers"
 
 
 class ImportRequest(NamedTuple):
-    """What is asked of an importer.
+    """The request to an importer.
 
     ``parameters`` replace those that the file declares; ``map`` (an OpenDRIVE file) that which it
     names; ``external`` are entities that others drive. ``world`` has model, period and parameters

@@ -105,7 +105,7 @@ class Lines:
         return found
 
     def where(self, position: Element) -> _Plain:
-        """A Position as a pose; one that is relative is that when the action begins.
+        """A Position as a pose; a relative one is taken when the action begins.
 
         :raises ConfigurationError: it is of a kind that is not supported, or not on a road
         """
@@ -183,7 +183,7 @@ class Lines:
 
 
 def _require_times(timing: Element, trajectory: _Plain) -> None:
-    """See whether a trajectory says for each of its points when to be there."""
+    """Check whether a trajectory says for each of its points when to be there."""
     if "nurbs" in trajectory:
         times = [point.get("time") for point in trajectory["nurbs"]["points"]]
     elif "spline" in trajectory:
@@ -194,7 +194,7 @@ def _require_times(timing: Element, trajectory: _Plain) -> None:
     if None in times:
         raise timing.error(
             f"found a trajectory whose point {times.index(None)}, counted from 0, has no time; "
-            "allowed are times of all points, or None in the place of Timing"
+            "allowed are times of all points, or None instead of Timing"
         )
 
 

@@ -129,7 +129,7 @@ def speed_profile(dynamics: Dynamics, start: float, end: float) -> SpeedCourse:
 
 
 class Limited:
-    """What a vehicle is to do, within its limits.
+    """The task of a vehicle, within its limits.
 
     :param speed: at the start [m/s]
     :param period: that of the calls [s]
@@ -385,7 +385,7 @@ class StoryActor(Mover):
         #: What moves the line that it keeps.
         self._beside: Beside | None = None
         self._odometry: Odometry | None = None
-        #: Where it is to be put, and where it has been put and is not yet.
+        #: The place of the next teleport, and that of a teleport that has not happened yet.
         self._target: PlannedPose | None = None
         self._landing: PlannedPose | None = None
 
@@ -573,7 +573,7 @@ class StoryActor(Mover):
         calls = max(round(taken * _NS / self._period), 1)
         curve = _LATERAL_SHAPES[shape]
         if curve is not None:
-            # Steering aims at a point ahead: at what is to be reached when the vehicle is there.
+            # Steering aims at a point ahead: at the place to reach when the vehicle is there.
             speed = max(traffic.seen[self.name].speed, _SLOW)
             curve = _ahead(curve, max(MIN_LOOKAHEAD / speed, LOOKAHEAD_TIME) / max(taken, 0.1))
         try:
@@ -591,7 +591,7 @@ class StoryActor(Mover):
             self._keeper.steer(odometry, traffic.seen[self.name].position)
 
     def command(self, odometry: Odometry, traffic: Traffic) -> ControlCommand:
-        """What the vehicle is told now.
+        """The present command of the vehicle.
 
         :raises RoadError: its lane is not there any more
         """

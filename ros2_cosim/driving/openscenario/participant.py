@@ -64,7 +64,7 @@ class StoryboardPlayer(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: StoryboardParameters) -> None:
-        """See whether the scene has the vehicles and a road."""
+        """Check whether the scene has the vehicles and a road."""
         scene = scene_settings(context)
         for name in _storyboard(context, parameters).boxes:
             scene.require_vehicle(name, context.where)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no reader has taken of a file: it says nothing here, has no effect, or is refused."""
+"""The parts of a file that no reader has taken: each has no meaning here, has no effect, or is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Final
 
 from ros2_cosim.driving.openscenario.document import Element, Findings
 
-#: Elements and attributes (``@``) that say nothing of what is simulated: names and origins of
+#: Elements and attributes (``@``) that do not concern the simulation: names and origins of
 #: things, their appearance; heights, as everything is on the road; axles, of which a class of
 #: vehicles has its own; what takes part in no action.
 _SAYS_NOTHING: Final = {

@@ -14,7 +14,7 @@ from typing_extensions import Self
 from ros2_cosim.core.documents.settings import Number, Section, Whole
 from ros2_cosim.core.kernel.exactmath import total
 
-#: An acceleration that is no limit [m/s^2].
+#: An acceleration that is not a limit [m/s^2].
 NO_LIMIT: Final = 1000.0
 #: Elements below one element: more are written by no hand.
 MAX_PARTS: Final = 1000

@@ -152,7 +152,7 @@ class Traffic:
             cos, sin = heading_of(found)
             hint = before.position if before is not None else None
             if before is not None and _has_jumped(before, found, seconds):
-                # It has been put elsewhere: that is no way that it has come.
+                # It has been put elsewhere: that is not a way that it has come.
                 before = hint = None
             network, box, speed = self.network_of(name), self._boxes[name], found.vx
             lane = box_at(

@@ -33,7 +33,7 @@ _PIECES: Final = 20
 _WINDOW: Final = 30.0
 #: A trajectory with less than this left is at its end [m].
 _AT_END: Final = 0.01
-#: What is so near to a trajectory is on it [m].
+#: A vehicle within this distance of a trajectory is on it [m].
 _ON_LINE: Final = 3.0
 #: Speed per error of the way, where a trajectory says when to be where [1/s].
 _WAY_GAIN: Final = 0.5
@@ -319,7 +319,7 @@ class TrajectoryRun:
         return self.over if self._times is None else now / _NS >= self._times[-1]
 
     def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
-        """The speed that brings the vehicle to where it is to be."""
+        """The speed that brings the vehicle to its place on time."""
         times, own = self._times, traffic.seen[self._name]
         assert times is not None, "asked of those with times alone"
         t = now / _NS

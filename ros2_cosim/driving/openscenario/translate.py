@@ -226,14 +226,14 @@ class Translator:
         raise element.error(f"not supported; supported are {', '.join(makers)}")
 
     def _require_actors(self, element: Element) -> None:
-        """See whether what walks can do this."""
+        """Check whether what walks can do this."""
         walking = [name for name in self.actors if name in self._objects.values()]
         if not walking:
             return
         if element.tag in _IN_LANES:
             raise element.error(
-                f"found for '{walking[0]}', which is no vehicle; supported for it are actions on "
-                "its speed, trajectories, routes and teleports"
+                f"found for '{walking[0]}', which is not a vehicle; supported for it are actions "
+                "on its speed, trajectories, routes and teleports"
             )
         if element.tag in _WAYS and len(self.actors) > 1:
             raise element.error(
@@ -241,7 +241,7 @@ class Translator:
             )
 
     def _require_no_more(self, element: Element) -> None:
-        """See whether an action without effect here asks for nothing that is simulated."""
+        """Check whether an action without effect here asks for nothing that is simulated."""
         if element.tag == "EnvironmentAction":
             found = element.find("Environment")
             if found is None:
@@ -623,7 +623,7 @@ class Translator:
         }
 
     def _place(self, position: Element) -> _Plain:
-        """A point; one that is relative to an entity moves with that."""
+        """A point; a point relative to an entity moves with it."""
         place = self._lines.where(position)
         if "to" not in place:
             del place["heading"]
@@ -661,7 +661,7 @@ def _compared(kind: Element) -> _Plain:
 
 
 def _limits(element: Element, *names: str) -> _Plain:
-    """The DynamicConstraints of an action, or what holds without."""
+    """The DynamicConstraints of an action, or the defaults."""
     limits, found = element.find("DynamicConstraints"), {}
     for name in names:
         default = _LIMITS[f"max_{name}"]

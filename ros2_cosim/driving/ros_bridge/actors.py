@@ -55,7 +55,7 @@ def scene_boxes_of(seen: SeenWorld, vehicles: Mapping[str, BridgeVehicle]) -> di
 
 
 def user_box(user: RoadUser) -> ActorBox:
-    """A vehicle that is no participant's."""
+    """A vehicle that is not a participant's."""
     turn = frames.quaternion_from_yaw(user.yaw)
     return ActorBox(
         user.id,
@@ -172,7 +172,7 @@ class MarkerMessages:
 class ActorListMessages:
     """Makes ``carla_msgs/CarlaActorList``.
 
-    Of vehicles that are no participants', and of static objects, the kind in CARLA is not known:
+    Of vehicles that are not participants', and of static objects, the kind in CARLA is not known:
     their type is ``vehicle`` or ``static.prop``.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Road marks that a vehicle drives over, as CARLA's lane invasion sensor tells them."""
+"""Road marks that a vehicle drives over, as CARLA's lane invasion sensor reports them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic lights of the map, as CARLA's ROS bridge tells of them.
+"""The traffic lights of the map, as CARLA's ROS bridge publishes them.
 
 Nothing but time changes them, so they are not asked of the world: they are counted along with it,
 step by step, from the phases that it starts with.

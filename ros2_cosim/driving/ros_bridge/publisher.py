@@ -46,7 +46,7 @@ class CarlaRosBridge(FullModel):
     """Publishes what CARLA's ROS bridge does, to be activated with the period of the world.
 
     Inputs, latched: what the world sends, and the commands that it obeys. Each output has the
-    message type of the bridge; one that is left out needs none of its packages.
+    message type of the bridge; an output that is left out needs none of its packages.
 
     :raises ConfigurationError: the map cannot be read, or a vehicle has no odometry
     """
@@ -82,7 +82,7 @@ class CarlaRosBridge(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: RosBridgeParameters) -> None:
-        """See whether map and dynamics are there."""
+        """Check whether map and dynamics are there."""
         _Makers(context)
 
     def __init__(self, context: ModelContext, parameters: RosBridgeParameters) -> None:

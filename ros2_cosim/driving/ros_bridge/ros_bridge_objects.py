@@ -55,7 +55,7 @@ class BridgeObjects:
         self._scene = scene
         self._numbers = {scene.identity(name): name for name in vehicles}
         self._topics = frozenset(topics)
-        #: (Vehicle, name) of sensors that were asked for, in this order.
+        #: (Vehicle, name) of sensors that were requested, in this order.
         self._sensors: list[tuple[str, str]] = []
 
     def spawn(self, kind: str, name: str, attach_to: int) -> Found:
@@ -73,7 +73,7 @@ class BridgeObjects:
         return _refused(f"{kind!r}: a run has vehicles and sensors only, those of its scenario")
 
     def blueprints(self, pattern: str) -> list[str]:
-        """What can be asked for, sorted: kinds of the scene that fit, and what is derived."""
+        """What can be requested, sorted: kinds of the scene that fit, and what is derived."""
         kinds = {self._blueprint(name) for name in self._numbers.values()}
         kinds |= {sensor.blueprint for sensor in self._scene.sensors.values()}
         fitting = {kind for kind in kinds if fnmatchcase(kind, pattern or "*")}
@@ -97,7 +97,7 @@ class BridgeObjects:
     def _sensor(self, kind: str, name: str, attach_to: int) -> Found:
         vehicle = self._carrier(attach_to)
         if attach_to and not vehicle:
-            return _refused(f"attach_to: found {attach_to}, which is no vehicle of the scenario")
+            return _refused(f"attach_to: found {attach_to}, which is not a vehicle of the scenario")
         if kind in _DERIVED:
             there = kind == _CONTROL or self._is_published(kind, vehicle, name)
         else:

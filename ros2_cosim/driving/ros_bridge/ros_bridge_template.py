@@ -59,7 +59,7 @@ class RosBridgeTemplate(Template):
     )
 
     vehicles: tuple[Name, ...] | None = Field(
-        default=None, description="those that have topics of their own; default: all of the scene"
+        default=None, description="those that have their own topics; default: all of the scene"
     )
     world: Name | None = Field(
         default=None, description="participant with the vehicles; default: the one carla_world"
@@ -67,7 +67,7 @@ class RosBridgeTemplate(Template):
     outside: bool = Field(
         default=False,
         strict=True,
-        description="whether commands of programs that are no participants are obeyed, from the "
+        description="whether commands of programs that are not participants are obeyed, from the "
         "step on that reads them; a run in which one comes is not repeatable",
     )
 

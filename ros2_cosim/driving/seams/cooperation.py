@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """V2V messages as ETSI CAMs (EN 302 637-2): in the ROS types of ``etsi_its_cam_msgs``, or encoded.
 
-A CAM has the resolution of its units: 0.1 microdegree, 0.01 m/s, 0.1 m/s^2, 0.1 m, 1 ms. It says
-nothing of the acceleration that a controller demands: on reception the measured one stands for it.
-Times are simulated ones; a CAM has their milliseconds modulo 65536. What is not known is
+A CAM has the resolution of its units: 0.1 microdegree, 0.01 m/s, 0.1 m/s^2, 0.1 m, 1 ms. It does
+not contain the acceleration that a controller demands: the receiver takes the measured one instead.
+Times are simulated ones; a CAM has their milliseconds modulo 65536. Unknown values are
 "unavailable".
 """
 
@@ -29,7 +29,7 @@ _DEGREE = 10_000_000
 _NS_PER_MS = 1_000_000
 #: ``GenerationDeltaTime`` has so many values [ms].
 _DELTA_TIMES = 65_536
-#: Largest values that are no special ones: 163.82 m/s, 16.0 m/s^2 either way, 102.1 m.
+#: Largest values that are not special ones: 163.82 m/s, 16.0 m/s^2 either way, 102.1 m.
 _FASTEST, _STRONGEST, _LONGEST = 16_382, 160, 1021
 _NO_ALTITUDE, _NO_ALTITUDE_CONFIDENCE = 800_001, 15
 _NO_AXIS, _NO_HEADING = 4095, 3601
@@ -175,7 +175,7 @@ class FromCam(InputSeam):
 
 
 class FromCamBytes(InputSeam):
-    """Encoded CAMs of vehicles as beacons; bytes that are none are not taken."""
+    """Encoded CAMs of vehicles as beacons; other bytes are ignored."""
 
     Parameters = MapOrigin
     source_types = (BYTES,)

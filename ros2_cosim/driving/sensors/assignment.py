@@ -22,7 +22,7 @@ def assign(costs: Sequence[Sequence[float]], limit: float) -> list[int | None]:
     if not rows:
         return []
     columns = len(costs[0])
-    # A column of its own for each row that stays without one makes every row assignable.
+    # A separate column for each row that stays without one makes every row assignable.
     size = columns + rows
     square = [
         [min(cost, 2.0 * limit) for cost in row]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rain, fog and a low sun take from an object sensor: the share of detections that is left.
 
-The range of a sensor is told for clear air (``CLEAR_VISIBILITY``). Beyond that, on the way d:
+The range of a sensor is given for clear air (``CLEAR_VISIBILITY``). Beyond that, on the way d:
 
 - *fog* extinguishes light with ln(20) / V, V being the meteorological optical range (WMO-No. 8,
   chapter 9: the way after which 5 % of the light are left). A radar of 77 GHz loses less than
@@ -37,7 +37,7 @@ from ros2_cosim.core.scene.weather import PRESETS, SUN_AZIMUTH
 
 Principle = Literal["radar", "lidar", "camera"]
 
-#: Meteorological optical range of the air for which the range of a sensor is told [m]: that of
+#: Meteorological optical range of the air for which the range of a sensor is given [m]: that of
 #: CARLA's ClearNoon as the cameras of this project show it.
 CLEAR_VISIBILITY: Final = 4300.0
 _LN_20: Final = log(20.0)

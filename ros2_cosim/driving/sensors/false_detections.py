@@ -10,7 +10,7 @@ from ros2_cosim.core.kernel.exactmath import exp
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.messages.records import CLASS_UNKNOWN, DetectedObject, ObjectList
 
-#: A list with more false detections than that says nothing of the objects.
+#: A list with more false detections than that carries no information about the objects.
 MOST_CLUTTER: Final = 20.0
 #: Identities of what is not there begin there; vehicles have small ones.
 FIRST_FALSE_IDENTITY: Final = 2_000_000

@@ -15,7 +15,7 @@ from ros2_cosim.driving.sensors.field_of_view import FieldOfView
 from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes, fixed_box, seen_ahead
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
-#: What is further away than it can see is left out early, with so much to spare [m].
+#: Margin with which objects beyond the range are left out early [m].
 _MORE_REACH: Final = 1.0
 
 Vehicle = tuple[str, VehicleInfo]
@@ -138,7 +138,7 @@ class Detector:
         boxes: list[LaneBox],
         identities: list[tuple[int, int]],
     ) -> None:
-        """Add the vehicles that are no participants', as far as they may be in reach."""
+        """Add the vehicles that are not participants', as far as they may be in reach."""
         before = self._user_hints
         hints: dict[int, Any] = {}
         self._user_hints = hints

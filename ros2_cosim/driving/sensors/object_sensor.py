@@ -100,7 +100,7 @@ class SensorParameters(Section):
     identities: bool = Field(
         default=True,
         strict=True,
-        description="whether objects keep the identity that the simulator gives them; without, "
+        description="whether objects keep the identity that the simulator gives them; otherwise "
         "those of a list are numbered by distance from 1 (raw detections, for an object_tracker)",
     )
 
@@ -111,12 +111,12 @@ class ObjectSensor(FullModel):
     Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, ``static_objects``, ``traffic``.
     Output at every activation: ``objects`` (ObjectList, ascending distance).
 
-    Distances are bumper to bumper along the road, speeds and lateral offsets along and across
-    it; on other roads, in and beyond a junction, along the lane that the vehicle follows. Objects
-    whose centre lies behind the own front bumper are not reported. Each object has a random stream
-    of its own, named by its identity, and takes the same number of draws whenever it is visible:
-    an object more or less changes nothing for the others. Detections of
-    nothing and ghosts, if any, have streams of their own; their identities are those of no object.
+    Distances are bumper to bumper along the road, speeds and lateral offsets along and across it;
+    on other roads, in and beyond a junction, along the lane that the vehicle follows. Objects whose
+    centre lies behind the own front bumper are not reported. Each object has its own random stream,
+    named by its identity, and takes the same number of draws whenever it is visible: an object more
+    or less changes nothing for the others. Detections of nothing and ghosts, if any, have their own
+    streams; their identities are those of no object.
 
     :param boxes: the road with what is on it; default: that of the scene
     :raises ConfigurationError: the vehicle is unknown, or the road cannot be read
@@ -129,7 +129,7 @@ class ObjectSensor(FullModel):
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
         Port("static_objects", STATIC_OBJECTS, required=False),
         Port(
-            "traffic", ROAD_USERS, required=False, description="vehicles that are no participants'"
+            "traffic", ROAD_USERS, required=False, description="vehicles that are not participants'"
         ),
     )
     output_ports = (Port("objects", OBJECTS, description="ascending distance"),)
@@ -144,7 +144,7 @@ class ObjectSensor(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: SensorParameters) -> None:
-        """See whether the scene has the vehicle, all sizes and a road."""
+        """Check whether the scene has the vehicle, all sizes and a road."""
         scene_settings(context).require_vehicle(parameters.ego, f"{context.where}.ego")
         scene_vehicles(context)
         scene_boxes(context)
@@ -216,7 +216,7 @@ class ObjectSensor(FullModel):
         return {"objects": objects}
 
     def save_state(self) -> Any:
-        """Random streams, and what it knows of the fixed objects."""
+        """Random streams, and the sensor's data about the fixed objects."""
         return _STATE.save(self)
 
     def restore_state(self, state: Any) -> None:

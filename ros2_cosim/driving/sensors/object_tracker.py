@@ -60,7 +60,7 @@ class ObjectTracker(FullModel):
     A track keeps its number, 1,000,000 or more, until V2V tells what it is: then it has the
     identity of the sender, until a message contradicts or the track ends.
 
-    :raises ConfigurationError: the vehicle or one that is heard is unknown, or a name stands twice
+    :raises ConfigurationError: the vehicle or one that is heard is unknown, or a name appears twice
     """
 
     Parameters = TrackerParameters
@@ -83,7 +83,7 @@ class ObjectTracker(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: TrackerParameters) -> None:
-        """See whether the scene has the vehicles and a road, and names are different."""
+        """Check whether the scene has the vehicles and a road, and names are different."""
         _check_names(context, parameters)
         scene_boxes(context)
 

@@ -66,7 +66,7 @@ class TrackParameters(Section):
         default=0.3, gt=0, lt=1, description="existence probability at the first detection [1]"
     )
     confirmed: Number = Field(
-        default=0.95, gt=0, lt=1, description="existence probability from which a track is told [1]"
+        default=0.95, gt=0, lt=1, description="existence probability to report a track [1]"
     )
     given_up: Number = Field(
         default=0.1, gt=0, lt=1, description="existence probability below which it is dropped [1]"
@@ -145,7 +145,7 @@ class Track:
     :ivar along: distance, bumper to bumper, and speed over ground, along the lane
     :ivar across: lateral offset, and its rate
     :ivar existence: probability that it is an object
-    :ivar is_believed: whether that was once high enough; it is told from then on until it ends
+    :ivar is_believed: whether that was once high enough; it is reported from then on until it ends
     :ivar sender: identity by V2V, None if nothing that was heard belongs to it
     :ivar last: what was measured last, for what does not change
     """

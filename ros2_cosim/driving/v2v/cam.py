@@ -42,7 +42,7 @@ _NO_CURVATURE, _NO_YAW_RATE, _NO_DELTA_ALTITUDE = 1023, 32_767, 12_800
 #: Confidences: of altitude, of heading and speed, of the length, acceleration, curvature, yaw rate.
 _UNSURE_ALTITUDE, _UNSURE, _UNSURE_LENGTH = 15, 127, 4
 _UNSURE_ACCELERATION, _UNSURE_CURVATURE, _UNSURE_YAW_RATE = 102, 7, 8
-# Largest values that are no special ones.
+# Largest values that are not special ones.
 _HIGHEST, _FASTEST, _STRONGEST, _LONG, _WIDE = 800_000, 16_382, 160, 1021, 60
 _LOWEST, _BENT, _TURNING, _FAR, _LATE = 100_000, 1022, 32_766, 131_071, 65_535
 _FORWARD, _BACKWARD = 0, 1
@@ -53,7 +53,7 @@ _BRAKE_PEDAL, _PEDAL_BITS = 0x80, 7
 class PathPoint(NamedTuple):
     """Where a vehicle was, from the point before; from its reference position the first one.
 
-    ``latitude`` and ``longitude`` [deg]; ``seconds``: so much earlier, None if that is not known.
+    ``latitude`` and ``longitude`` [deg]; ``seconds``: the time before, None if that is not known.
     """
 
     latitude: float
@@ -89,11 +89,11 @@ class Cam(NamedTuple):
 
 
 class CamError(ValueError):
-    """Bytes that are no CAM."""
+    """Bytes that are not a CAM."""
 
 
 def check_installation(what: str) -> None:
-    """See whether the encoder is there; nothing is loaded.
+    """Check whether the encoder is installed, without loading it.
 
     :param what: what needs it, for the message
     :raises ConfigurationError: it is not
@@ -122,14 +122,14 @@ def encoded(cam: Cam) -> bytes:
 def decoded(data: bytes) -> Cam | None:
     """The CAM of bytes; None if no vehicle has sent it, but a roadside station.
 
-    :raises CamError: they are no CAM of this version
+    :raises CamError: they are not a CAM of this version
     """
     if len(data) > LONGEST:
         raise CamError(f"found {len(data)} bytes; allowed are {LONGEST} for a CAM")
     try:
         message = _specification().decode("CAM", data)
     except Exception as error:  # the decoder raises whatever its parts meet in wrong bytes
-        raise CamError(f"found {len(data)} bytes that are no CAM: {error}") from None
+        raise CamError(f"found {len(data)} bytes that are not a CAM: {error}") from None
     head = message["header"]
     if (head["protocolVersion"], head["messageID"]) != (PROTOCOL_VERSION, MESSAGE_ID):
         raise CamError(
@@ -192,7 +192,7 @@ def _often(cam: Cam) -> dict[str, Any]:
     if cam.heading is not None:
         heading = round(cam.heading / HEADING_DEG) % 3600
     speed = None if cam.speed is None else abs(cam.speed)
-    # What rounds to a standstill has no direction.
+    # A speed that rounds to a standstill has no direction.
     is_backward = cam.speed is not None and cam.speed < -0.5 * SPEED_MPS
     is_bent = cam.curvature is not None
     return {

@@ -278,7 +278,7 @@ class SharedChannel:
         self._period = period_ns
         self._slots = stream("slots")
         self._other_stations = stream("others")
-        # A vehicle sends at a time of its own within the period, which it keeps.
+        # A vehicle sends at its own time within the period, which it keeps.
         self._phases = [round(stream(f"phase/{n}").uniform() * period_ns) for n in names]
         self._others = settings.others
         self._other_share = min(1.0, settings.others_rate * period_ns * 1e-9)

@@ -101,8 +101,8 @@ class V2VChannel(FullModel):
     fading, and what others send at the same time. The odometry of all receivers is needed then.
 
     With ``contents: cam`` a vehicle sends a CAM: what a receiver gets is what its bytes say, the
-    radio's frames are as long as they are, and the outputs ``cam/<sender>``, if the scenario has
-    them, are the bytes (UInt8MultiArray).
+    radio's frames have their length, and the outputs ``cam/<sender>``, if the scenario has them,
+    are the bytes (UInt8MultiArray).
 
     With ``triggering: cam`` a vehicle sends, on all its links at once, when its motion asks for it;
     it is activated at least every 100 ms for that.
@@ -147,7 +147,7 @@ class V2VChannel(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ChannelParameters) -> None:
-        """See whether each link is one, between two vehicles of the scene.
+        """Check whether each link is one, between two vehicles of the scene.
 
         :raises ConfigurationError: one is not
         """

@@ -139,7 +139,7 @@ def _read_curves(bag: Path, plots: Sequence[_Plot], number: int) -> None:
 
 
 def check_page(path: Path) -> None:
-    """See whether a page can be written there, before the work is done.
+    """Check whether a page can be written there, before the work is done.
 
     :raises ConfigurationError: its directory does not exist, or it is a directory
     """

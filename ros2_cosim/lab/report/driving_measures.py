@@ -76,7 +76,7 @@ class Braking:
 
 
 class Policy(NamedTuple):
-    """What a controller is to keep: standstill gap [m] and time gap [s]."""
+    """Targets of a controller: standstill gap [m] and time gap [s]."""
 
     standstill_gap: float
     time_gap: float

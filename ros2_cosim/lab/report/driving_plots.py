@@ -63,7 +63,7 @@ def driving_plots(data: RunData) -> list[Plot]:
         ),
         Plot(
             "Time-gap error",
-            "Of the gap within the platoon: time gap less the one to keep, while it drives.",
+            "Time gap in the platoon minus the one to keep, while driving.",
             _behind(platoon, data.time_gap_error),
             "error [s]",
         ),
@@ -116,13 +116,13 @@ def _encounter_plots(data: RunData) -> list[Plot]:
     return [
         Plot(
             "Gaps",
-            "From the front bumper to the nearest of all that is on the way, as min_gap_m has it.",
+            "From the front bumper to the nearest object on the way, as in min_gap_m.",
             [line for line in _lines(data, found.gap) if _has_values(line)],
             "gap [m]",
         ),
         Plot(
             "Time to collision",
-            f"The least of all that is on the way: gap over closing speed; {longest}",
+            f"The least of all objects on the way: gap over closing speed; {longest}",
             [line for line in _lines(data, found.ttc) if _has_values(line)],
             "time [s]",
         ),
@@ -136,25 +136,25 @@ def _encounter_plots(data: RunData) -> list[Plot]:
 
 
 def _controller_plots(data: RunData) -> list[Plot]:
-    """What the controllers tell of themselves."""
+    """What the controllers report about themselves."""
     meaning = ", ".join(f"{number} {name}" for number, name in enumerate(CONTROLLER_MODES))
     return [
         Plot("Controller mode", f"{meaning}.", _lines(data, data.mode, step=True), "mode"),
         Plot(
             "Time-gap error in the controller",
-            "By what the controller knows: sensor and V2V; of the time gap that it keeps now.",
+            "As the controller sees it by sensor and V2V, against its present time gap.",
             _lines(data, data.known_error),
             "error [s]",
         ),
         Plot(
             "Time gap kept",
-            "That of the spacing policy at present; a fall-back without V2V opens it.",
+            "The present time gap of the spacing policy; a fall-back without V2V opens it.",
             _lines(data, data.kept_time_gap, step=True),
             "time gap [s]",
         ),
         Plot(
             "Age of V2V in the controller",
-            "Of what it knows of its predecessor; gaps where nothing fresh has been heard.",
+            "Age of its data about the predecessor; gaps where no fresh message arrived.",
             [line._replace(dots=True) for line in _lines(data, data.heard)],
             "age [ms]",
         ),
@@ -171,7 +171,7 @@ def _commanded(data: RunData, name: str) -> Plot:
 
 
 def _sensed(data: RunData, platoon: Sequence[str], name: str) -> Plot:
-    """What an object sensor measures beside what is true."""
+    """Measurements of an object sensor beside the true values."""
     lines = [_line("object sensor", data.distance[name], 1)._replace(dots=True)]
     index = platoon.index(name) - 1 if name in platoon else -1
     if 0 <= index < len(data.gaps):

@@ -51,7 +51,7 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[Chart]:
         svg = line_chart(late, y_label="lateness [ms simulated]")
         charts.append(Chart("Late results", note, svg))
     if wrong := _over_time(realtime, lambda case: case[2], 1.0):
-        note = "Of the worst number of each estimate, in its own unit; the table names it."
+        note = "Error of the worst number of each estimate, in its own unit; the table names it."
         svg = line_chart(wrong, y_label="largest error")
         charts.append(Chart("Errors of estimates", note, svg))
     return charts

@@ -95,7 +95,7 @@ class RunData:
     braking: dict[str, Braking] = field(default_factory=lambda: defaultdict(Braking))
     """of each vehicle"""
     intended: Intended = field(default_factory=Intended)
-    """what the scenario says of the platoon"""
+    """the platoon of the scenario"""
     _ways: dict[str, Way] = field(default_factory=lambda: defaultdict(Way))
 
     def series(self) -> Iterator[Series]:

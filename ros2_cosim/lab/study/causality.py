@@ -62,7 +62,7 @@ def run_study(
 
     :param tell: takes the lines about what is under way, and the table in the end
     :param on_line: called with (run and process, line) of what the processes print
-    :raises ConfigurationError: ROS is not installed, ``ROS_DOMAIN_ID`` is no domain, the output
+    :raises ConfigurationError: ROS is not installed, ``ROS_DOMAIN_ID`` is not a domain, the output
         directory is not ours, or the study in it is another than the one to be resumed
     :raises RunError: a process failed, or a synchronised run has a violation
     """
@@ -143,8 +143,8 @@ def _resumed(scenario: Scenario, options: StudyOptions) -> Study:
     for run in study.runs:
         if run.key not in wanted:
             raise ConfigurationError(
-                f"{place} has the run '{run.key.label}' ({run.purpose}), which is not asked for: "
-                "give the same --factors, --repeat and --quick as before"
+                f"{place} has the run '{run.key.label}' ({run.purpose}), which was not requested: "
+                f"give the same --factors, --repeat and --quick as before"
             )
     study.complete = False
     # The larger one holds for the whole of it.

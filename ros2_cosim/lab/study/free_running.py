@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A participant without synchronisation, and what that does to causality.
 
-The counterpart of :mod:`ros2_cosim.core.kernel.engine`: nothing is awaited. A periodic activation
-reads whatever has arrived, a message of a triggering port is delivered as it arrives. The
-stamps are those of the synchronised run (t of a periodic activation, the largest stamp
-delivered of a data-triggered one), so that each deviation from it can be told. No wall clock
-and no transport in here: their owner calls :meth:`FreeRunning.receive` when a message
-has arrived and :meth:`FreeRunning.activate_time` when an activation is due.
+The counterpart of :mod:`ros2_cosim.core.kernel.engine`: no reader waits for its inputs. A periodic
+activation reads whatever has arrived, a message of a triggering port is delivered as it arrives.
+The stamps are those of the synchronised run (t of a periodic activation, the largest stamp
+delivered of a data-triggered one), so that each deviation from it shows. No wall clock and no
+transport in here: their owner calls :meth:`FreeRunning.receive` when a message has arrived and
+:meth:`FreeRunning.activate_time` when an activation is due.
 
 Each message counts at most once per reader, as the first of these that applies:
 
@@ -43,7 +43,7 @@ from ros2_cosim.core.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.core.kernel.time import FOREVER, NEVER
 from ros2_cosim.core.kernel.time_advance import QueuedSample
 
-#: A message that is later than so many activations is no matter of which one is wrong any more.
+#: A message that is later than this number of activations is only counted, not assigned to one.
 _REMEMBERED: Final = 100_000
 
 

@@ -3,7 +3,7 @@
 
 Same topics, same bytes and same quality of service as in shape ``ros``; only the engine is
 missing. The activation at simulated time t is due at ``start + t / factor`` on the monotonic
-clock that all processes of a host share. One that is overdue runs late, it is not skipped.
+clock that all processes of a host share. An overdue activation runs late, it is not skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SETTLED_NS = 200_000_000
 def wanted_factor(session: Session) -> float:
     """The real-time factor of a run without synchronisation: the ROS parameter ``factor``.
 
-    :raises ConfigurationError: it is no number above 0
+    :raises ConfigurationError: it is not a number above 0
     """
     factor = parse_rate(str(session.parameter("factor", 1.0)))
     if factor is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a study is asked for, and the runs that follow from it."""
+"""The request for a study, and the runs that follow from it."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def parse_factors(text: str) -> tuple[float, ...]:
 def parse_steps(text: str) -> tuple[int, ...]:
     """Read a list of step widths, as ``1ms,2.5ms`` [ns], shortest first.
 
-    :raises ConfigurationError: one is no duration or too short, or there are too many
+    :raises ConfigurationError: one is not a duration or too short, or there are too many
     """
     found = {parse_duration(part, "--steps", minimum=_SHORTEST_STEP_NS) for part in text.split(",")}
     if len(found) > _MOST_STEPS:

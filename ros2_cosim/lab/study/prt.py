@@ -78,7 +78,7 @@ def write_free_run(
 ) -> Path:
     """Sum up the reports of a run and write them to ``free_running.json``.
 
-    What was sent and never arrived counts as lost, also where no later message shows it.
+    A message that was sent and never arrived counts as lost, also where no later message shows it.
 
     :param start_ns: time 0 on the monotonic clock
     :param complete: whether every activation ran

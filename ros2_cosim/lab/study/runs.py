@@ -48,7 +48,7 @@ def perform(
     :param output: directory for the files of this run
     :param on_line: called with (process name, line) of everything the processes print
     :raises RunError: a process failed
-    :raises Cancelled: the run shall end
+    :raises Cancelled: the run has to end
     """
 
     def told(time_ns: int) -> None:
@@ -104,7 +104,7 @@ def _synchronised(
 
 
 def _stepped(step_ns: int, scenario: Scenario, watch: RunCallbacks) -> dict[str, Any]:
-    """In this process: no wall clock decides anything, and nothing is written."""
+    """In this process: no wall clock decides anything, and it writes no files."""
     track = EgoTrack()
 
     def observe(participant: str, port: str, sample: Sample) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs side by side in threads: as many as a budget permits, the longest first.
 
-Knows nothing of what the jobs do. Each has a weight, the share of the machine that it needs;
+It does not depend on what the jobs do. Each has a weight, the share of the machine that it needs;
 the weights of those under way together stay within the budget. Starting up costs more than
 running, so that one job starts up at a time: the next one follows when it reports that it has
 begun. While a ``quiet`` job is under way, none starts up: what runs beside it was started before.
@@ -34,7 +34,7 @@ class Control:
     def check(self) -> None:
         """To be called again and again.
 
-        :raises Cancelled: the job shall end
+        :raises Cancelled: the job has to end
         """
         if self._stop.is_set():
             raise Cancelled

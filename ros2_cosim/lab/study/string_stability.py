@@ -63,7 +63,7 @@ LEAST_SPEED: Final = 12.0
 TOLERANCE: Final = 5e-3
 #: Noise and distortion at a sine are what is at so many frequencies near it that are not excited.
 NOISE_LINES: Final = 4
-#: A gain is told where they are at most this share of the amplitude of the vehicle ahead.
+#: A gain is reported where they are at most this share of the amplitude of the vehicle ahead.
 LARGEST_NOISE: Final = 0.1
 #: Lower limit and end of the bisection [s].
 SHORTEST, RESOLUTION = 0.1, 0.02
@@ -81,7 +81,7 @@ _NORMAL: Final = 1.960
 
 @dataclass(frozen=True)
 class Setting:
-    """What is changed in the scenario; None leaves a thing as it is."""
+    """What is changed in the scenario; None leaves a thing unchanged."""
 
     law: str | None = None
     time_gap: float | None = None
@@ -381,7 +381,7 @@ _NOT_EXCITED: Final = [k for k in range(1, HARMONICS[-1] + 5) if k not in HARMON
 def _noise(spectra: Numbers, harmonic: int) -> Numbers:
     """Of each vehicle: the mean of the nearest frequencies that are not excited.
 
-    What a drift leaves falls with the frequency.
+    The error that a drift leaves falls with the frequency.
     """
     nearest = sorted(_NOT_EXCITED, key=lambda k: abs(k - harmonic))[:NOISE_LINES]
     near = np.array(sorted(nearest))

@@ -23,12 +23,12 @@ class Boundary(Search):
     kind: Literal["boundary"]
     along: str = Field(description="parameter with a range; the others take the design's points")
     tolerance: Annotated[Number, Field(gt=0)] = Field(
-        description="the boundary is known when its two sides are so close"
+        description="largest distance between the two sides of the boundary"
     )
-    verdict: str | None = Field(default=None, description="which must be met; default: all")
+    verdict: str | None = Field(default=None, description="verdict that must be met; default: all")
 
     def check(self, settings: Varied) -> None:
-        """See whether there is a range to search along."""
+        """Check whether there is a range to search along."""
         along = settings.parameters.get(self.along)
         if along is None or along.values is not None:
             raise ValueError(

@@ -116,7 +116,7 @@ def _cube(kind: str, dimensions: int, samples: int, seed: int) -> Iterable[list[
         shares = qmc.LatinHypercube(dimensions, rng=random).random(samples).tolist()
         return shares
     with warnings.catch_warnings():
-        # A number that is no power of two is the user's choice; the page says what it costs.
+        # A number that is not a power of two is the user's choice; the page says what it costs.
         warnings.simplefilter("ignore", UserWarning)
         shares = qmc.Sobol(dimensions, rng=random).random(samples).tolist()
     return shares

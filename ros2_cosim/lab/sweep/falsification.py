@@ -45,7 +45,7 @@ class Falsification(Search):
         return str(self.minimise or self.maximise)
 
     def check(self, settings: Varied) -> None:
-        """See whether it has parameters, and chooses them alone."""
+        """Check whether it has parameters, and chooses them alone."""
         if not settings.parameters:
             raise ValueError("a falsification needs parameters")
         if "design" in settings.model_fields_set:

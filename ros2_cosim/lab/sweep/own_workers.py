@@ -66,7 +66,7 @@ class _Backend(TCPBackend):
 
 
 async def dask_setup(server: ServerNode) -> None:
-    """Close the HTTP port that a scheduler or worker cannot be told not to open; it has no page.
+    """Close the HTTP port that a scheduler or worker always opens; it serves no page.
 
     Called by a server at its start, of which this module is a preload.
     """

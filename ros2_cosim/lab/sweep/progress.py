@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-#: A line is told after so much wall time [s], and at the end.
+#: Wall time [s] between two lines of progress; another one comes at the end.
 EVERY_S = 5.0
 
 
@@ -27,7 +27,7 @@ class SweepProgress:
         self._work_left = self._work_done = 0.0
 
     def expect(self, count: int, former: int, work: float | None = None) -> None:
-        """So many runs more are to be done; others were complete already."""
+        """This many runs are left; others were complete already."""
         self._total += count + former
         self._done += former
         self._former += former

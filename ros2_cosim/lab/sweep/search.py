@@ -45,7 +45,7 @@ class Search(Section, ABC):
 
     @abstractmethod
     def check(self, settings: Varied) -> None:
-        """See whether it fits the sweep.
+        """Check whether it fits the sweep.
 
         :raises ValueError: it does not
         """

@@ -28,7 +28,7 @@ class SweepSettings(Varied):
     version: Literal[1] = Field(default=1, description="of the format")
     scenario: str = Field(description="scenario file, relative to the sweep file")
     set: dict[str, Any] = Field(
-        default_factory=dict, description="changes that all runs have: key -> value"
+        default_factory=dict, description="changes to all runs: key -> value"
     )
     search: SerializeAsAny[Search] | None = Field(
         default=None, description="an adaptive search instead of a design alone"
@@ -41,7 +41,7 @@ class SweepSettings(Varied):
     )  # fmt: skip
     bag: bool = Field(default=False, description="keep bag and report of each run")
     retries: Annotated[Whole, Field(ge=0, le=10)] = Field(
-        default=2, description="how often a run is tried again whose worker or machine failed"
+        default=2, description="how often to repeat a run whose worker or machine failed"
     )
 
     @model_validator(mode="after")
@@ -93,13 +93,13 @@ def load_sweep(path: Path) -> Sweep:
         ValueChange(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
     )
     origin = f"scenario {file}"
-    # Once here: a wrong place is told before anything begins.
+    # Checked here once, so that a wrong place is reported before anything begins.
     whole = resolved(plain_copy(scenario, origin), changes, origin)
     seeds = settings.seeds
     if isinstance(seeds, int):
         seeds = tuple(range(1, seeds + 1))
     if seeds is not None and len(set(seeds)) < len(seeds):
-        raise ConfigurationError(f"sweep {path}: seeds: each may stand once")
+        raise ConfigurationError(f"sweep {path}: seeds: each may appear once")
     for name, parameter in settings.parameters.items():
         if "seed" in (parameter.places or (name,)):
             raise ConfigurationError(

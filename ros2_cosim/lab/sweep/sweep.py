@@ -104,7 +104,7 @@ def run_sweep(
         _check_first(sweep, points)
         with workers_for(workers, cluster, sweep.settings.retries, tell) as pool:
             _follow_plan(sweep, store, pool, SweepProgress(tell), plan, points, result)
-        # What a search has chosen is no sample: shares of it mean nothing.
+        # The points that a search chooses are not a sample: shares of them mean nothing.
         result.rates = rates_of(result.runs) if sweep.settings.search is None else []
         store.write_table(result.runs)
         found = result.data()
@@ -180,7 +180,7 @@ def _job(sweep: Sweep, run_id: str, point: Point, seed: int) -> SweepJob:
 
 
 def _check_first(sweep: Sweep, points: Iterable[Point]) -> None:
-    """See whether the first run can be done at all: what is wrong with it is wrong with all."""
+    """Check whether the first run can be done at all: what is wrong with it is wrong with all."""
     for point in points:
         check_scenario(scenario_of(_job(sweep, "", point, sweep.seeds[0])), "inproc")
         return

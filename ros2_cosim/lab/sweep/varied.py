@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from ros2_cosim.core.documents.settings import Number, Section, Whole
 
-#: More runs than this are asked for by mistake: a row and a directory each.
+#: More runs than this are requested by mistake: a row and a directory each.
 MAX_RUNS = 100_000
 
 Count = Annotated[Whole, Field(ge=1, le=MAX_RUNS)]
@@ -35,7 +35,7 @@ class VariedParameter(Section):
     )
     whole: bool = Field(default=False, description="whole numbers of the range only")
     log: bool = Field(default=False, description="evenly spaced in the logarithm")
-    unit: str = Field(default="", description="put behind a number, as `ms`")
+    unit: str = Field(default="", description="unit after a number, as `ms`")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -66,7 +66,7 @@ class Design(Section):
     )
     samples: Count | None = Field(default=None, description="number of points; not for a grid")
     seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
-        default=1, description="seed of the choice; runs have seeds of their own"
+        default=1, description="seed of the choice; runs have their own seeds"
     )
 
     @model_validator(mode="after")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does the runs: this process, workers of its own, or a cluster; the last two are Dask's."""
+"""What does the runs: this process, its own workers, or a cluster; the last two are Dask's."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class DaskWorkers:
             job = jobs_of.pop(future)
             if future.status == "cancelled":
                 raise ConnectionFailedError(
-                    "the scheduler of the workers is lost; what is done is kept, go on with it by "
+                    "the scheduler of the workers is lost; finished runs are kept, continue with "
                     "--resume"
                 )
             done.update(submit(each) for each in islice(waiting, 1))
@@ -213,7 +213,7 @@ def workers_for(
     import dask
     from distributed import Client, LocalCluster
 
-    # What breaks is told in our words; Dask would print traces of what it repairs, and of what it
+    # This package reports what breaks; Dask would print traces of what it repairs, and of what it
     # has still to do when it is interrupted.
     settings = {
         "distributed.logging.distributed": SILENT,

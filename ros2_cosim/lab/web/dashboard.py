@@ -2,7 +2,7 @@
 """``cosim dashboard``: shows a running simulation in the browser, and controls it.
 
 It is an observer, as the monitor: it reads the data topics (best effort) and the status of the
-run, and calls the service of the clock for the buttons of the page. It is no participant.
+run, and calls the service of the clock for the buttons of the page. It is not a participant.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class RequestedChanges:
         self._known = 0
 
     def values(self) -> list[dict[str, Any]]:
-        """``path`` and ``value`` of all that may be changed, as they have been asked for."""
+        """``path`` and ``value`` of all that may be changed, as they were requested."""
         with self._lock:
             self._learn()
             return [each._asdict() for each in changeable(self._wanted)]
@@ -199,13 +199,13 @@ class RequestedChanges:
     def _learn(self) -> None:
         made = recorded_changes(self._output)
         for each in made[self._known :]:
-            if each.new_fault not in self._wanted.faults:  # else it was asked for here
+            if each.new_fault not in self._wanted.faults:  # else it was requested here
                 self._wanted = changed(self._wanted, each.set, each.to)
         self._known = len(made)
 
 
 class ShownPort(NamedTuple):
-    """An output port that the picture is made of, and the vehicle that it tells of."""
+    """An output port that the picture is made of, and the vehicle that it describes."""
 
     participant: str
     port: str

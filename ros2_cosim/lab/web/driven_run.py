@@ -44,7 +44,7 @@ from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
 from ros2_cosim.world.carla.world import CarlaWorld
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
 
-#: While a run stands, its world is looked at so often [s].
+#: Interval of looks at the world of a run that stands [s].
 _LOOK_S = 0.05
 
 
@@ -59,7 +59,7 @@ class RunChanges:
         self._waiting: queue.SimpleQueue[tuple[str, Any, str]] = queue.SimpleQueue()
 
     def values(self) -> list[dict[str, Any]]:
-        """``path`` and ``value`` of all that may be changed, as they have been asked for."""
+        """``path`` and ``value`` of all that may be changed, as they were requested."""
         with self._lock:
             return [each._asdict() for each in changeable(self._wanted)]
 
@@ -77,7 +77,7 @@ class RunChanges:
             self._waiting.put((path, to, REQUESTER.get()))
 
     def make(self, tell: Callable[[str], None]) -> None:
-        """Make what has been asked for; called by the thread of the run."""
+        """Make the requested changes; called by the thread of the run."""
         while not self._waiting.empty():
             path, to, user = self._waiting.get()
             time_ns = self._run.change(path, to, f"page of {user}")
@@ -230,7 +230,7 @@ def _next(requests: queue.SimpleQueue[Request], look: Callable[[], None]) -> Req
 
 
 def check_shown(shape: str, repeat: int) -> None:
-    """See whether a run can have a page of its own.
+    """Check whether a run can have its own page.
 
     :raises ConfigurationError: it cannot
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dashboard has missed that is started beside a run: its bag tells it."""
+"""What a dashboard missed that was started during a run; it reads that from the bag."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RecordedPast:
     on another host, has what was heard.
 
     :param bag: where the bag of the run is now
-    :param topics: of the run -> type of the messages, and the vehicle that they tell of
+    :param topics: of the run -> type of the messages, and the vehicle that they describe
     :param view: hears the messages of the run
     """
 

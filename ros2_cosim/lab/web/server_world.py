@@ -29,7 +29,7 @@ from ros2_cosim.world.headless.server_wire import CallRefused, ServerWire, WireE
 ANSWER_S: Final = 2.0
 """A server that does not answer in this time, since it begins or has been stopped, is left [s]."""
 RETRY_S: Final = 1.0
-"""It is asked again after this time [s]."""
+"""Time to the next request to it [s]."""
 
 _PICTURE: Final[TypeAdapter[WorldPicture]] = TypeAdapter(WorldPicture)
 _CAMERA: Final[TypeAdapter[CameraPicture | None]] = TypeAdapter(CameraPicture | None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenarios that a page may start, and the numbers of them that it may change.
 
-What the page sends is a name of this list and values of numbers that are listed with it: neither a
-path nor a text of it gets into a scenario.
+The page sends a name of this list and values of the numbers listed with it: none of its paths or
+texts gets into a scenario.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class StartRequest(PortDocument):
 
     scenario: str = Field(max_length=200, description="Name in the list of scenarios.")
     values: dict[str, StrictBool | StrictInt | StrictFloat] = Field(
-        default_factory=dict, max_length=1000, description="Key -> value of those to be changed."
+        default_factory=dict, max_length=1000, description="Key -> value of the changes."
     )
     rate: float | None = Field(
         1.0,
@@ -70,7 +70,7 @@ class StopRequest(PortDocument):
 
 
 class Start(NamedTuple):
-    """What is to be run."""
+    """The run to start."""
 
     scenario: Scenario
     rate: float | None
@@ -111,7 +111,7 @@ class StarterApi:
     # -- for the thread that runs -----------------------------------------------------------------
 
     def wait(self) -> Start | None:
-        """What is to be run next; None: nothing any more."""
+        """The next run; None: there are no more."""
         start = self._starts.get()
         with self._lock:
             self._begun = False
@@ -223,7 +223,7 @@ STARTER_ROUTES: Final = (
     PortRoute("POST", "/api/start", StarterApi._start, "Start a scenario", request=StartRequest),
     PortRoute("POST", "/api/stop", StarterApi._stop, "End the run under way", request=StopRequest),
 )  # fmt: skip
-"""What a port answers besides that starts runs."""
+"""The further answers of a port that starts runs."""
 
 
 class StarterPage:

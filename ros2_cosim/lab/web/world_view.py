@@ -49,7 +49,7 @@ def world_part(seen: WorldPicture, *, whole: bool = False) -> dict[str, Any]:
 
 
 def vehicles_of(seen: WorldPicture) -> list[VehicleView]:
-    """The vehicles of a world for the page, each under a name of its own."""
+    """The vehicles of a world for the page, each under its own name."""
     found: dict[str, VehicleView] = {}
     for v in seen.vehicles:
         name = f"{v.name} {v.id}" if v.name in found else v.name

@@ -19,7 +19,7 @@ GRACE_S = 3.0
 #: So long [s] it looks for processes that were being started meanwhile.
 _LAST_LOOK_S = 2.0
 _POLL_S = 0.1
-#: So often, at this distance [s], it looks at a process that seems to have no environment.
+#: Number and interval [s] of its looks at a process that seems to have no environment.
 _LOOKS = 5
 _LOOK_S = 0.01
 

@@ -89,7 +89,7 @@ class Visit:
         self._session: Session | None = None
 
     def join(self, run: ActiveRun, name: str) -> Session:
-        """A session in the place of a run, with its DDS settings; once."""
+        """A session instead of a run, with its DDS settings; once."""
         os.environ["ROS_DOMAIN_ID"] = str(run.domain)
         # Nothing else of what its lock file says enters this process.
         os.environ.update(dds_settings(run.environment))

@@ -17,8 +17,8 @@ timer is started for each reader of each message, too; here, at most as often.
 
 The horizon, which all participants read, is sent once, by multicast.
 
-A run on several hosts uses the address of each alone, also between processes of one host: with
-the loopback beside it, others would be told an address that is their own. Nodes find each other by
+A run on several hosts uses the address of each alone, also between processes of one host: with the
+loopback beside it, other hosts would receive an address that is their own. Nodes find each other by
 these addresses, so that networks without multicast will do; the horizon goes to each reader.
 """
 
@@ -37,7 +37,7 @@ from ros2_cosim.ros.bringup.domain_lock import own_domain
 from ros2_cosim.ros.node.topics import HORIZON
 
 PROFILE_FILE = "fastdds.xml"
-#: Variables by which users choose DDS settings of their own, which then hold.
+#: Variables by which users choose their own DDS settings, which then hold.
 USER_CHOICES = (
     "FASTRTPS_DEFAULT_PROFILES_FILE",
     "FASTDDS_DEFAULT_PROFILES_FILE",
@@ -157,7 +157,7 @@ def _check_middleware(name: str, environment: Mapping[str, str]) -> None:
 
 
 def dds_notes(environment: Mapping[str, str]) -> list[str]:
-    """What a user should know of the DDS settings of an environment, in lines."""
+    """What a user should know about the DDS settings of an environment, in lines."""
     found = [name for name in USER_CHOICES if name in environment]
     if not found:
         return []

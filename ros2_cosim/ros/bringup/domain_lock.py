@@ -38,7 +38,7 @@ from ros2_cosim.core.run.private_directory import (
 from ros2_cosim.core.sockets.peers import peer_of
 
 _FILE = "domain_{}.lock"
-#: Not found by versions that know no namespaces, which would not understand what it says.
+#: Versions without namespaces do not find it; they would not understand its content.
 _FILE_OF_PLACE = "namespace_{}{}.lock"
 _CLAIM = "\0ros2_cosim-domain-{}"
 _PLACE = "\0ros2_cosim-run-{}{}"
@@ -49,7 +49,7 @@ _CLAIM_BACKLOG = 4096
 _ATTEMPTS = 5
 #: The last domain whose ports lie below those that Linux hands out to clients.
 _LAST_DOMAIN = 101
-#: Domains that are taken when no domain was asked for: 0 is what a user gets without a choice.
+#: Domains that are taken when no domain was requested: 0 is what a user gets without a choice.
 FREE_DOMAINS = range(1, _LAST_DOMAIN + 1)
 _HIGHEST_DOMAIN = 232
 
@@ -280,7 +280,7 @@ def _locked(file: int) -> bool:
 def own_domain(environment: Mapping[str, str] = os.environ) -> int:
     """The ROS domain of this process, or of one with another environment.
 
-    :raises ConfigurationError: ``ROS_DOMAIN_ID`` is no domain
+    :raises ConfigurationError: ``ROS_DOMAIN_ID`` is not a domain
     """
     domain = environment.get("ROS_DOMAIN_ID") or "0"
     if not domain.isdecimal() or int(domain) > _HIGHEST_DOMAIN:
@@ -327,7 +327,7 @@ def _read(directory: PrivateDirectory, name: str) -> ActiveRun | None:
     except ValidationError as error:
         raise ConfigurationError(
             f"lock file {directory.path / name}: "
-            f"{fault_text(error, _Facts, None)}; it is no lock file of this version"
+            f"{fault_text(error, _Facts, None)}; it is not a lock file of this version"
         ) from None
     return ActiveRun(
         facts.domain,

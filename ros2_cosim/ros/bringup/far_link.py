@@ -26,11 +26,12 @@ from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import CosimError
 from ros2_cosim.ros.bringup.starter_channel import ChannelMessage, EarlyLeave, Required
 
-#: A longer line is no message. The scenario of a run with thousands of participants is one [bytes].
+#: A longer line is not a message. The scenario of a run with thousands of participants is one
+#: [bytes].
 LINE_LIMIT = 64 << 20
 #: Before the other side has shown that it knows the secret [bytes].
 _GREETING_LIMIT = 4096
-#: Each side gives a sign of life so often [s].
+#: Interval of the signs of life of each side [s].
 SIGN_S = 2.0
 #: A side that is silent for so long has gone: its machine is off, or the network is [s].
 SILENCE_S = 30.0
@@ -128,7 +129,7 @@ _MESSAGES: TypeAdapter[FarMessage] = TypeAdapter(Annotated[FarMessage, Field(dis
 
 
 class LinkError(CosimError):
-    """What came in is not from the other side of this run, or nothing comes any more."""
+    """The input is not from the other side of this run, or has ended."""
 
 
 class LinkEnd(LinkError):
@@ -211,7 +212,7 @@ class FarLink:
         return [message for message in found if message is not None]
 
     def others(self) -> list[str]:
-        """Lines since the last call that are no messages."""
+        """Lines since the last call that are not messages."""
         found = list(self._others)
         self._others.clear()
         return found

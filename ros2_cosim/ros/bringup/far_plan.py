@@ -29,7 +29,7 @@ from ros2_cosim.ros.bringup.plan import Process
 PART_FILE = "host-{}.json"
 #: Larger files are not compared between hosts [bytes].
 _COMPARED = 256 << 20
-#: Any port: nothing is sent to it.
+#: Any port: it receives no data.
 _DISCARD = 9
 
 
@@ -98,7 +98,7 @@ def own_address_towards(address: str, host: str) -> str:
         return address_towards(address, _DISCARD)
     except OSError as error:
         raise ConfigurationError(
-            f"hosts.{host}.address: found {address}, to which no way leads from here: "
+            f"hosts.{host}.address: found {address}, which cannot be reached from here: "
             f"{cause_of(error)}"
         ) from None
 

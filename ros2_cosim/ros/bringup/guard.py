@@ -3,7 +3,7 @@
 
 The kernel asks them to end when the starter dies (``end_with_parent``), which a process that is
 frozen, or inside a foreign library for long, does not do. Nothing of the starter is left then that
-could kill it, so a process of its own waits for that.
+could kill it, so a separate process waits for that.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Guard:
         self._mark = mark
 
     def __enter__(self) -> Guard:
-        # Isolated and without site: it starts within hundredths of a second. In a session of its
-        # own: what the terminal sends to the command does not reach it.
+        # Isolated and without site: it starts within hundredths of a second. In its own session, so
+        # that it does not receive what the terminal sends to the command.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_PROGRAM), self._mark],
             stdin=subprocess.PIPE,

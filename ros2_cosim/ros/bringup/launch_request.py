@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``ros2 launch`` is asked for, made ready; the launch file itself only starts processes."""
+"""The request of ``ros2 launch``, made ready; the launch file itself only starts processes."""
 
 from __future__ import annotations
 

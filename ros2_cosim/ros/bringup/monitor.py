@@ -37,7 +37,7 @@ def watch(visit: Visit, output: Path | None, *, form: Form) -> None:
     :param output: that of the run, see :func:`~ros2_cosim.ros.bringup.control.find_run`
     :param form: ``live`` shows it until the run ends, ``table`` and ``json`` print it once
     :raises ConfigurationError: there is no such run
-    :raises ConnectionFailedError: the run does not tell its state
+    :raises ConnectionFailedError: the run does not report its state
     """
     run = find_run(output)
     console = Console() if sys.stdout.isatty() else Console(width=140)
@@ -86,7 +86,7 @@ def _listen(session: Any, latest: list[RunStatus]) -> None:
 def as_data(status: RunStatus) -> dict[str, Any]:
     """The state of a run as plain data, with the fields of ``RunStatus.msg``.
 
-    States have their names; a time that is none yet, or that no end bounds, is null.
+    States have their names; a time that does not exist yet, or has no upper bound, is null.
     """
     participants = [
         {

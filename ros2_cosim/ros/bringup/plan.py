@@ -40,14 +40,14 @@ class Process:
     """One process of a run.
 
     ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
-    modules with a function ``main``. Without a package it is the path of a Python script,
-    or the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
+    modules with a function ``main``. Without a package it is the path of a Python script, or the
+    name of a program that is not a ROS node. ``parameters`` are ROS parameters of a ROS node,
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves; if
-    there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets that
-    are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are theirs besides.
-    One that stands for another host has the processes ``there``. The module of an executable of
-    this package is in ``programs``.
+    there are several in it, ``hosts`` names them. A process that ``inherits`` takes over the
+    sockets that are held for it. The ``namespace`` is that of its nodes, ``ros_arguments`` are
+    theirs besides. A process that stands for another host has the processes ``there``. The module
+    of an executable of this package is in ``programs``.
     """
 
     name: str
@@ -156,7 +156,7 @@ def _simulator(scenario: Scenario, declared: Mapping[str, ParticipantDeclaration
 def _by_host(
     processes: list[Process], hosts: Mapping[str, str], options: RunOptions
 ) -> list[Process]:
-    """The plan with one process for each other host, in the place of the first that is there."""
+    """The plan with one process for each other host, instead of the first that is there."""
     if hosts:
         for option, given in (
             ("--profile", options.profile),
@@ -164,8 +164,8 @@ def _by_host(
         ):
             if given:
                 raise ConfigurationError(
-                    f"{option}: found with participants on other hosts ({_listed(hosts)}); allowed "
-                    "is it on one host: their files do not reach the other ones"
+                    f"{option}: found with participants on other hosts ({_listed(hosts)}); it is "
+                    "allowed only on one host: their files do not reach the other ones"
                 )
     found: list[Process] = []
     for process in processes:

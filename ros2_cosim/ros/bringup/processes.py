@@ -48,7 +48,7 @@ from ros2_cosim.ros.bringup.watch import EARLY_S, GATHER_S, RunWatch
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
 _POLL_S = 0.02
-#: What a process printed is read by then, even if others have its output open [s].
+#: The output of a process is read by then, even if others have it open [s].
 _HEAR_OUT_S = 1.0
 
 
@@ -71,7 +71,7 @@ class ProcessGroup:
     :param channel: what the processes talk to this one over; None: one of its own
     :param inherited: open files that they inherit
     :param ports: sockets that are held for them
-    :param scenario: what they run, where a crash of native code is to be told as such
+    :param scenario: what they run, to report a crash of native code as such
     """
 
     def __init__(
@@ -156,8 +156,8 @@ class ProcessGroup:
     def failure(self, *, elsewhere: bool = False) -> str | None:
         """One line about the first required process that ended before its time, else None.
 
-        :param elsewhere: the run has processes that are not in this plan: nothing is waited for,
-            and where these fail because of one of those, there is nothing to tell
+        :param elsewhere: the run has processes that are not in this plan: wait for none of them,
+            and do not report a failure that one of those causes
         """
         self._look()
         if asked := self._watch.asked():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded inputs as ROS topics, for a node that runs already; its answers are collected.
 
-The node knows nothing of simulated time but ``/clock``, and cannot be waited for: messages are
+The node gets nothing of simulated time but ``/clock``, and cannot be waited for: messages are
 published at the pace of real time, and its answers count by the stamps in their headers.
 """
 
@@ -48,7 +48,7 @@ class TopicReplay:
         #: What the node has answered, in the order of arrival.
         self.answers: list[PlacedMessage] = []
         self._counts = dict.fromkeys(outputs, 0)
-        # A context of its own: the caller may have one.
+        # A separate context: the caller may have one.
         self._context = rclpy.Context()
         rclpy.init(context=self._context)
         self._node = Node("cosim_replay", context=self._context)

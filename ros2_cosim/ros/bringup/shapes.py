@@ -38,7 +38,7 @@ class ComposedShape(Shape):
     name = "composed"
 
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """See whether there is ROS, and whether the transport is one.
+        """Check whether there is ROS, and whether the transport is one.
 
         :raises ConfigurationError: it is not so
         """
@@ -71,7 +71,8 @@ class ComposedShape(Shape):
         """
         options, directory = prepared.options, prepared.directory
         with ExitStack() as stack:
-            # One that was set holds: processes on other hosts, started by the user, have it too.
+            # A value that was set holds: processes on other hosts, started by the user, have it
+            # too.
             secret = secret_of() or new_secret()
             place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
             ports = hold_ports(prepared.scenario, options.shape)
@@ -121,7 +122,7 @@ class RosShape(ComposedShape):
     name = "ros"
 
     def check(self, request: RunRequest, scenario: Scenario) -> None:
-        """See whether there is ROS, and whether the transport is one.
+        """Check whether there is ROS, and whether the transport is one.
 
         :raises ConfigurationError: it is not so
         """
@@ -136,7 +137,7 @@ class RosShape(ComposedShape):
 
 
 def check_ros(shape: str) -> None:
-    """See whether there is ROS.
+    """Check whether there is ROS.
 
     :raises ConfigurationError: there is none
     """
@@ -148,7 +149,7 @@ def check_ros(shape: str) -> None:
 
 
 def check_transport(transport: str) -> None:
-    """See whether messages can travel so.
+    """Check whether messages can travel so.
 
     :raises ConfigurationError: there is no such transport
     """

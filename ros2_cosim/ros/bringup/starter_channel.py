@@ -5,8 +5,8 @@ The starter (``cosim run``, ``ros2 launch``, a study) listens at an abstract add
 no file behind however a process ends. Processes find the address in the environment variable
 ``COSIM_CHANNEL``, or, if the user started them, in the lock file of the output directory. Both
 sides talk to processes of the same user only. A process without a channel, because it was started
-alone, prints what it would send; a program that knows nothing of the channel is judged by its
-exit code.
+alone, prints what it would send; a program that does not use the channel is judged by its exit
+code.
 
 To the starter go ``hello`` (the first message, with the name of the process), ``ready``,
 ``progress``, ``over``, ``failed``, ``shares``, ``early_leave`` and ``required``. The starter keeps
@@ -45,12 +45,12 @@ CHANNEL = "COSIM_CHANNEL"
 SHIELDED = "COSIM_SHIELDED"
 #: How the abstract name of its socket begins.
 CHANNEL_NAME = "ros2_cosim-channel"
-#: A longer line is no message.
+#: A longer line is not a message.
 LINE_LIMIT = 65_536
 _MOST_CONNECTIONS = 1024
 #: How long to wait [s] for an answer of the starter, which has nothing else to do.
 _ANSWER_S = 5.0
-#: A process that tells its progress does so at least this often [s].
+#: A process that reports its progress does so at least this often [s].
 _SIGN_S = 1.0
 _CHUNK = 65_536
 
@@ -125,7 +125,7 @@ _MESSAGES: TypeAdapter[AnyMessage] = TypeAdapter(Annotated[AnyMessage, Field(dis
 
 
 class ChannelError(Exception):
-    """What came in is no message."""
+    """The input is not a message."""
 
 
 class _Lines:
@@ -169,7 +169,7 @@ class _Connection:
 class StarterChannel:
     """The starter's end; use as a context manager.
 
-    What arrives is handled in a thread of its own.
+    A separate thread handles what arrives.
 
     :param directory: output directory of the run; its lock file gets the address
     """
@@ -424,7 +424,7 @@ class Starter:
             print(text, flush=True)
 
     def progress(self, time_ns: int, resting: bool = False) -> None:
-        """Tell the simulated time, and whether the run stands because that was asked for.
+        """Report the simulated time, and whether the run stands because that was requested.
 
         May be called as often as convenient: what is sent is one message a second, simulated or
         real, which is a sign of life as well.

@@ -34,7 +34,7 @@ def has_lane(options: RunOptions, plan: Sequence[Process], environment: Mapping[
 def lane_address(directory: Path) -> str:
     """Where this process finds the lane of its run; empty: there is none.
 
-    The starter tells it by the environment; a process that the user has started finds it in the
+    The starter passes it in the environment; a process that the user has started finds it in the
     lock file of the output directory.
 
     :param directory: that of the scenario of the run

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the endings of its processes say about a run; serves ``cosim run`` and ``ros2 launch``.
 
-This module starts no processes. The starter reports what they tell and print and when they end,
-and asks what that means. What a process tells about its failure is the reason of the run's end;
-of a program that tells nothing it is the exit code, with the last line that it printed.
+This module starts no processes. The starter reports what they tell and print and when they end, and
+asks what that means. The reason of the run's end is what a process reports about its failure; for a
+program that reports nothing it is the exit code, with the last line that it printed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ros2_cosim.ros.bringup.plan import Process
 
 #: Processes that fail one after the other have one cause, which is awaited for so long [s].
 GATHER_S = 0.7
-#: All nodes end together; one that has ended so long [s] before the others was not done.
+#: All nodes end together; a node that ended this long [s] before the others was not done.
 EARLY_S = 10.0
 
 
@@ -27,7 +27,7 @@ class RunWatch:
     :param plan: in order; those that come first are needed by those that follow
     :param turn: tells whose turn it was in a process of several participants when it ended, empty:
         not known, or none's
-    :param crash: tells in words in which activation a process ended by a signal; empty: not
+    :param crash: says in words in which activation a process ended by a signal; empty: not
         known, or in none
     :param named: tells which participants the system controller has named as required; None: none,
         and the plan says it

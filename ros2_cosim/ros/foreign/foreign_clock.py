@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a foreign node's clock shows a time, if a thread of its own sets it.
+"""When a foreign node's clock shows a time, if its own thread sets it.
 
-rclcpp reads ``/clock`` in a thread of its own unless the node's options say otherwise: an answer of
+rclcpp reads ``/clock`` in its own thread unless the node's options say otherwise: an answer of
 the barrier, which another thread gives, does not show that the time is set. The event that a node
 publishes when a parameter is set is stamped by its clock: ``use_sim_time`` is set to what it is.
 """
@@ -16,7 +16,7 @@ from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics
 from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
 
-#: A node whose process has loaded this library sets its clock in a thread of its own.
+#: A node whose process has loaded this library sets its clock in its own thread.
 CLOCK_THREAD_LIBRARY = "librclcpp.so"
 
 _EVENTS = "/parameter_events"
@@ -34,7 +34,7 @@ class ClockProbe:
         self._request = SetParameters.Request(
             parameters=[Parameter(name="use_sim_time", value=value)]
         )
-        #: The time [ns] of the newest event since it was asked for; None: none has come.
+        #: The time [ns] of the newest event since it was requested; None: none has come.
         self._shown: int | None = None
         topics.node.create_subscription(
             ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events

@@ -107,8 +107,8 @@ class ForeignLifecycle:
             )
 
     def _unfinished(self) -> str:
-        state = self.state or "in a state that it has not told yet"
-        others = "; another program is to activate it (lifecycle: own)"
+        state = self.state or "in a state that it has not reported yet"
+        others = "; another program has to activate it (lifecycle: own)"
         return (
             f"the lifecycle node {self._name} is {state}"
             f"{others if self._mode == 'own' else self._doing}"

@@ -23,7 +23,7 @@ from ros2_cosim.ros.foreign.foreign_process import foreign_command, foreign_envi
 
 
 class ForeignNode(FullModel):
-    """An unmodified ROS node, in a process of its own, behind the ports of a participant.
+    """An unmodified ROS node, in its own process, behind the ports of a participant.
 
     Each port is tied to one of the node's topics. See ``docs/foreign-nodes.md``.
 
@@ -67,7 +67,7 @@ class ForeignNode(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ForeignSettings) -> None:
-        """See whether the program is there, its topics are told apart, and its clock can be set.
+        """Check whether the program is there, its topics are told apart, and its clock can be set.
 
         :raises ConfigurationError: it is not, or cannot
         """
@@ -96,7 +96,7 @@ class ForeignNode(FullModel):
         path = foreign_environment(parameters).get("PATH")
         if shutil.which(command[0], path=path) is None:
             raise ConfigurationError(
-                f"{context.where}.command: found {command[0]!r}; allowed is a program that is there"
+                f"{context.where}.command: found {command[0]!r}; allowed is an installed program"
             )
 
     def __init__(self, context: ModelContext, parameters: ForeignSettings) -> None:

@@ -134,7 +134,7 @@ class ForeignNodeAdapter:
         )
         #: When it was seen, and how, that the node may act without being given something.
         self._acts: tuple[int, str] | None = None
-        #: Of a node that sets its clock in a thread of its own.
+        #: Of a node that sets its clock in its own thread.
         self._probe: ClockProbe | None = None
         #: Whether the node reads what it publishes.
         self._hears_itself = False
@@ -345,7 +345,7 @@ class ForeignNodeAdapter:
         return None
 
     def _look_at_rest(self, time_ns: int) -> None:
-        """See whether the node, with nothing to do, waits for messages and for nothing else."""
+        """Check whether the node, with nothing to do, waits for messages and for nothing else."""
         if self._uncounted and self._acts is None and self._seen:
             how = own_clockwork(self._seen, self._patience.check)
             self._acts = (time_ns, how) if how else None
@@ -357,7 +357,7 @@ class ForeignNodeAdapter:
         undeclared = self._topics.undeclared(self._settings.allow_topics)
         if undeclared:
             self._patience.fail(
-                f"the node also reads {', '.join(undeclared)}, which is no input of the "
+                f"the node also reads {', '.join(undeclared)}, which is not an input of the "
                 "participant; declare it, or name it in allow_topics if what comes there never "
                 "changes a result"
             )

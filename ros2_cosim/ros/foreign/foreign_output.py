@@ -86,7 +86,7 @@ class CheckedOutput:
 
         :param time_ns: of the activation
         :param done: wall time [ns] at which the callbacks were known to have returned; 0: unknown.
-            What is published later is none of theirs, whether it has come in time or not
+            Messages published later do not belong to them, whether they came in time or not
         :param earliest: messages published before this wall time [ns] belong to no activation;
             None: the wall clock of the node may be another one
         :raises ParticipantError: something else came than what is declared

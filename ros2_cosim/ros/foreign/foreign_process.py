@@ -53,7 +53,7 @@ class ForeignProcess:
 
     @property
     def pid(self) -> int:
-        """The process, which leads a session of its own."""
+        """The process, which leads its own session."""
         return self._popen.pid
 
     def ended(self) -> str | None:
@@ -85,7 +85,7 @@ class ForeignProcess:
 
 
 def _begin(parent: int) -> None:
-    """Let SIGINT end it, also where this program was told to ignore it (``nohup ... &``)."""
+    """Let SIGINT end it, also where this program ignores it (``nohup ... &``)."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent(parent)
 

@@ -2,7 +2,7 @@
 """Whether a foreign node runs callbacks in several threads, seen from outside.
 
 The barrier shows that the callbacks of one thread have returned. Of a node with a multi-threaded
-executor, or with threads of its own, it shows nothing, and the node need not say what it is. The
+executor, or with its own threads, it shows nothing, and the node need not say what it is. The
 system counts for each thread how often it has been given a processor: of a node that runs its
 callbacks one after the other one thread runs during an activation, and those of the middleware.
 """
@@ -190,7 +190,7 @@ def _system_call(pid: int) -> list[str]:
 
 
 def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
-    """The process of this machine that has made a DDS endpoint; None: it cannot be told.
+    """The process of this machine that has made a DDS endpoint; None: it cannot be found out.
 
     :param gid: of the endpoint; Fast DDS begins it with two bytes of its vendor, two of the
         machine and the lower two of the process id

@@ -119,7 +119,7 @@ class ForeignTopics:
         # Its answer to a request therefore shows that it knows all readers.
         self._readers = []
         for port, writing in outputs.items():
-            receive: Any = self._receiver(port)  # rclpy's types know no message information
+            receive: Any = self._receiver(port)  # rclpy's types lack the message information
             reader = self.node.create_subscription(
                 message_class(writing.type_name),
                 self.output_topic(port),
@@ -143,7 +143,7 @@ class ForeignTopics:
             self._client = self.node.create_client(
                 GetParameters, f"{self.node_name}/get_parameters"
             )
-        #: Wall time [ns] at which the barrier was asked for last; 0: it never was.
+        #: Wall time [ns] at which the barrier was requested last; 0: it never was.
         self.asked_ns = 0
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)

@@ -152,7 +152,7 @@ def _await_joined(link: FarLink, stop: _Stop) -> None:
                         "as here"
                     )
                 return
-            raise RunError("what answers there is no part of a run")
+            raise RunError("the program there is not a part of a run")
         _print_others(link)
         if stop.asked:
             raise _Asked
@@ -280,7 +280,7 @@ def _accepted(
 ) -> tuple[socket.socket, FarLink]:
     """The first connection of a part of this run.
 
-    Each one is greeted in a thread of its own: one that says nothing keeps no other out.
+    Each one is greeted in its own thread: one that says nothing keeps no other out.
     """
     found: queue.SimpleQueue[tuple[socket.socket, FarLink]] = queue.SimpleQueue()
     greeted: deque[socket.socket] = deque()

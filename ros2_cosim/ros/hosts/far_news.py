@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all processes of a run are told, carried from the channel of one host to that of another."""
+"""Messages to all processes of a run, carried from the channel of one host to that of another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class News:
         self._named: frozenset[str] | None = None
 
     def take(self, message: EarlyLeave | Required) -> None:
-        """Tell the processes of this host what those of the other have been told."""
+        """Pass on to the processes of this host what those of the other host have received."""
         if isinstance(message, EarlyLeave):
             self._left.add(message.participant)
             self._starter.leave_early(message.participant, message.how)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of a run on this host, whose clock and recorder are on another one.
 
-It is a starter like that of the run: it has a channel of its own, starts the processes that it is
-told to, watches them, and ends them when the connection ends, in whatever way.
+It is a starter like that of the run: it has its own channel, starts its processes, watches them,
+and ends them when the connection ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Signals:
         self._name = self._name or signal.Signals(number).name
 
     def check(self) -> None:
-        """See whether there was one.
+        """Check whether there was one.
 
         :raises _Asked: there was
         """
@@ -124,7 +124,7 @@ def _join(link: FarLink, told: Callable[[str], None], signals: _Signals) -> int:
 
 
 def _received_part(link: FarLink, signals: _Signals) -> Part | None:
-    """What there is to do; None: nothing any more."""
+    """The next work to do; None: there is no more."""
     while True:
         signals.check()
         for message in link.receive(_POLL_S):
@@ -192,8 +192,9 @@ def _check_address(part: Part) -> None:
             sock.bind((part.own, 0))
         except OSError:
             raise ConfigurationError(
-                f"hosts.{part.host}.address: found {part.own}, which is no address of the machine "
-                f"'{socket.gethostname()}'; allowed is one by which the other hosts reach it"
+                f"hosts.{part.host}.address: found {part.own}, which is not an address of the "
+                f"machine '{socket.gethostname()}'; allowed is one by which the other hosts "
+                "reach it"
             ) from None
 
 

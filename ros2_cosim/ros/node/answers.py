@@ -10,7 +10,8 @@ from threading import Lock
 from typing import Any
 
 #: A client that asks at once may not have been found yet: the middleware then waits 100 ms for it
-#: and loses the answer. It is sent so often; one that has gone is known at once.
+#: and loses the answer. The request is repeated at this interval; a server that has gone is known
+#: at once.
 _SENDINGS = 50
 NOT_FOUND = "failed to send response (timeout)"
 #: What is done with warnings belongs to the whole process: two threads that change it and put it
@@ -18,7 +19,7 @@ NOT_FOUND = "failed to send response (timeout)"
 _WARNINGS = Lock()
 
 
-#: An answer that has not come by then is asked for again [s].
+#: An answer that has not come by then is requested again [s].
 REPEAT_S = 0.5
 
 
@@ -45,7 +46,7 @@ def answer_until_heard(service: Any) -> None:
 
 def _deliver(send: Callable[[Any, Any], None], response: Any, header: Any) -> None:
     for _ in range(_SENDINGS):
-        # rclpy tells it by a warning.
+        # rclpy reports that as a warning.
         with _WARNINGS, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
             send(response, header)

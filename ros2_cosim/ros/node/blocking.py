@@ -77,7 +77,7 @@ class BlockingTable:
         self._everything = [(name, port, True) for name, port in self._latencies]
 
     def on_state(self, state: ParticipantState, now: int) -> None:
-        """Take the reported state of a participant; one that does not exist changes nothing."""
+        """Take the reported state of a participant; a state that does not exist changes nothing."""
         entry = self.entries.get(state.participant)
         known = known_state(state.state)
         if entry is not None and known is not None:

@@ -23,7 +23,7 @@ class BridgeServices:
     """Answers programs that want to spawn what the scenario has.
 
     :param node: the ROS node that owns the clock
-    :param objects: what there is
+    :param objects: the objects of the scenario
     """
 
     def __init__(self, node: Node, objects: BridgeObjects) -> None:
@@ -54,8 +54,8 @@ class BridgeServices:
     def _destroy(self, asked: Any, response: Any, send: Send) -> None:
         response.success = False
         self._node.get_logger().warning(
-            f"/carla/destroy_object: found {asked.id}; nothing is destroyed while a run goes on, "
-            "its vehicles and sensors are those of the scenario"
+            f"/carla/destroy_object: found {asked.id}; no object can be "
+            "destroyed while a run goes on, its vehicles and sensors are those of the scenario"
         )
         send()
 

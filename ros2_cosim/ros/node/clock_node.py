@@ -302,7 +302,7 @@ class ClockNode:
         return min(left_ns / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
     def _apply_control(self) -> None:
-        """Do what was asked for by run control."""
+        """Carry out what run control requested."""
         control, coordinator = self._control, self._coordinator
         stands = control.update(coordinator.time, self._timer())
         if control.stop_reason is not None:
@@ -473,7 +473,7 @@ class ClockNode:
 
     def _on_state(self, state: ParticipantState) -> None:
         if known_state(state.state) is None:
-            raise ForeignMessageError(f"state {state.state} of '{state.participant}' is none")
+            raise ForeignMessageError(f"state {state.state} of '{state.participant}' is unknown")
         if state.participant not in self._readiness.states:
             raise ForeignMessageError(f"state of '{state.participant}', which takes no part")
         self._readiness.states[state.participant] = state

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The participants of a composed run as managed nodes: their states and services on ROS.
 
-Each participant has a node of its own name beside that of the process, so that an observer
+Each participant has its own node name beside that of the process, so that an observer
 sees the same participants in shapes ``composed`` and ``ros``.
 """
 

@@ -30,7 +30,7 @@ from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.time_topics import StandingTime
 from ros2_cosim.ros.node.writers import ClockWriter
 
-#: ``/clock`` moves at least so often [ns of simulated time].
+#: ``/clock`` moves at least once in this time [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
 #: While the next time is further away than this, the middleware is served meanwhile [ns].
 _NEAR_NS = 2_000_000
@@ -123,7 +123,7 @@ class ComposedNode:
         control.started(self._timer())
         self._view.started()
         self._run = run
-        self._did(WAIT)  # what came before was no part of the run
+        self._did(WAIT)  # what came before was not part of the run
         while not run.has_finished():
             advanced = run.advance()
             if advanced:

@@ -29,7 +29,7 @@ class Traveller(NamedTuple):
 
 
 def run_alone(session: Session, course: Course) -> bool:
-    """Run a course to its end, in a thread of its own.
+    """Run a course to its end, in its own thread.
 
     :returns: whether the run begins anew
     """
@@ -113,7 +113,7 @@ class _Going:
         return received.handled != self._seen or now >= self.due or received.has_pending
 
     def go_on(self, now: int) -> bool:
-        """Let it do what there is to do; whether it has not ended."""
+        """Let it do its work; returns whether it has not ended."""
         received = self._received
         self._seen = received.handled
         try:

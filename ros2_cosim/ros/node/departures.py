@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Participants whose processes have ended without a word, as the lane of a run tells.
 
-The starter watches its own processes, and says how each of them ended. One that the user has
-started, and that is killed, is missed here.
+The starter watches its own processes, and says how each of them ended. A process that the user has
+started, and that is killed, is noticed here.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ros2_cosim.ros.node import topics
 from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.writers import Writer
 
-#: Readers that are no participants.
+#: Readers that are not participants.
 CLOCK = "clock"
 RECORDER = "recorder"
 
@@ -35,8 +35,8 @@ class _Expected(NamedTuple):
 class ExpectedReaders:
     """The readers of one node's topics.
 
-    Those that may connect late are not awaited at the start: what is sent before is kept for
-    them. Nor are those awaited that are gone.
+    The writer does not wait at the start for readers that may connect late: it keeps earlier
+    messages for them. It does not wait for readers that have gone either.
 
     :param session: of the node
     :param graph: the checked system

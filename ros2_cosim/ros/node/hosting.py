@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several participants in one process, in one thread or several, each with a node of its own.
+"""Several participants in one process, in one thread or several, each with its own node.
 
 Those of one thread hand messages to each other by calls (:mod:`~ros2_cosim.ros.node.courses`); one
-in a thread of its own stops, leaves or fails as if it were alone, and what it had on ROS goes with
+in its own thread stops, leaves or fails as if it were alone, and what it had on ROS goes with
 it. The main thread has the signals and learns how each of them ended.
 """
 
@@ -48,7 +48,7 @@ class Threads(Protocol):
     """The threads of the participants of a process."""
 
     def start(self, name: str, body: Callable[[Callable[[Ending], None]], None]) -> None:
-        """Run ``body`` in a thread of its own; it is called with what takes its endings."""
+        """Run ``body`` in its own thread; it is called with what takes its endings."""
 
     def next_ending(self, seconds: float) -> Ending | None:
         """The next ending of a participant; None: none ends within ``seconds``."""
@@ -61,7 +61,7 @@ class SystemThreads:
         self._done: SimpleQueue[Ending] = SimpleQueue()
 
     def start(self, name: str, body: Callable[[Callable[[Ending], None]], None]) -> None:
-        """Run ``body``, which raises nothing, in a thread of its own."""
+        """Run ``body``, which raises nothing, in its own thread."""
         Thread(target=body, args=(self._done.put,), name=name).start()
 
     def next_ending(self, seconds: float) -> Ending | None:
@@ -111,7 +111,7 @@ def run_members(
                 required = member.required()
                 on_failure(member.name, required, error)
                 if required and deadline is None:
-                    # Of any other error the clock knows nothing.
+                    # The clock does not learn of any other error.
                     patience = _AFTERMATH_NS if isinstance(error, RunError) else 0
                     deadline = process.timer() + patience
         number = process.stop_signal

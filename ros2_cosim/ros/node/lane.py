@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lane of a run: topics between its processes on one host, over Unix sockets, without DDS.
 
-Any two participants of a run that share a topic have a connection of their own
+Any two participants of a run that share a topic have their own connection
 (:mod:`~ros2_cosim.core.sockets.switchboard`). Over it each tells the other what it writes and
 reads, and the writer then sends each message straight to its readers. A connection keeps its order,
 and loses nothing: where a reader does not keep up, its writer waits, and takes in meanwhile what it
 is sent itself, so that no two wait for each other for ever. The end of a connection tells at once
 that a process has ended, after everything that it had sent.
 
-What is sent between two waits leaves together: a reader wakes up once for it. A reader that only
+All messages between two waits leave together: a reader wakes up once for it. A reader that only
 keeps messages is *lazy*: they come in portions, or when the writer has nothing to do.
 """
 
@@ -37,7 +37,7 @@ SEND_AT = 65_536
 #: A reader that lets so many bytes wait is waited for. Small messages never come near it, for the
 #: run-ahead window bounds them; large ones must not pile up.
 FULL = 4 << 20
-#: Lazy readers get what there is when their writer has been idle for so long [s], or busy.
+#: Lazy readers get the waiting messages when their writer has been idle for so long [s], or busy.
 LAZY_S = 0.002
 #: So long messages of others may wait for the one that is needed [ms].
 PREFER_MS = 2
@@ -52,7 +52,7 @@ _LOOK_S = 0.1
 _LOOK_NS = 200_000
 #: Shorter waits are waited for exactly [s].
 _FINE_S = 0.01
-#: ``select`` knows no descriptors from here on.
+#: ``select`` holds no descriptors from here on.
 _SELECTABLE = 1024
 _READ = select.EPOLLIN
 _BOTH = select.EPOLLIN | select.EPOLLOUT
@@ -153,7 +153,7 @@ class _Writer:
         return self._lane.drain(self.peers)
 
     def add(self, peer: _Peer, reads: _Reads) -> None:
-        """A reader is there; one that has come before asks again for what was kept."""
+        """A reader is there; a reader that has come before requests again what was kept."""
         self.peers[peer] = reads.lazy
         if reads.latched and self.kept is not None:
             for head, data, _, _ in self.kept:
@@ -164,7 +164,7 @@ class _Writer:
 class SocketLane:
     """The lane of one session; see :class:`~.lane_interface.RunLane`.
 
-    Use it in one thread, but for :meth:`wake` and :meth:`create_task`.
+    Use it in one thread, except for :meth:`wake` and :meth:`create_task`.
 
     :param line: to the switchboard of the run
     :param node: full name of the node that writes and reads where no other is given
@@ -290,7 +290,7 @@ class SocketLane:
         return bool(self._own)
 
     def keep(self, receive: Receive, data: bytes, stamp: int, seq: int) -> None:
-        """Hand a message of this lane to a reader of its own, at the next wait."""
+        """Hand a message of this lane to its own reader, at the next wait."""
         self._own.append((receive, data, stamp, seq))
 
     def prefer(self, topic: str) -> None:
@@ -300,7 +300,7 @@ class SocketLane:
     # --- sending ----------------------------------------------------------------------------
 
     def urge(self) -> None:
-        """Lazy readers, too, get what there is at the next wait."""
+        """Lazy readers, too, get the waiting messages at the next wait."""
         self.urgent |= self.lazy
         self.lazy.clear()
 

@@ -39,7 +39,7 @@ class TopicWriter(Protocol):
     def send(self, data: bytes, stamp: int = ..., seq: int = ..., value: Any = ...) -> None:
         """Send a message to all of them.
 
-        :param value: what was encoded; readers in the same process take it as it is
+        :param value: what was encoded; readers in the same process take it unchanged
         """
 
     def flush(self) -> bool:
@@ -111,7 +111,7 @@ class RunLane(Protocol):
         """
 
     def urge(self) -> None:
-        """Lazy readers, too, get what there is at the next wait."""
+        """Lazy readers, too, get the waiting messages at the next wait."""
 
     def sent(self, now_ns: int) -> None:
         """An activation has sent what it sends: it leaves, unless others follow at once.
@@ -120,4 +120,4 @@ class RunLane(Protocol):
         """
 
     def flush(self) -> None:
-        """What was sent leaves, but for lazy readers."""
+        """Send the waiting messages, except to lazy readers."""

@@ -30,9 +30,9 @@ class LastingNode(Node):
     """
 
     def __init__(self, name: str, **options: Any) -> None:
-        #: What it was asked for with.
+        #: The parameters of the request for it.
         self.asked = asked_for(name, options)
-        #: What an endpoint was asked for with, of those that others than this class made.
+        #: The parameters of the request for an endpoint, for those that this class did not make.
         self._asked: dict[Any, Hashable] = {}
         #: What has been left, and not been taken over so far.
         self._left: defaultdict[Hashable, list[Any]] = defaultdict(list)
@@ -70,7 +70,7 @@ class LastingNode(Node):
         raw = bool(options.get("raw"))
         events = options.get("event_callbacks") is not None
         asked = ("subscription", msg_type, topic, str(qos_profile), raw, events)
-        # What a former owner wanted to know of events cannot be told.
+        # Events that a former owner subscribed to cannot be reported to it.
         subscription = None if events else self._taken_over(asked)
         if subscription is None:
             subscription = super().create_subscription(
@@ -88,7 +88,7 @@ class LastingNode(Node):
             service = super().create_service(srv_type, srv_name, callback, **options)
             self._noted(asked, service)
         service.callback = callback
-        # What sends its answers later has put a function of its own here (deferred_service).
+        # A service that sends its answers later has put its own function here (deferred_service).
         vars(service).pop("send_response", None)
         answer_until_heard(service)
         return service
@@ -158,7 +158,7 @@ class LastingNode(Node):
 
 
 def asked_for(name: str, options: Mapping[str, Any]) -> str:
-    """What a node is asked for with, in a word."""
+    """The parameters of a request for a node, in a word."""
     return repr((name, sorted(options.items())))
 
 

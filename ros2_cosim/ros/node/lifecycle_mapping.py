@@ -2,9 +2,9 @@
 """Our states as those of ROS managed nodes (``lifecycle_msgs``), in one place.
 
 A managed node has four primary states; ours are finer, so several share one. Configuring and
-activating at the start and finalising are the run's own business: it is coordinated. From
-outside a participant can be deactivated (paused), activated again and shut down (stopped). One
-that is deactivated can be cleaned up, and is then configured again: it is as at its start.
+activating at the start and finalising are the run's own business: it is coordinated. From outside a
+participant can be deactivated (paused), activated again and shut down (stopped). A deactivated
+participant can be cleaned up, and is then configured again: it is as at its start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ros2_cosim.core.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 class LifecycleRequest(Enum):
-    """What may be asked of a participant from outside."""
+    """The requests to a participant from outside."""
 
     PAUSE = "pause"
     CLEAN_UP = "clean up"
@@ -60,12 +60,12 @@ def ros_state(life: ParticipantLifecycle) -> int:
 
 
 def allowed_of(life: ParticipantLifecycle) -> dict[int, LifecycleRequest]:
-    """What may be asked for of a participant now: id of the transition -> request."""
+    """What may be requested of a participant now: id of the transition -> request."""
     return ALLOWED.get("unconfigured" if life.unconfigured else life.state.name, {})
 
 
 def edges_from(life: ParticipantLifecycle) -> list[Edge]:
-    """The transitions that may be asked for now."""
+    """The transitions that may be requested now."""
     allowed = allowed_of(life)
     return [edge for edge in EDGES if edge.id in allowed]
 

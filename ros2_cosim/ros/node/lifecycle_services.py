@@ -64,7 +64,7 @@ def grant(
     resetting: Resetting,
     note_reset: Callable[[int], None],
 ) -> bool:
-    """Do what was asked for; whether it is a stop, which the caller has to do.
+    """Do what was requested; whether it is a stop, which the caller has to do.
 
     :param note_reset: takes the time of a reset [ns]
     :raises LifecycleError: it cannot be done now
@@ -82,7 +82,7 @@ def grant(
     if asked is not LifecycleRequest.STOP:
         return False
     if runtime.stop_reason is not None:
-        raise LifecycleError(f"a stop has been asked for already: {runtime.stop_reason}")
+        raise LifecycleError(f"a stop has been requested already: {runtime.stop_reason}")
     runtime.stop_reason = reason
     return True
 
@@ -155,7 +155,9 @@ class LifecycleServices:
         return response
 
     def _tell_steps(self, granted: LifecycleRequest) -> None:
-        """Publish the transitions of a managed node that are none of ours."""
+        """Publish the transitions of a managed node that are not part of the lifecycle of
+        participants.
+        """
         if granted is LifecycleRequest.CLEAN_UP:
             self._tell(RosState.PRIMARY_STATE_INACTIVE, RosState.PRIMARY_STATE_UNCONFIGURED)
         elif granted is LifecycleRequest.CONFIGURE:

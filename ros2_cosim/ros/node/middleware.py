@@ -34,9 +34,9 @@ _NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
 
 
 #: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
-#: One that goes on afterwards, or others in it, gets the time of a busy machine.
+#: A process that goes on afterwards, or others in it, gets the time of a busy machine.
 TEARDOWN_LIMIT_S = 20.0
-#: One that ends has said everything and written everything: nothing is lost if it is cut short.
+#: A process that ends has sent and written everything: cutting it short loses no data.
 LAST_TEARDOWN_LIMIT_S = 2.0
 #: Interrupts that come within this time [s] are one: ``ros2 launch`` passes on what the terminal
 #: has sent to all processes already, and is itself as slow as the machine is busy.
@@ -125,7 +125,7 @@ class Ros:
         #: The signal that has asked the process to end, and when the first interrupt came.
         self._signal: int | None = None
         self._interrupted_at: float | None = None
-        #: Nodes that the run before has left, by what they were asked for with.
+        #: Nodes that the run before has left, by the parameters of the request for them.
         self._aside: dict[str, LastingNode] = {}
         self._executors: dict[Node, Executor] = {}
 
@@ -134,8 +134,8 @@ class Ros:
 
         A SIGINT some seconds after the first one ends it as usual: one key in a terminal may send
         two, its own and that of the launcher. A second SIGTERM does not, for Linux may send it
-        several times when the process dies that started this one. One that comes while the process
-        begins anew, and has no session, reaches the next one.
+        several times when the process dies that started this one. A signal that comes while the
+        process begins anew, and has no session, reaches the next one.
         """
 
         def handle(number: int, frame: FrameType | None) -> None:
@@ -271,7 +271,7 @@ def _make_executor(node: Node) -> Any:
         from rclpy.experimental.events_executor import EventsExecutor
 
         executor = EventsExecutor()
-        faulthandler.disable()  # that enables it; of a crash the starter tells in one line
+        faulthandler.disable()  # that enables it; the starter reports a crash in one line
     except ImportError:
         executor = SingleThreadedExecutor()
     executor.add_node(node)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """What is said of a parameter: what it is for, and which values are allowed.
+    """The description of a parameter: its purpose, and the allowed values.
 
     ``within`` is the range of a number, both ends included. Two whole numbers: the range of an
     integer parameter; otherwise that of a floating-point one. The largest number of repetitions is
@@ -42,7 +42,7 @@ DRAWING = _told("drawing")
 
 def descriptor(told: Told) -> ParameterDescriptor:
     """What ``ros2 param describe`` shows of a parameter."""
-    # What is said can be read where there is no ROS.
+    # The description can be read where there is no ROS.
     from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
     found = ParameterDescriptor(

@@ -48,7 +48,7 @@ from ros2_cosim.ros.node.time_topics import check_run
 from ros2_cosim.ros.node.writers import data_qos
 
 _POLL_S = 0.1
-#: A participant looks so often [ns] whether it has stood for long.
+#: Interval in which a participant checks whether it has stood for long [ns].
 _LOOK_NS = 100_000_000
 
 
@@ -299,7 +299,7 @@ class ParticipantNode:
             self._check()
 
     def _stay(self) -> Generator[float, None, None]:
-        """Wait for the shut-down; one that leaves early ends once no other needs it.
+        """Wait for the shut-down; a participant that leaves early ends once no other needs it.
 
         All readers have its data then, and no writer waits for it as a reader.
         """
@@ -409,7 +409,7 @@ class ParticipantNode:
             self._services.changed(change)
 
     def _grant(self, request: LifecycleRequest, reason: str) -> None:
-        """Do what was asked for from outside.
+        """Do what was requested from outside.
 
         :raises LifecycleError: that cannot be now
         """

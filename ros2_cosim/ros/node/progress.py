@@ -25,9 +25,10 @@ BEAT_NS = 1_000_000_000
 class ProgressTopics:
     """Completions, and heartbeats while there are none.
 
-    A participant that advances reports so to the clock anyway. One that has reported nothing for
-    a second sends a heartbeat a second with what it waits for. One that sends nothing for longer
-    has been stopped, or is inside an activation. A run that goes on has no heartbeats.
+    A participant that advances reports so to the clock anyway. A participant that has reported
+    nothing for a second sends a heartbeat a second with what it waits for. A participant that sends
+    nothing for longer has been stopped, or is inside an activation. A run that goes on has no
+    heartbeats.
 
     :param session: the ROS node
     :param name: the participant

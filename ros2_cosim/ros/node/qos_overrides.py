@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishers whose quality of service users may override, by the parameters that ROS has for it.
 
-They are ``qos_overrides.TOPIC.publisher.POLICY``, with the full name of the topic. What a run needs
-to lose nothing cannot be overridden: that is an error, not a run with another result.
+They are ``qos_overrides.TOPIC.publisher.POLICY``, with the full name of the topic. A policy that a
+run needs to lose no message cannot be overridden: that is an error, not a run with another result.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def make_publisher(
     except RuntimeError as error:
         if "QoS override" not in str(error):
             raise
-        # rclpy has no class of its own for a word that is no policy.
+        # rclpy has no class of its own for a word that is not a policy.
         raise ConfigurationError(
             f"{place}: {error}; allowed are reliable, best_effort; volatile, transient_local; "
             "keep_last, keep_all"

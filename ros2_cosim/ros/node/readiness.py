@@ -30,7 +30,7 @@ class Readiness:
     """How far each node is that gates the clock.
 
     :param names: all nodes that gate the clock
-    :param observers: those of them that are no participants
+    :param observers: those of them that are not participants
     :param membership: which participants take part
     """
 

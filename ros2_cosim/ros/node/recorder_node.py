@@ -160,7 +160,7 @@ class RecorderNode:
         return False
 
     def _has_everything(self) -> bool:
-        """Whether all reports are here, and all messages that they tell of.
+        """Whether all reports are here, and all messages that they count.
 
         The bound does not tell that: the last activations may send messages stamped at or after
         the end of the run.

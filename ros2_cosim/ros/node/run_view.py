@@ -92,8 +92,8 @@ class RunView:
         if now - self._diagnosed_at >= DIAGNOSTICS_NS:
             self._diagnosed_at = now
             self._diagnose(status)
-        # Silence says nothing of the others while this process itself stood: suspended, or stopped
-        # by a signal.
+        # Silence does not mean that the others failed while this process itself stood: suspended,
+        # or stopped by a signal.
         if now - before < max(self._warn_ns, STANDING_NS):
             self._warn_of_silence(status)
         self._warn_of_standstill(progress, status, now)

@@ -48,7 +48,7 @@ def until_shut_down(node: Node, callback: Callable[_P, None]) -> Callable[_P, No
     """Make of a callback one that does nothing once the context of its node is shut down.
 
     That may happen at any moment, also in the middle of the callback: rclpy's signal handlers do
-    it in a thread of their own. An error that follows from it is dropped.
+    it in their own thread. An error that follows from it is dropped.
     """
     context = node.context
 
@@ -291,7 +291,7 @@ class Session:
     ) -> None:
         """Call ``receive`` with the record of each message of a topic.
 
-        On a topic of the coordination protocol what is no such message, or comes from no process
+        On a topic of the coordination protocol what is not such a message, or comes from no process
         of this run, is refused: a line says so, and ``receive`` is not called. It refuses a message
         itself by raising ``ForeignMessageError``.
 
@@ -334,7 +334,7 @@ class Session:
         return bool(self._secret) and topics.is_coordination(topic)
 
     def _refuse(self, topic: str, fault: str) -> None:
-        """Tell of a message that is ignored, and which nodes publish there.
+        """Report a message that is ignored, and which nodes publish there.
 
         The middleware does not tell which of them sent it.
         """
@@ -384,7 +384,7 @@ class Session:
         return 0 if self._lane is None else self._lane.departures
 
     def urge(self) -> None:
-        """What was sent leaves at the next wait, also for readers that are in no hurry."""
+        """Send the waiting messages at the next wait, also to readers that are in no hurry."""
         if self._lane is not None:
             self._lane.urge()
 
@@ -397,7 +397,7 @@ class Session:
             self._lane.sent(now_ns)
 
     def flush(self) -> None:
-        """What was sent leaves now, but for readers that are in no hurry."""
+        """Send the waiting messages now, except to readers that are in no hurry."""
         if self._lane is not None:
             self._lane.flush()
 
@@ -445,7 +445,7 @@ class Session:
         Also of a process that has not waited so far: on a lane its readers find it only now.
 
         :param readers: so many there are on a lane
-        :param asked_to_end: whether this process is: nothing is waited for then
+        :param asked_to_end: whether this process is: then it does not wait
         """
         if self._lane is not None:
             deadline = self.timer() + FLUSH.nanoseconds

@@ -2,8 +2,8 @@
 """Records that two numbers stand for: on a lane they travel without content.
 
 In lockstep each participant completes each step, and each gets each horizon. Nearly all of these
-records say nothing but two times: to encode and decode them would take longer than to send them.
-Readers get the two numbers (``numbers`` of :meth:`.session.Session.record_reader`).
+records hold only two times: encoding and decoding them would take longer than sending them. Readers
+get the two numbers (``numbers`` of :meth:`.session.Session.record_reader`).
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class SimulationServices:
             code = self._result.RESULT_FEATURE_UNSUPPORTED
             self._finish(response, send, code)(Answer(True, f"state {wanted} is not known"))
         else:
-            # To be stopped is to be at the start, and paused.
+            # Stopped means at the start, and paused.
             steps = int(command is Command.RESET)
             self._paused = command is Command.PAUSE
             self._ask(Request(command, steps), self._finish(response, send))

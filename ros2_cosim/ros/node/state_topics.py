@@ -141,7 +141,7 @@ class SystemStateReader:
         return self._last is not None
 
     def clock_has_gone(self) -> bool:
-        """Whether the clock was there and is not any more, however it ended."""
+        """Whether the clock was there and has gone, however it ended."""
         return self._last is not None and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def run_has_ended(self) -> bool:
@@ -157,13 +157,13 @@ class SystemStateReader:
     def repeats(self) -> bool:
         """Whether the run begins anew in the same processes.
 
-        The same state comes before the start. One that waits for no other may get to its end
-        before it has read that.
+        The same state comes before the start. A participant that waits for no other may get to its
+        end before it has read that.
         """
         return self._stops and self.state is RUN_REPEATS
 
     def check(self, *over: State) -> None:
-        """See whether the run goes on.
+        """Check whether the run goes on.
 
         :param over: states besides ABORTING in which it does not
         :raises Aborted: it does not

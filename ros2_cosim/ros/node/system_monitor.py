@@ -26,8 +26,9 @@ from ros2_cosim.ros.node.writers import data_qos, message_class
 
 #: How often [s of wall time] to look which participants have gone.
 _LOOK_S = 0.25
-#: So often a node may not be found whose messages arrive: they can be there before its name is.
-#: One that is not found for longer ended before it was (the lease of DDS discovery is 20 s).
+#: So often a node may not be found whose messages arrive: they can be there before its name is. A
+#: participant that is not found for longer ended before its discovery (the lease of DDS discovery
+#: is 20 s).
 _UNFOUND = round(20.0 / _LOOK_S)
 
 
@@ -99,8 +100,8 @@ class SystemMonitor:
     def add_disconnected_handler(self, handler: Callable[[str], None]) -> None:
         """Call ``handler`` with the name of a participant whose node has gone.
 
-        One that ends in order is missed at once; one that was killed when the middleware gives
-        it up (the lease of DDS discovery, 20 s by default).
+        The end of a participant is noticed at once if it ends in order; that of a killed one when
+        the middleware gives it up (the lease of DDS discovery, 20 s by default).
         """
         self._on_disconnected.append(handler)
 

@@ -15,12 +15,12 @@ from ros2_cosim.ros.node.session import Session
 from ros2_cosim.ros.node.short_forms import short_horizon
 from ros2_cosim.ros.node.writers import ClockWriter, data_qos
 
-#: Time that stands is told so often [ns of wall time].
+#: Interval in which a time that stands is published again [ns of wall time].
 _REPEAT_NS = 1_000_000_000
 
 
 def check_run(horizon: Horizon, run_id: str) -> None:
-    """See whether a horizon is one of this run.
+    """Check whether a horizon is one of this run.
 
     :param run_id: identity of this run; empty: any
     :raises ForeignMessageError: it is not
@@ -101,7 +101,7 @@ class TimeTopics:
         self._standing.poll(max(self._shown, 0))
 
     def report(self) -> None:
-        """Report the time, and whether the run stands because that was asked for."""
+        """Report the time, and whether the run stands because that was requested."""
         self._on_progress(max(self._shown, 0), self._control.resting)
 
     def change(self, changes: tuple[RunChange, ...]) -> None:

@@ -93,8 +93,8 @@ class Visualisation:
     """Draws what arrives, on a node.
 
     Parameters of the node: ``vehicles`` (names, in driving order), ``lengths``, ``widths``,
-    ``heights`` [m] (one value for all, or one for each), ``odometries`` (the topic of each;
-    without: ``/NAME/odometry``), ``sensors`` (names of the vehicles that have an object sensor),
+    ``heights`` [m] (one value for all, or one for each), ``odometries`` (the topic of each; default
+    ``/NAME/odometry``), ``sensors`` (names of the vehicles that have an object sensor),
     ``sensor_fov_deg``, ``sensor_range_m``, ``road_file`` (OpenDRIVE, empty for none) and ``rate``
     (pictures per second of wall time).
 

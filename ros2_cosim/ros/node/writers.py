@@ -48,7 +48,7 @@ def data_qos(*, latched: bool = False) -> QoSProfile:
         depth=HISTORY_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE,
         durability=durability,
-        # The defaults in so many words: as other profiles tell them, which this one is compared to.
+        # The defaults in full, as other profiles state them; this one is compared with those.
         deadline=Infinite,
         liveliness=LivelinessPolicy.AUTOMATIC,
         liveliness_lease_duration=Infinite,
@@ -75,8 +75,8 @@ class _Publisher:
     :param to_all: what is sent is always published; else if there is a subscription, or
         later ones get it
     :param overridable: which quality of service users may override
-    :param newest: a later subscription gets the newest message only, and nothing is published
-        before there is one; what is sent goes to :meth:`publish_newest`
+    :param newest: a later subscription gets the newest message only, and the writer publishes no
+        message before there is one; what is sent goes to :meth:`publish_newest`
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class _Publisher:
         )
         self._publisher = publisher
         with self._holding:
-            # One that was there in the run before has them already.
+            # A reader that was there in the run before has them already.
             self._heard = self._heard or publisher.get_subscription_count() > 0
 
     def _matched(self, status: Any) -> None:

@@ -56,7 +56,7 @@ from ros2_cosim.ros.node.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.node.repetition import await_clock, run_id_of
 from ros2_cosim.ros.node.session import Session
 
-#: Exit code of a failure of its own.
+#: Exit code of its own failure.
 EXIT_FAILED = 1
 #: Of an interrupt of all processes: from the first one that it reaches to the last one [s]. The
 #: end of a failed run under ``ros2 launch`` takes this much longer.

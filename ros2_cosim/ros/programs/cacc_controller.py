@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CACC controller of one follower, and the start of such a node with a law of your own."""
+"""The CACC controller of one follower, and the start of such a node with your own law."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def main() -> int:
 
 
 def run_controller(law: LongitudinalLaw) -> NoReturn:
-    """Run a controller node with a law of your own, to the end of the run; does not return.
+    """Run a controller node with your own law, to the end of the run; does not return.
 
     The last statement of a script that launch arguments name: ``controllers:=my_node.py``. The
-    node does all that ``cacc_controller`` does, with the same parameters; the law alone differs.
+    node does all that ``cacc_controller`` does, with the same parameters; only the law differs.
     If the law has a method ``attach(node)``, it is called once with the rclpy node, before the
-    first activation: for publishers and ROS parameters of its own.
+    first activation: for publishers and its own ROS parameters.
 
     :param law: an object with a method ``acceleration(measurement)``
     """

@@ -67,7 +67,7 @@ def _serve(started: Started) -> None:
             context,
             parameters,
             made,
-            # It takes the signal in the place of the session.
+            # It takes the signal instead of the session.
             stopped=_reporter(started, name, lambda: any(each.ended_by for each in servers)),
             simulates=_not_noted if chronicle is None else chronicle.simulates,
             on_ready=ready,

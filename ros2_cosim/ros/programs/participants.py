@@ -89,7 +89,7 @@ def _members(
     :param together: those that share a thread
     :param spans: take what that thread spends its time on
     :returns: those of each thread
-    :raises ReportedError: one failed that the run needs; nothing is left of the others
+    :raises ReportedError: one failed that the run needs; the others have ended
     """
     scenario = started.scenario
     realtime = realtime_maker(started.session, floating=True)
@@ -99,7 +99,7 @@ def _members(
         for name in names:
             required = partial(failures.matters, name, scenario.participants[name].is_required)
             own = Session(name, host=started.session, waits=name not in together)
-            # As of a node with a process of its own.
+            # As of a node with its own process.
             own.parameter("scenario_file", "")
             own.parameter("participant", name)
             member = started._replace(session=own)
@@ -165,7 +165,8 @@ class _Failures:
         kind = "" if isinstance(error, CosimError) else f"{type(error).__name__}: "
         text = f"{name}: {kind}{noted(error, self._output)}"
         if required:
-            # One cause is told; others of the same process often fail of it at the same time.
+            # Report one cause; others of the same process often fail at the same time for the same
+            # reason.
             if not self._fatal:
                 self._starter.failed(text)
         else:
@@ -184,7 +185,7 @@ class _Failures:
         return declared if named is None else name in named
 
     def check(self, *, all_of: int) -> None:
-        """See whether the process has failed: with a participant that is required, or with all.
+        """Check whether the process has failed: with a participant that is required, or with all.
 
         :param all_of: how many there were
         :raises ReportedError: it has

@@ -60,7 +60,7 @@ def _record(started: Started) -> bool:
         )
         sink.conclude(trace_of(scenario, reports, facts))
     finally:
-        # What has been recorded stays readable, however the run ended.
+        # The recorded part stays readable, however the run ended.
         sink.close()
     write_results(output, scenario, reports, facts)
     return recorder.finish()

@@ -118,7 +118,7 @@ class DataPortApi:
         """HttpAnswer a request; never raises for what is in it."""
         parts = parts_of(path)
         if parts is None:
-            return error_answer(400, f"path: found {path[:100]!r}, which is none")
+            return error_answer(400, f"path: found {path[:100]!r}, which is not a path")
         if parts.path in _PAGES:
             if method != "GET":
                 return method_refused(method, "GET")

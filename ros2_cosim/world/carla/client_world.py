@@ -4,16 +4,16 @@
 Contacts come from one socket per sensor, snapshots from another: nothing in the protocol says when
 the last contact of a tick has arrived. They are therefore attributed to the tick whose frame number
 they carry, and handed out a fixed number of ticks later. With the headless server that is always
-enough: it sends the contacts of a tick before the snapshot of the next one. Should a contact be
-late all the same (a real CARLA sends with several threads), the run ends with an error instead of
+enough: it sends the contacts of a tick before the snapshot of the next one. If a contact is late
+all the same (a real CARLA sends with several threads), the run ends with an error instead of
 another result.
 
-What is sent in a step is one call, the controls of all vehicles with the request for the tick, and
-what is waited for is one message, the snapshot: the answer to the call, on another connection, says
-nothing more. These, and contacts, are written and read without the client (``server_wire``), which
-would pass each of them through threads of its own. The client loads the map, spawns actors and
-listens to sensors. Once nothing has needed it for a while it is let go: as long as it is there the
-server sends it every snapshot, too.
+In a step the client sends one call, the controls of all vehicles with the request for the tick, and
+waits for one message, the snapshot: the answer to the call, on another connection, says nothing
+more. These, and contacts, are written and read without the client (``server_wire``), which would
+pass each of them through its own threads. The client loads the map, spawns actors and listens to
+sensors. Once nothing has needed it for a while it is let go: as long as it is there the server
+sends it every snapshot, too.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ClientWorld:
         self._idle_ticks = 0
         self._felt = Streams()
         self._feels: dict[Stream, int] = {}  # which vehicle's contacts a stream has
-        #: Body of each actor that is not ours, None if it is no vehicle.
+        #: Body of each actor that is not ours, None if it is not a vehicle.
         self._strangers: dict[int, Body | None] = {}
         #: Actors of traffic lights; None: not asked for yet.
         self._lights: list[int] | None = None
@@ -412,7 +412,7 @@ class ClientWorld:
         self._snapshots = self._wire = None
 
     def _remove(self, actor: int) -> None:
-        # Asked each time: it may end right now, and each call would wait for it in vain.
+        # Asked each time: it may end right now, and each call would wait for it without an answer.
         if self._wire is not None and not self._server_gone():
             with suppress(CallRefused):  # another client has removed it
                 self._wire.call("destroy_actor", actor)
@@ -447,7 +447,7 @@ class ClientWorld:
     def _say_run(self) -> None:
         """Let a headless server know which process drives the run; CARLA itself has no use for it.
 
-        What other programs change is kept there from then on.
+        Changes by other programs are kept there from then on.
         """
         try:
             with closing(ServerWire(self._host, self._port, self._timeout_s)) as wire:

@@ -17,7 +17,7 @@ def has_no_pedals(command: ControlCommand) -> bool:
 def check_command(vehicle: str, command: ControlCommand) -> None:
     """Return if the command says what the vehicle is to do.
 
-    :raises RunError: it demands what is no finite number
+    :raises RunError: it demands what is not a finite number
     """
     if has_no_pedals(command):
         if not isfinite(command.acceleration):

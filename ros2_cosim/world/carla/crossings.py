@@ -4,7 +4,7 @@
 A lane inside a junction is a *way*. Two ways of a junction are in conflict where their centre lines
 come near each other. A background vehicle asks for its way before it has to brake for the junction,
 holds it until its rear has left it, and stops before the junction while it does not have it. Ways
-are given in the order in which they were asked for. Vehicles of the scene ask for nothing: their
+are given in the order in which they were requested. Vehicles of the scene ask for nothing: their
 ways are kept free for them in time, and what is ahead of them is for the scenario to say.
 """
 
@@ -103,7 +103,7 @@ class Reservations:
     def decide(self, requests: Sequence[WayRequest], priority: Mapping[Way, int]) -> None:
         """Give ways to those that ask for them, in the order in which they first did.
 
-        :param requests: all that ask now; one that asks no more loses its place
+        :param requests: all requests now; a request that is no longer there loses its place
         :param priority: ways that vehicles of the scene need, with their junctions
         """
         asking = set(requests)

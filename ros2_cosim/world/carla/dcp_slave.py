@@ -101,7 +101,7 @@ class SceneSlave(SlaveModel):
                     run.finish()
 
     def error(self, code: int, message: str) -> None:
-        """Dismantle the scene; nothing is to be found out about a run that was cut short."""
+        """Dismantle the scene; a run that was cut short needs no diagnosis."""
         with self._dismantled():
             pass
 

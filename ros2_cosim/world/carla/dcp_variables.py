@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The DCP variables of a scene: one per field of each port's record.
 
-A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are
-arrays, sent in the Initialization superstate only. What is placed has an input ``count`` beside the
-fields of ``place/NAME``: it is put there when that grows. Collisions come as the latest event and
-the number of events so far. Vehicles that are no participants' are one binary variable
+A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are arrays,
+sent in the Initialization superstate only. An object that is placed has an input ``count`` beside
+the fields of ``place/NAME``: it is put there when that grows. Collisions come as the latest event
+and the number of events so far. Vehicles that are not participants' are one binary variable
 (``road_users``), where the scenario has a use for them. Traffic lights have variables where they
 are looked at.
 

@@ -106,10 +106,10 @@ def coupled_world(
 
 
 def check_slave(context: ModelContext, parameters: WorldParameters, scene: SceneParameters) -> None:
-    """See whether the slave fits the scene and can be found; nothing is started.
+    """Check whether the slave fits the scene and can be found, without starting it.
 
     :raises DescriptionError: its description cannot be read
-    :raises ConfigurationError: it lacks a variable or an input; or nothing tells its port
+    :raises ConfigurationError: it lacks a variable or an input; or its port is unknown
     """
     dcp = parameters.dcp or DcpSettings()
     world_mapping(slave_name(context), world_description(context, parameters, scene), scene)
@@ -202,7 +202,7 @@ class _CommandWriter(FieldWriter):
     def write(self, record: Any, inputs: dict[str, dict[str, Value]]) -> None:
         """Add a command to the inputs.
 
-        :raises RunError: it demands what is no finite number
+        :raises RunError: it demands what is not a finite number
         """
         if record is not None:
             check_command(self._vehicle, record)

@@ -61,7 +61,7 @@ def standing_box(blueprint: str, size: Size, pose: Pose) -> OrientedBox | None:
 
 
 def check_blueprints(scene: SceneParameters) -> None:
-    """See whether the headless world has vehicles and objects of a scene.
+    """Check whether the headless world has vehicles and objects of a scene.
 
     :raises ConfigurationError: it does not
     """

@@ -71,7 +71,7 @@ class LightsAhead:
         return best
 
     def watch(self, vehicle: int, found: TrafficLightAhead, driven: float) -> None:
-        """See whether a vehicle has passed the light that was next, and at red.
+        """Check whether a vehicle has passed the light that was next, and at red.
 
         A line that is no longer ahead has been passed if it was within reach; else the vehicle has
         changed its lane.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulator tells of an actor, as records in ROS frames and units."""
+"""What a simulator reports about an actor, as records in ROS frames and units."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.road import LanePoint
 
 TRUCK_LENGTH: Final = 6.5
-"""A vehicle that is no participant's counts as a truck if it is longer [m]."""
+"""A vehicle that is not a participant's counts as a truck if it is longer [m]."""
 
 
 class VehicleReading(NamedTuple):
@@ -44,7 +44,7 @@ def reading(motion: Motion, body: Body) -> VehicleReading:
 
 
 def road_user(number: int, motion: Motion, body: Body) -> RoadUser:
-    """A vehicle that is no participant's."""
+    """A vehicle that is not a participant's."""
     odometry = reading(motion, body).odometry
     length, width, height = (2.0 * half for half in body.extent)
     return RoadUser(

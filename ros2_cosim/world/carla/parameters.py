@@ -85,7 +85,7 @@ class VehicleSpec:
                 + ", ".join(sorted(VEHICLES))
             )
         if not self.blueprint.startswith("vehicle."):
-            raise ConfigurationError(f"{where}: blueprint '{self.blueprint}' is no vehicle")
+            raise ConfigurationError(f"{where}: blueprint '{self.blueprint}' is not a vehicle")
         if self.steering == "command" and self.driver is not None:
             raise ConfigurationError(
                 f"{where}: steering=command; it has a driver, which takes no commands: allowed is "
@@ -97,8 +97,8 @@ class VehicleSpec:
 class ObjectSpec:
     """One object on the road, ``offset`` [m] to the left of the lane's centre.
 
-    It heads along the lane, turned to the left by ``turn`` [rad]. One that is ``placed`` is moved
-    by commands; the others stand still.
+    It heads along the lane, turned to the left by ``turn`` [rad]. Commands move an object that is
+    ``placed``; the others stand still.
     """
 
     name: str
@@ -196,7 +196,7 @@ class SceneParameters:
 
     @property
     def lit(self) -> tuple[str, ...]:
-        """The vehicles for which the next traffic light is told."""
+        """The vehicles for which the scene reports the next traffic light."""
         return tuple(spec.name for spec in self.present) if self.traffic_lights else ()
 
     @property
@@ -273,7 +273,7 @@ def _require_finite(where: str, **values: float) -> None:
 
 
 def check_size(where: str, stated: Size, body: Body) -> None:
-    """See whether a vehicle or object is as large in the simulator as the scenario says.
+    """Check whether a vehicle or object is as large in the simulator as the scenario says.
 
     :raises ConfigurationError: it is not
     """

@@ -25,10 +25,10 @@ MEASURED: Final = "sensor/"
 
 
 TRAFFIC: Final = "traffic"
-"""The output with the vehicles of the simulator that are no participants'."""
+"""The output with the vehicles of the simulator that are not participants'."""
 
 LIGHT: Final = "light/"
-"""Stands before the name of a vehicle in the output that tells of the next traffic light."""
+"""Stands before the name of a vehicle in the output that reports the next traffic light."""
 
 RED_LIGHTS: Final = "red_lights"
 """The output that counts the traffic lights that were passed at red."""
@@ -160,7 +160,7 @@ class ScenePlant:
         return simulator.onlooker if isinstance(simulator, InProcessWorld) else None
 
     def finish(self) -> None:
-        """See whether another client has moved the world."""
+        """Check whether another client has moved the world."""
         self._run.finish()
 
     def report(self) -> Report:

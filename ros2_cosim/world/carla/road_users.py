@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vehicles that are no participants', as the bytes of a binary DCP variable.
+"""The vehicles that are not participants', as the bytes of a binary DCP variable.
 
 Little endian, one row after the other: id and classification (u32), then the other fields of the
 message ``RoadUser`` in their order (f64).

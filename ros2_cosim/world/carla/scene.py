@@ -2,7 +2,7 @@
 """The CARLA functional part: builds a scene in a simulator, steps it, reads it.
 
 The user of a scene owns simulated time: state n belongs to time n * step. The scene drives
-the vehicles that have a driver of their own, keeps the others in their lane where a command
+the vehicles that have their own driver, keeps the others in their lane where a command
 leaves the steering open, and turns CARLA's values into records (REP-103, SI).
 """
 
@@ -155,7 +155,7 @@ class Scene:
 
         A vehicle drives on from there; an object goes on with that velocity until the next call.
 
-        :raises RunError: a value is no finite number
+        :raises RunError: a value is not a finite number
         """
         if not all(isfinite(value) for value in there):
             raise RunError(f"place/{name}: found {there}; allowed are finite numbers")
@@ -172,7 +172,7 @@ class Scene:
         """Advance by one step.
 
         :param commands: vehicle name -> command for the step; a vehicle without command coasts
-            in its lane, vehicles with a driver of their own take no commands
+            in its lane, vehicles with their own driver take no commands
         :raises ConfigurationError: a command for a vehicle that takes none
         :raises RunError: a command that is not a finite number
         :raises ConnectionFailedError: the simulator went away
@@ -200,7 +200,7 @@ class Scene:
         return self._readings
 
     def road_users(self) -> RoadUsers | None:
-        """The vehicles that are no participants', None if the scene does not report them."""
+        """The vehicles that are not participants', None if the scene does not report them."""
         return self._users
 
     def lights_ahead(self) -> Mapping[str, TrafficLightAhead]:
@@ -323,7 +323,7 @@ class Scene:
     def _spawn_actor(
         self, section: str, spec: VehicleSpec | ObjectSpec, pose: Pose
     ) -> tuple[int, Body]:
-        """Spawn what has a size of its own, or that of its blueprint."""
+        """Spawn what has its own size, or that of its blueprint."""
         if spec.size == Size():
             return self._simulator.spawn(spec.blueprint, spec.name, pose)
         actor, body = self._simulator.spawn_sized(spec.blueprint, spec.name, pose, spec.size)
@@ -581,7 +581,7 @@ class Scene:
 
 
 def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
-    """See whether all vehicles, objects and background traffic find their place on a road.
+    """Check whether all vehicles, objects and background traffic find their place on a road.
 
     Lanes that vehicles are to change to have to be somewhere on the roads.
 
@@ -615,7 +615,7 @@ def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
 
 
 def _require_free(where: str, box: OrientedBox, others: list[tuple[str, OrientedBox]]) -> None:
-    """See that a box overlaps none of the others, and take it in."""
+    """Check that a box overlaps none of the others, and take it in."""
     for other, there in others:
         found = meeting(there, box)
         if found is not None:
@@ -627,7 +627,7 @@ def _require_free(where: str, box: OrientedBox, others: list[tuple[str, Oriented
 
 
 def _check_lane_changes(spec: VehicleSpec, network: RoadNetwork) -> None:
-    """See whether the lanes of a manoeuvre are driving lanes of any road."""
+    """Check whether the lanes of a manoeuvre are driving lanes of any road."""
     for number, planned in enumerate(spec.driver.manoeuvre if spec.driver else ()):
         change = planned.action.lane_change
         if change is not None and change.lane not in (known := _driving_lanes(network)):

@@ -85,7 +85,7 @@ class DcpSettings(Section):
 
     @property
     def is_started(self) -> bool:
-        """Whether the run starts the slave; without, it must run already."""
+        """Whether the run starts the slave; otherwise it must run already."""
         return is_local(self.host) if self.start is None else self.start
 
 

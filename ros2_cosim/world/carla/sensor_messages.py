@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS messages of what the simulator's sensors measure.
 
-Points and vectors are turned into the right-handed axes of REP 103; pixels are sent as they are.
+Points and vectors are turned into the right-handed axes of REP 103; pixels are sent unchanged.
 """
 
 from __future__ import annotations

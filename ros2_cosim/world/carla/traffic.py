@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Background traffic: vehicles that the bridge drives, each along its lane, none into another.
 
-The bridge drives them itself, from what the simulator tells of all vehicles and with exact
-arithmetic only: so a run with traffic has the same bits in every run shape, which the client's
-own traffic manager (threads, a clock of its own) could not promise.
+The bridge drives them itself, from what the simulator reports about all vehicles, and with exact
+arithmetic only: so a run with traffic has the same bits in every run shape, which the client's own
+traffic manager (threads, its own clock) could not promise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SIDEWAYS: Final = 2.0
 _EASING: Final = 1.2
 _BEND_STEP: Final = 4.0  # m, between the places where a bend is looked at
 _NO_BEND: Final = 60.0  # m/s, faster than anything on the road
-#: A way is asked for so long before the junction [s], with room to brake and to spare [m].
+#: A way is requested so long before the junction [s], with room to brake and to spare [m].
 _ASK_TIME: Final = 2.0
 _ASK_ROOM: Final = 15.0
 #: Ways of the scene's vehicles are kept free for so long before they come [s], and so far [m].
@@ -222,7 +222,7 @@ class BackgroundTraffic:
         for number, (me, way) in enumerate(zip(users, ways, strict=True)):
             found = self._entries(number, me, way)
             stop = stops[number]
-            if stop is not None:  # what lies behind the light is asked for when it is green
+            if stop is not None:  # what lies behind the light is requested when it is green
                 found = [entry for entry in found if entry.way < stop.way]
             entries.append(found)
             kept = [entry.request.way for entry in found]

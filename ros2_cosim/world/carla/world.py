@@ -78,9 +78,8 @@ if TYPE_CHECKING:
 class CarlaWorld(FullModel):
     """Road, vehicles, objects and background traffic of the section ``scene``.
 
-    In shape inproc the scene runs in this process; in the others it is a DCP slave, a process of
-    its own that is a client of a CARLA server, and this is its DCP master. The numbers are the
-    same.
+    In shape inproc the scene runs in this process; in the others it is a DCP slave, a process
+    that is a client of a CARLA server, and this is its DCP master. The numbers are the same.
 
     Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver;
     ``place/<name>`` of each vehicle or object that is ``placed``: each message puts it there, with
@@ -126,7 +125,7 @@ class CarlaWorld(FullModel):
             required=False,
             description="lights passed at red so far; with scene.traffic_lights",
         ),
-        Port(TRAFFIC, ROAD_USERS, required=False, description="vehicles that are no participants'"),
+        Port(TRAFFIC, ROAD_USERS, required=False, description="vehicles without a participant"),
         Port("fix/{fix}", NAV_SAT_FIX, required=False, description="of each GNSS"),
         Port("imu/{imu}", IMU, required=False, description="of each IMU"),
         Port("points/{points}", POINT_CLOUD, required=False, description="of lidars and radars"),
@@ -209,7 +208,7 @@ class CarlaWorld(FullModel):
     def declared_repeatability(
         cls, context: ModelContext, parameters: WorldParameters
     ) -> Repeatability:
-        """As far as the simulator; a slave with a clock of its own reads what has come by then."""
+        """As far as the simulator; a slave with its own clock reads what has come by then."""
         dcp = parameters.dcp
         if context.shape != "inproc" and dcp is not None and dcp.depends_on_wall_clock:
             return Repeatability.NO
@@ -222,7 +221,7 @@ class CarlaWorld(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: WorldParameters) -> None:
-        """See whether the scene fits the road and its description; no simulator is asked.
+        """Check whether the scene fits the road and its description; no simulator is asked.
 
         :raises ConfigurationError: it does not
         """
@@ -242,7 +241,7 @@ class CarlaWorld(FullModel):
             if scene.traffic_lights and not named.kind.has_lights:
                 raise ConfigurationError(
                     f"scene.traffic_lights: found true; simulator {context.simulator['kind']} does "
-                    "not tell of the map's traffic lights, allowed are headless and carla"
+                    "not report the map's traffic lights, allowed are headless and carla"
                 )
         elif context.shape == "inproc" or _is_headless(context):
             check_blueprints(scene)
@@ -408,12 +407,12 @@ def _simulator_here(context: ModelContext) -> Simulator:
 
 
 def simulator_context(context: ModelContext) -> SimulatorContext:
-    """What a simulator that the scenario names is told, by the context of the world."""
+    """What a simulator that the scenario names receives, from the context of the world."""
     return SimulatorContext(context.base_directory, context.run_seed)
 
 
 def _scene(context: ModelContext, parameters: WorldParameters) -> SceneParameters:
-    """The scene, with all that can be said of it without a simulator.
+    """The scene, with all that is known about it without a simulator.
 
     :raises ConfigurationError: it is wrong, or there is no DCP slave where one is needed
     """

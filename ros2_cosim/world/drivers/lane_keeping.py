@@ -63,10 +63,10 @@ class LaneKeeper:
         """Keep the lane with this id, and the lanes that follow it.
 
         :param offset: of the line that is kept from the lane's centre, towards larger t [m]
-        :raises ConfigurationError: lane_id is 0, which is no lane
+        :raises ConfigurationError: lane_id is 0, which is not a lane
         """
         if lane_id == 0:
-            raise ConfigurationError("lane keeping: lane_id=0 is no lane; ids are 1, -1, 2, ...")
+            raise ConfigurationError("lane keeping: lane_id=0 is not a lane; ids are 1, -1, 2, ...")
         self.network = network
         self.parameters = parameters
         self.lane_id = lane_id

@@ -45,7 +45,7 @@ Look = Callable[[str | None], Room | None]
 
 
 class Order(NamedTuple):
-    """What is to be done now; ``lane_change`` is given once, when it begins."""
+    """The action to do now; ``lane_change`` is given once, when it begins."""
 
     motion: SpeedPoint
     lane_change: LaneChange | None
@@ -105,7 +105,8 @@ class ManoeuvreRun:
         while self._next < len(self._planned) and self._begins(time, distance, look):
             planned = self._planned[self._next]
             ended = self._motion(time)
-            # What was complete in between counts from its end, so that nothing drifts.
+            # A manoeuvre that was complete in between counts from its end, so that the times do not
+            # drift.
             end = self._began + round(self._profile.duration * _NS)
             self._began = time if planned.action.when is not None else min(end, time)
             self._profile = _profile_of(planned, ended.speed)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-#: Offset from the centre of the lane that is no wandering any more [m].
+#: Offset from the centre of the lane up to which a vehicle counts as wandering [m].
 WANDERING: Final = 0.375
 #: From the perception to the risk, and from there to the brake [s].
 RISK_EVALUATION: Final = 0.4

@@ -169,7 +169,7 @@ def drive_cycle(name: str) -> Table:
     Protection Agency, in the public domain: the Urban Dynamometer Driving Schedule (40 CFR part 86,
     appendix I, paragraph (a)) and the Highway Fuel Economy Driving Schedule (40 CFR part 600,
     appendix I) for each second in tenths of a mile/h, as NREL's FASTSim carries them. FTP-75 is the
-    first of them and, after the vehicle has stood for ten minutes, which are no part of the cycle,
+    first of them and, after the vehicle has stood for ten minutes, which are not part of the cycle,
     again its first 505 s.
 
     :raises ConfigurationError: the table of ``wltc_3b`` is not installed
@@ -215,7 +215,7 @@ _SPEED_TOLERANCE: Final = 0.05 * _MILE / 3600.0
 
 
 def check_cycle(table: Table, name: str, where: str) -> None:
-    """See whether a speed over time has the duration, distance and largest speed of a cycle.
+    """Check whether a speed over time has the duration, distance and largest speed of a cycle.
 
     :raises ConfigurationError: it has not
     """

@@ -57,7 +57,7 @@ class LaneKeepingController(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: LaneKeepingParameters) -> None:
-        """See whether there is the vehicle, its lane and a road."""
+        """Check whether there is the vehicle, its lane and a road."""
         _lane(context, parameters)
         scene_road(context)
 

@@ -3,7 +3,7 @@
 
 The table of UN GTR No. 15, Annex 1, is not part of this project. The Joint Research Centre of the
 Commission has it in its package ``wltp`` (EUPL 1.1), in a module of plain numbers. That package
-asks for old releases of others, which its table does not need; so it is no extra.
+asks for old releases of others, which its table does not need; so it is not an extra.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class MovingBox(NamedTuple):
     yaw_rate: float = 0.0
 
     def after(self, road: LaneGeometry, seconds: float) -> LaneBox:
-        """Its box so much later, at constant speed and yaw rate."""
+        """Its box after that time, at constant speed and yaw rate."""
         box = self.box
         turn = 0.5 * self.yaw_rate * seconds
         sine, cosine = sincos(turn)
@@ -353,7 +353,7 @@ class Encounters:
                         continue
                     if one_road:
                         gap = gap_ahead(self._road, box, seen) - _ROUNDING
-                        # One that does not touch and ends behind ego's front does not count.
+                        # A path that does not touch and ends behind ego's front does not count.
                         if gap + 2.0 * seen.half < 0.0 or not self._may_be_less(gap, closing):
                             continue
                 if other.name != ego.name:

@@ -139,7 +139,7 @@ class LaneBoxes:
         return box
 
     def road_user(self, user: RoadUser, hint: Any = None) -> LaneBox:
-        """Return the box of a vehicle that is no participant's.
+        """Return the box of a vehicle that is not a participant's.
 
         :param hint: as of ``vehicle``
         """

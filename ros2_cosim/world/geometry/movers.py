@@ -16,12 +16,12 @@ from ros2_cosim.world.geometry.encounters import MovingBox
 from ros2_cosim.world.geometry.lane_frame import LaneBoxes, fixed_box
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
-#: Stands before the numbers of vehicles that are no participants'.
+#: Stands before the numbers of vehicles that are not participants'.
 TRAFFIC: Final = "traffic "
 
 
 def traffic_name(identity: int) -> str:
-    """The name of what is no vehicle of the scene, by its number in messages."""
+    """The name of what is not a vehicle of the scene, by its number in messages."""
     return f"{TRAFFIC}{identity}"
 
 

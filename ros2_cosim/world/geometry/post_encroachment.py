@@ -7,9 +7,9 @@ is here any point that the boxes of both have covered: the least time between a 
 later box of the other that touches it. It is 0 for two that touch at one time.
 
 Only ways that cross or meet at an angle count, as in the Surrogate Safety Assessment Model (FHWA,
-2008): the headings of both at the place differ by more than ``CROSSES``. What follows in one lane
-is judged by gap and time to collision, also where the first one turns off: two that have had about
-one heading at one place follow each other. Before its start a road user has come as it first moves,
+2008): the headings of both at the place differ by more than ``CROSSES``. Vehicles in one lane are
+judged by gap and time to collision, also where the first one turns off: two that have had about one
+heading at one place follow each other. Before its start a road user has come as it first moves,
 with constant curvature. Heights do not count: boxes are seen from above.
 """
 
@@ -123,7 +123,7 @@ class PostEncroachment:
     def _see_following(
         self, time: int, pair: tuple[str, str], box: Rectangle, boxes: deque[tuple[int, Rectangle]]
     ) -> None:
-        """See whether one is where the other has been with about its heading."""
+        """Check whether one is where the other has been with about its heading."""
         if 0 < time - self._looked.get(pair, -_AGAIN) < _AGAIN:
             return
         self._looked[pair] = time
@@ -148,7 +148,7 @@ class PostEncroachment:
             if passed >= min(self.least.value, LONGEST_PET):
                 return
             if _cross(box, there) and touch(box, there):
-                # One that turns ahead of another has come past here in the same direction.
+                # A vehicle that turns ahead of another has come past here in the same direction.
                 _, here = min(
                     self._trails[pair[0]],
                     key=lambda kept: _apart_squared(kept[1], box),

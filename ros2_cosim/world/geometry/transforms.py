@@ -82,7 +82,7 @@ class Transforms(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: TransformParameters) -> None:
-        """See whether the frames make trees."""
+        """Check whether the frames make trees."""
         vehicles = tuple(scene_settings(context).vehicles)
         _check_frames(_fixed(context, parameters), vehicles, context.where)
 

@@ -130,9 +130,7 @@ def make_command(
         if exit_with_parent:
             end_with_parent()
         if view is not None and page is None:
-            on_error(
-                "--view: found without a page to show; allowed is it with cosim carla-headless"
-            )
+            on_error("--view: found without a page to show; allowed is only cosim carla-headless")
             raise typer.Exit(1)
         try:
             library = MapLibrary(maps or own_maps(), town_names=town_names)

@@ -37,7 +37,7 @@ _FORMS = {
 }
 
 
-#: Longest of what can be spawned in a size of its own [m].
+#: Longest of what can be spawned in its own size [m].
 MAX_SIZE = 100.0
 
 
@@ -109,7 +109,7 @@ class Blueprint:
     def chosen_size(self, chosen: Mapping[str, str]) -> Blueprint:
         """This kind of actor in the size of the given attribute values.
 
-        :raises ValueError: that is none
+        :raises ValueError: that is not a blueprint
         """
         text = chosen.get(SIZE, "")
         if not text or not any(a.id == SIZE for a in self.attributes):

@@ -135,7 +135,7 @@ class VehicleBody:
         self.place(pose)
 
     def place(self, pose: Transform) -> None:
-        """Teleport; velocity relative to the body and actuators stay as they are.
+        """Teleport; velocity relative to the body and actuators do not change.
 
         Up to ``DROP`` above the road, and below it, it lies down; higher up, or turned over, it
         falls.
@@ -152,7 +152,7 @@ class VehicleBody:
         self._turned()
 
     def set_velocity(self, velocity: Vector) -> None:
-        """Set the velocity [m/s, CARLA's world frame]; the change is no acceleration."""
+        """Set the velocity [m/s, CARLA's world frame]; the change is not an acceleration."""
         vx, vy, vz = frames.vector_to_ros(*velocity)
         vehicle = self._vehicle
         self._pulled = True
@@ -460,7 +460,7 @@ class VehicleBody:
         self._flight.has_gravity = self._has_gravity
 
     def _leave_road_if_lifted(self, dt: float) -> None:
-        """See whether what has pulled at the vehicle since the last step outdoes its weight."""
+        """Check whether what has pulled at the vehicle since the last step outdoes its weight."""
         lift, tilt = self._lift, self._tilt
         self._lift, self._tilt = 0.0, _LEVEL
         weight = GRAVITY * dt if self._has_gravity else 0.0

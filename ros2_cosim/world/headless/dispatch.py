@@ -27,17 +27,17 @@ class UnknownMethodError(CosimError):
 
 
 def by_simulation(called: Callable[..., Any]) -> Callable[..., Any]:
-    """What handles a call is given the simulation."""
+    """The handler of a call gets the simulation."""
     return called
 
 
 def by_world(called: Callable[..., Any]) -> Callable[..., Any]:
-    """What handles a call is given the world."""
+    """The handler of a call gets the world."""
     return lambda simulation, *given: called(simulation.world, *given)
 
 
 def by_vehicle(called: Callable[..., Any]) -> Callable[..., Any]:
-    """What handles a call is given the vehicle that it names first."""
+    """The handler of a call gets the vehicle that the call names first."""
     return lambda simulation, actor, *given: called(simulation.world.require_vehicle(actor), *given)
 
 

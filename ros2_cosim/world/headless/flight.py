@@ -71,7 +71,7 @@ class BoxShape(NamedTuple):
 
 
 def box_shape(mass: float, half: Vector, centre: float, yaw_inertia: float) -> BoxShape:
-    """A box of even density, but for its known inertia about the vertical."""
+    """A box of even density, except for its known inertia about the vertical."""
     x, y, z = half
     third = mass / 3.0
     inertia = third * (y * y + z * z), third * (x * x + z * z), yaw_inertia

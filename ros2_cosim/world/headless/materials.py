@@ -33,7 +33,7 @@ class Mosaic(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A place on a surface: colour, light of its own, and normal on the surface.
+    """A place on a surface: colour, its own light, and normal on the surface.
 
     :ivar tilt: to the right, downwards and out of the surface; zeros: the surface's own normal
     """

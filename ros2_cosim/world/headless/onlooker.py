@@ -43,7 +43,7 @@ LOOK_AT_CAMERA: Final = "cosim_camera"
 
 #: Fields of view are drawn up to this distance [m] where a sensor names none, or a longer one.
 _FARTHEST = 60.0
-#: Roles that many vehicles have, which are no names.
+#: Roles that many vehicles have, which are not names.
 _USUAL_ROLES = ("", "autopilot", "hero_fake", "prop", "default")
 
 _FLOW = "sensor.camera.optical_flow"
@@ -177,7 +177,7 @@ def picture_of_world(world: World) -> WorldPicture:
 
 
 def _is_shown(sensor: Actor) -> bool:
-    """Whether it is a camera whose pictures are shown: optical flow is no picture of a moment."""
+    """Whether it is a camera whose pictures are shown; optical flow shows no single moment."""
     kind = sensor.blueprint
     return kind.id.startswith("sensor.camera.") and kind.streams and kind.id != _FLOW
 
@@ -185,7 +185,7 @@ def _is_shown(sensor: Actor) -> bool:
 def picture_of_camera(
     world: World, hub: SensorHub, weather: Weather, number: int
 ) -> CameraPicture | None:
-    """What a camera shows now; None: it is none, or its pictures are not shown."""
+    """What a camera shows now; None: it is not a camera, or its pictures are not shown."""
     sensor = world.actors.get(number)
     if sensor is None or not _is_shown(sensor):
         return None

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.sockets.peers import peer_socket, user_of
 
-#: Remote methods by which the client of a run is known, and the changes are asked for.
+#: Remote methods by which the client of a run is known, and the changes are requested.
 RUN_CLIENT: Final = "cosim_run_client"
 OUTSIDE_CHANGES: Final = "cosim_outside_changes"
 #: How the names of methods begin that change nothing.

@@ -3,8 +3,8 @@
 
 The vehicle model has no suspension, and an engine with clutch and gears only where a client sets
 one (see ``gearbox``); where the protocol has a field for such a thing, a value is given that
-describes the model's behaviour best (one gear, the torque curve of a constant-power drive). What a
-client sets takes effect. Wheels meet the surface itself, as CARLA's do with
+describes the model's behaviour best (one gear, the torque curve of a constant-power drive). Values
+that a client sets take effect. Wheels meet the surface itself, as CARLA's do with
 ``use_sweep_wheel_collision``, whatever a client says of it.
 """
 
@@ -30,7 +30,7 @@ _GEAR_SIZE = 3
 # Numbers travel as float32: what differs by less has not been changed.
 _ROUNDING = 1e-5
 _CURVE_POINTS = 5
-# What CARLA has by default, and what an ideal drive is told to have [kg m^2], [N m s].
+# What CARLA has by default, and what an ideal drive reports [kg m^2], [N m s].
 _USUAL_INERTIA = 1.0
 _USUAL_CLUTCH = 10.0
 # The load, as a share of that at rest, up to which the cornering stiffness of a tyre grows.
@@ -234,7 +234,7 @@ def _stiffness(wheels: list[Wheel]) -> float:
 def _engine(
     control: PhysicsControl, now: PhysicsControl, radius: float, old: DriveEngine | None
 ) -> DriveEngine:
-    """Engine and gears that a client has set; what it leaves as it is is ideal."""
+    """Engine and gears that a client has set; the rest is ideal."""
 
     def near(a: float, b: float) -> bool:
         return abs(a - b) <= _ROUNDING * max(abs(a), abs(b))
@@ -278,7 +278,7 @@ def _same_damping(now: PhysicsControl, wanted: PhysicsControl) -> bool:
 
 
 def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
-    """Which parameters a client leaves as they are: their numbers then keep every digit."""
+    """Which parameters a client leaves unchanged: their numbers then keep every digit."""
 
     def near(a: float, b: float) -> bool:
         return abs(a - b) <= _ROUNDING * max(abs(a), abs(b))

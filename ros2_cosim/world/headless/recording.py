@@ -211,7 +211,7 @@ class Recording:
     def __init__(self, name: str) -> None:
         """Read the header.
 
-        :raises CallError: the file cannot be read, or is no recording
+        :raises CallError: the file cannot be read, or is not a recording
         """
         self.path = recording_path(name)
         try:
@@ -254,7 +254,7 @@ class Recording:
 
 
 def _take(frame: RecordedFrame, kind: int, content: memoryview) -> None:
-    """Take what a packet tells of a frame.
+    """Take what a packet holds of a frame.
 
     :raises struct.error: it does not hold what it says
     """

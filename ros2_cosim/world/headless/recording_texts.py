@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of a recording: all of it, its collisions, actors that do not move."""
+"""Texts about a recording: all of it, its collisions, actors that do not move."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class RosSensors:
         self._enabled.add(sensor.id)
 
     def disable(self, sensor_id: int) -> None:
-        """Publish a sensor no more."""
+        """Stop publishing a sensor."""
         self._enabled.discard(sensor_id)
 
     def is_enabled(self, sensor_id: int) -> bool:

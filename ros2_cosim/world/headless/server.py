@@ -28,7 +28,7 @@ from ros2_cosim.world.headless.simulation import Simulation
 from ros2_cosim.world.headless.streaming import StreamServer
 
 _STUCK_CHECK_NS = 1_000_000_000
-#: What a client is given to read a frame before it hears what depends on that frame.
+#: The time for a client to read a frame before it receives what depends on that frame.
 _READING_NS = 20_000_000
 # Calls that may have to wait, and the place of the parent among the arguments of the last one.
 _TICKING = ("tick_cue", "apply_batch")
@@ -36,7 +36,7 @@ _MOUNTING, _PARENT = "spawn_actor_with_parent", 2
 # After a load the client drops its episode, asks for the new one and subscribes to it.
 _LOADING, _SUBSCRIBING = "load_new_episode", "get_sensor_token"
 _RENEWING = frozenset(("version", "get_episode_info", _SUBSCRIBING))
-#: What a client is given to renew its episode, and how many calls of its other threads wait.
+#: The time for a client to renew its episode, and how many calls of its other threads wait.
 _RENEWAL_NS = 2_000_000_000
 _MAX_HELD = 1000
 _logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class _RpcClient:
     """One RPC connection: requests are answered in their order, except after a load.
 
     The client that has loaded a map has no episode until it has asked for the new one. Its traffic
-    manager, in a thread of its own, breaks down where it looks at the episode meanwhile. So what
+    manager, in its own thread, breaks down where it looks at the episode meanwhile. So what
     other threads of this client call is answered when the episode is there.
     """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client's end of the wire: what the bridge says to a server in every step, without threads.
 
-The ``carla`` client passes each message through threads of its own: one sends, another receives,
+The ``carla`` client passes each message through its own threads: one sends, another receives,
 and a third one has to be woken to take it over. In a step there are two messages only, the call
 and the snapshot. They are written and read here, by the thread that needs them: the calls have the
-bytes that the client would send, on a connection of their own, and so have the streams.
+bytes that the client would send, on their own connection, and so have the streams.
 
 A stream is read as far as its bytes have arrived. A server writes what happens in a tick before it
 begins with the next one, so that on one host a client that has read the snapshot of a tick finds
@@ -46,7 +46,7 @@ _CALLS_PER_LOOK = 64
 #: A server that is still there answers at the end of a run within this time [s].
 _ANSWER_S = 10.0
 _READ_SIZE = 256 * 1024
-#: A longer message of a stream is none: a snapshot of 500,000 actors is shorter [bytes].
+#: A longer message of a stream is invalid: a snapshot of 500,000 actors is shorter [bytes].
 _LONGEST_MESSAGE = 64 * 1024 * 1024
 _SET_CONTROL, _SET_POSE, _SET_VELOCITY = 2, 6, 8  # commands of a batch, by their number
 _ADDRESSES = {1: (socket.AF_INET, 4), 2: (socket.AF_INET6, 16)}  # others: that of the server
@@ -135,14 +135,14 @@ class Stream:
     def wait(self) -> StreamMessage | None:
         """The next message; None if none has come within ``LOOK_PERIOD_S``.
 
-        :raises WireError: the stream has ended, or brings what is none
+        :raises WireError: the stream has ended, or what it brings is not a message
         """
         return self._next(0)
 
     def arrived(self) -> StreamMessage | None:
         """The next message, if it is there.
 
-        :raises WireError: the stream has ended, or brings what is none
+        :raises WireError: the stream has ended, or what it brings is not a message
         """
         return self._next(socket.MSG_DONTWAIT)
 
@@ -363,11 +363,11 @@ class Streams:
 
 
 class Snapshot:
-    """All actors at one moment; each is read when it is asked for.
+    """All actors at one moment; each is read when it is requested.
 
     :param places: where actors were found in the snapshot before; their order seldom changes
     :ivar frame: number of the tick
-    :raises WireError: it is no snapshot of this version
+    :raises WireError: it is not a snapshot of this version
     """
 
     def __init__(self, message: StreamMessage, places: dict[int, int]) -> None:
@@ -417,7 +417,7 @@ class Snapshot:
 def contact_of(message: StreamMessage) -> tuple[int, tuple[float, float, float]]:
     """The other actor of a contact, 0 for scenery; and the impulse [N s, world frame].
 
-    :raises WireError: it is no contact
+    :raises WireError: it is not a contact
     """
     with _reading("a contact"):
         _, other, impulse = msgpack.unpackb(message.data[SENSOR_HEADER.size :], raw=True)

@@ -356,8 +356,8 @@ class Simulation:
     def told_episode(self) -> int:
         """The number of the episode for a client that asks.
 
-        The client that has loaded a map is told the old number once, as CARLA tells it before the
-        map has come. So it sees the new one in a snapshot, and only what is seen there starts its
+        The client that has loaded a map gets the old number once, as CARLA sends it before the map
+        has come. So it sees the new one in a snapshot, and only what is seen there starts its
         traffic manager again, with the roads of the new map.
         """
         ended, self._ended_episode = self._ended_episode, None

@@ -48,7 +48,7 @@ _OTHER: Final = (STATIC, (136, 128, 118))
 _LAMP_NAMES: Final = ("streetlamp", "streetlight")
 
 _LEAST_HEIGHT: Final = 0.1
-"""What is flatter [m] is painted on the ground, or not to be seen."""
+"""A thing that is flatter than this [m] is painted on the ground, or not visible."""
 
 
 class UnknownThingError(CosimError):
@@ -158,7 +158,7 @@ class Things:
         return self._surfaces
 
     def shown(self) -> list[Thing]:
-        """The things that are to be seen; surfaces are none."""
+        """The visible things, without surfaces."""
         count = len(self._things) - len(self._surfaces)
         return [thing for thing in list(self._things.values())[:count] if thing.is_shown]
 

@@ -251,7 +251,7 @@ class _Mesh:
         return x, 0.0 - y, z
 
     def _corner(self, road: Road, s: float, t: float) -> int:
-        """Number of the corner at a place; one that is there already where roads meet."""
+        """Number of the corner at a place; an existing corner where roads meet."""
         point = self._point(road, s, t)
         cell = [int(part // _SAME_CORNER) for part in point]
         for x in (cell[0] - 1, cell[0], cell[0] + 1):

@@ -392,7 +392,7 @@ class World:
     def enable_gravity(self, actor_id: int, enabled: bool) -> None:
         """Switch a vehicle's gravity on or off.
 
-        :raises CallError: the actor is no vehicle, and gravity is to be switched off
+        :raises CallError: the actor is not a vehicle, and gravity is to be switched off
         """
         actor = self.require(actor_id)
         if isinstance(actor, VehicleActor):

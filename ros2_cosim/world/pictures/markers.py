@@ -196,7 +196,7 @@ def obstacle_markers(objects: StaticObjects) -> list[MarkerData]:
 
 
 def traffic_markers(traffic: RoadUsers) -> list[MarkerData]:
-    """Boxes of the vehicles that are no participants'."""
+    """Boxes of the vehicles that are not participants'."""
     return [
         MarkerData(
             "traffic",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Markers of a road network: the surface of each road and the lines between its lanes.
 
-This room knows no model, so the network is described by what is asked of it.
+This package uses no model, so the network is described by the methods that it calls.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ def road_markers(network: Roads) -> list[MarkerData]:
                     points=_surface(network, road_id, section.start, section.end),
                 )
             )
-            # Roads of a junction cross each other: their borders are no lines on the ground.
+            # Roads of a junction cross each other: their borders are not lines on the ground.
             for lane_id in () if in_junction else sorted(types):
                 outwards = lane_id + (1 if lane_id > 0 else -1)
                 dashed = types[lane_id] == types.get(outwards) == _DRIVING
                 span = (road_id, lane_id, section.start, section.end)
                 markers.append(_line(number, _border(network, *span, True, dashed), dashed))
                 number += 1
-                if lane_id in (1, -1):  # the inner border of the first lanes is no outer one
+                if lane_id in (1, -1):  # the inner border of the first lanes is not an outer one
                     markers.append(_line(number, _border(network, *span, False, False), False))
                     number += 1
             number += 1

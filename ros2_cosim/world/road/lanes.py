@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ros2_cosim.world.road.cubics import Cubics
 from ros2_cosim.world.road.elements import RoadError
 
-# What a position outside all lanes is given as lane id (id 0 is the line between the sides).
+# Lane id of a position outside all lanes (id 0 is the line between the sides).
 OFF_ROAD: Final = 0
 
 

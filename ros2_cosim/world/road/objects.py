@@ -31,7 +31,7 @@ class RoadObject(NamedTuple):
 
 
 def read_objects(road: RoadElement, road_id: int, notes: Notes) -> list[RoadObject]:
-    """The objects of a road; one that is malformed is passed over, because no road needs it."""
+    """The objects of a road. A malformed one is left out, because no road needs it."""
     group = road.only("objects")
     objects: list[RoadObject] = []
     for element in group.each("object") if group is not None else ():

@@ -37,7 +37,7 @@ from ros2_cosim.world.road.signals import (
 )
 
 MAX_TOTAL_LENGTH = 1.0e6
-# What is shorter has no direction that could be told from rounding [m].
+# A shorter line has no direction that differs from rounding [m].
 MIN_GEOMETRY_LENGTH = 1.0e-6
 # Converters write joints of up to this curvature [1/m]; more is a mistake.
 _MAX_CURVATURE = 4.0

@@ -47,7 +47,7 @@ class Routes:
     def __init__(self, roads: Mapping[int, Road], junctions: Sequence[Junction]) -> None:
         self._roads = roads
         self._turns: dict[tuple[int, bool], list[Turn]] = {}
-        #: What can be passed behind the end of a road, as far as it was asked for.
+        #: What can be passed behind the end of a road, as far as it was requested.
         self._passed: dict[tuple[int, bool], list[_Passed]] = {}
         #: With the turns of a route alone, if there is one.
         self._route: Routes | None = None

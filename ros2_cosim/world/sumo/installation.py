@@ -18,7 +18,7 @@ _SHOWN = 400
 
 
 def check_installation() -> None:
-    """See whether SUMO is there; nothing is loaded.
+    """Check whether SUMO is installed, without loading it.
 
     :raises ConfigurationError: it is not
     """
@@ -35,7 +35,7 @@ def load_library() -> Any:
 
 
 def convert_network(opendrive: str, directory: Path) -> Path:
-    """Convert a road network to SUMO's format; coordinates stay as they are.
+    """Convert a road network to SUMO's format; coordinates do not change.
 
     :param opendrive: text of the map
     :param directory: for the files

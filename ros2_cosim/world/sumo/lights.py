@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The traffic lights of the map in SUMO, with the phases that they have in the headless world.
 
-``netconvert`` makes programmes of its own for SUMO's junctions. Here the lights of the map take
+``netconvert`` makes its own programmes for SUMO's junctions. Here the lights of the map take
 their place: a link of a junction shows what the light at the end of its lane shows.
 """
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Name, Number, Section, Whole
 
-#: As many of SUMO's own vehicles as can be asked for.
+#: As many of SUMO's own vehicles as can be requested.
 MAX_VEHICLES = 10_000
 
 #: Car-following models of SUMO that can drive a vehicle of the scene, or SUMO's own vehicles.
@@ -44,7 +44,7 @@ class SumoTrafficOptions(Section):
         description="of these from those of the scene at t = 0 [m]",
     )
     routes: tuple[Path, ...] = Field(
-        default=(), max_length=20, description="route files of yours: their vehicles drive, too"
+        default=(), max_length=20, description="your own route files: their vehicles drive, too"
     )
     network: Path | None = Field(
         default=None,

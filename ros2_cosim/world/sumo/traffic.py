@@ -62,7 +62,7 @@ class SumoTraffic(FullModel):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: SumoTrafficOptions) -> None:
-        """See whether SUMO, its files, a road and a period are there."""
+        """Check whether SUMO, its files, a road and a period are there."""
         check_installation()
         period = context.period_ns
         if period is None or period > SECOND:

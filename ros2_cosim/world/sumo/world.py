@@ -102,7 +102,7 @@ class SumoWorld(NamedSimulator):
 
     @classmethod
     def check(cls, context: SimulatorContext, options: Any, vehicles: Mapping[str, str]) -> None:
-        """See whether SUMO is there, and files, vehicles and blueprints that are named."""
+        """Check whether SUMO is there, and files, vehicles and blueprints that are named."""
         check_installation()
         for name in options.drives:
             if name not in vehicles:
@@ -179,7 +179,7 @@ class SumoWorld(NamedSimulator):
         command = [
             "sumo", "--net-file", str(network), "--route-files", ",".join(routes),
             "--step-length", repr(step_s), "--seed", str(self.context.seed % 2**31),
-            # A vehicle that stands stays; one that touches another does not disappear.
+            # A vehicle that stands stays; a vehicle that touches another does not disappear.
             "--time-to-teleport", "-1", "--collision.action", "warn",
             "--collision.mingap-factor", "0", "--collision.check-junctions", "true",
             "--no-step-log", "true", "--no-warnings", "true", "--xml-validation", "never",

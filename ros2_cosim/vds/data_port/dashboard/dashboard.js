@@ -10,7 +10,7 @@ import { Cameras } from "./world.js";
 
 const INTERVAL_MS = 50;
 const RETRY_MS = 1000;
-const HISTORY_S = 30; // so much simulated time is drawn
+const HISTORY_S = 30; // simulated time that the charts show
 const MOST_POINTS = 1500;
 const MOST_LISTED = 24; // of more vehicles charts and table show the followed one and the first
 const FACTOR_MS = 2000; // the measured factor is that of the last two seconds

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses a scenario, changes numbers of it, starts and ends its run; where the port can do that.
 
-const LOOK_MS = 1000; // so often it is asked whether a run failed
+const LOOK_MS = 1000; // interval of the question whether a run failed
 
 const element = (id) => document.getElementById(id);
 const OWN = ["seed", "duration"]; // numbers of the scenario itself

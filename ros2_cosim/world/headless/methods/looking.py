@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Remote methods of the project's own: for pages that show a world, and for runs.
 
-They are no calls of CARLA's client. They change nothing in the world, and nothing waits for what
+They are not calls of CARLA's client. They change nothing in the world, and nothing waits for what
 reads them: no frame is held back for it.
 """
 

@@ -211,7 +211,7 @@ class SensorHub:
     def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
         """The payload of a camera at the present moment, for an onlooker: nothing changes by it.
 
-        :returns: None of a sensor that is no camera, or remembers its last picture
+        :returns: None of a sensor that is not a camera, or remembers its last picture
         """
         kind = DEVICES.get(sensor.blueprint.id)
         if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:

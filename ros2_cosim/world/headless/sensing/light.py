@@ -25,7 +25,7 @@ _WET = 0.7  # brightness of wet roads
 _LAMP = 0.004
 # A lamp lights what is so near to it [m], and lamps so near to the camera are seen to do so.
 _LAMP_REACH, _LAMPS_NEAR = 30.0, 160.0
-_LAMP_NEAREST = 1.0  # m; a lamp is no point
+_LAMP_NEAREST = 1.0  # m; a lamp is not a point
 
 
 class Illumination:

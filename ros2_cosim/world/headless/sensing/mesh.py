@@ -17,8 +17,8 @@ Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # Triangles of a higher level win where several lie in one surface: what is painted on a road over
-# the road. A level moves a triangle by so much of its distance towards the eye, in the comparison
-# only: what is measured is the surface itself.
+# the road. A level moves a triangle by this share of its distance towards the eye, in the
+# comparison only: what is measured is the surface itself.
 SURFACE, LANE, PAINT = 0, 1, 2
 LEVEL_STEP = 2.0e-3
 # Triangles with less than twice this area [m^2] cannot be hit, and have no normal.
