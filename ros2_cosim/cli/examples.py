@@ -10,7 +10,7 @@ from typing import Any, Final
 FIRST: Final = (
     ("cosim run platoon", "run a scenario; results are in out/platoon"),
     ("cosim new mine --from cut_in", "write mine.yaml, a scenario of your own"),
-    ("cosim check mine.yaml", "find what is wrong with it; nothing is run"),
+    ("cosim check mine.yaml", "find its mistakes without running it"),
     ("cosim report out/a out/b", "compare runs side by side on one page"),
     ("cosim dashboard", "start and watch runs in the browser"),
 )

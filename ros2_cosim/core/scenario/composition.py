@@ -75,7 +75,7 @@ def read_whole(path: Path) -> dict[str, Any]:
 
 
 def _shipped(path: Path) -> Path | None:
-    """The scenario of this package with a name; None: the path is no name, or there is none."""
+    """The scenario of this package that has this name; None if none has it."""
     files = [directory / f"{path}.yaml" for directory in _directories()]
     return next((file for file in files if path.name == str(path) and file.is_file()), None)
 
