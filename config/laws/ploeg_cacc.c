@@ -3,7 +3,7 @@
  * The CACC of Ploeg et al. as C source: h du/dt = -u + kp e + kd de/dt + u_pred, solved exactly over a
  * step, as the control law ploeg_cacc (ros2_cosim/driving/controllers/ploeg.py) does.
  *
- *   cosim fmu build config/laws/ploeg_cacc.c      an FMU, for this and other tools
+ *   cosim fmu config/laws/ploeg_cacc.c            an FMU, for this and other tools
  *   --controllers config/laws/ploeg_cacc.c        as the law of a scenario, without an FMU of your own
  *
  * Names are those of the measurement of a control law, with underscores.

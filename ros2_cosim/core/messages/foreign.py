@@ -100,7 +100,7 @@ class ForeignOutput(Section):
 
 
 class ForeignSettings(Section):
-    """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
+    """Parameters of a participant that is an unmodified ROS node."""
 
     command: tuple[str, ...] | None = Field(None, description="program and arguments")
     script: str | None = Field(None, description="Python file, relative to the scenario")
