@@ -133,7 +133,7 @@ class Verbs(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read a command line; an empty one is answered with the first steps."""
-        if not args:
+        if not args and not ctx.resilient_parsing:
             print(first_steps())
             raise typer.Exit(EXIT_USAGE)
         return super().parse_args(ctx, args)
