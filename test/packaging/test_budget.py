@@ -20,7 +20,7 @@ BUDGET = {
     "vds": 4_300,
     "world": 19_995,
     "bench": 7_185,
-    "buildtools": 2_090,
+    "buildtools": 2_200,
     "config": 37,
     "launch": 155,
 }

@@ -222,7 +222,7 @@ def test_lifecycle_node_is_active_before_the_first_activation(run):
         (
             "own",
             "",
-            "Missing: the lifecycle node /relay_node is unconfigured; another program is to "
+            "Missing: the lifecycle node /relay_node is unconfigured; another program has to "
             "activate it (lifecycle: own)",
         ),
     ],

@@ -223,7 +223,7 @@ def test_broken_scenario_file(tmp_path: Path, text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ("platoon", ["config/platoon.yaml", "config/library/platoon20.yaml"]),
+        ("plato", ["config/platoon.yaml", "config/library/platoon20.yaml"]),
         ("brakin.yaml", ["config/library/braking.yaml"]),
         ("mien.yaml", ["mine.yaml"]),
         ("xyz", []),
