@@ -24,21 +24,21 @@ from ros2_cosim.world.road import RoadNetwork
 #: Changes of each scenario, the first time only of its length: long ones are cut where everything
 #: of interest has happened.
 VARIANTS = {
-    "braking": ([], ["parameters.law=rajamani_acc"], ["parameters.time_gap=1.0"]),
+    "braking": ([], ["parameters.law=rajamani_acc"]),
     "curve": (["duration=12s"], ["duration=12s", "parameters.law=rajamani_acc"]),
-    "cut_in": ([], ["parameters.gap=8"], ["parameters.gap=25"]),
+    "cut_in": ([], ["parameters.gap=8"]),
     "cut_out": ([], ["parameters.gap=40"]),
     "drive_cycle": (["duration=25s"], ["duration=25s", "parameters.time_gap=1.0"]),
-    "merge": ([], ["parameters.station=235"], ["parameters.slow=20"]),
+    "merge": ([], ["parameters.station=235"]),
     "mixed_traffic": (["duration=15s"], ["duration=15s", "parameters.slow=10"]),
-    "overtake": ([], ["parameters.ahead=5"], ["parameters.faster=26"]),
+    "overtake": ([], ["parameters.ahead=5"]),
     "packet_loss": (["duration=20s"], ["duration=20s", "parameters.loss=0.8"]),
     "platoon20": (["duration=4s"], ["duration=4s", "parameters.time_gap=0.9"]),
     "roadblock": ([], ["parameters.speed=18"]),
     "sine_leader": (["duration=12s"], ["duration=12s", "parameters.period=3s"]),
     "slope": (["duration=15s"], ["duration=15s", "parameters.speed=28"]),
     "stop_and_go": (["duration=25s"], ["duration=25s", "parameters.speed=9"]),
-    "town": (["duration=25s"], ["duration=25s", "parameters.traffic=30"]),
+    "town": (["duration=15s"], ["duration=15s", "parameters.traffic=30"]),
     "v2v_outage": (["duration=25s"], ["duration=25s", "parameters.deceleration=6"]),
 }
 #: Their vehicles do not stand yet; ``scenario/test_library.py`` runs them to their end.
