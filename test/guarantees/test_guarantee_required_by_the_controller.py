@@ -105,7 +105,7 @@ def test_a_run_waits_for_the_named_ones_and_no_others(
         assert commander.control(Command.STEP).message == "paused at 50ms"
         success, message = commander.require("source")
         assert not success
-        assert message.startswith("require: too late, the run is paused at 50ms; allowed is that")
+        assert message.startswith("require: too late, the run is paused at 50ms; this is allowed")
         assert commander.control(Command.RESUME).success
         summary = end()
     assert summary.required == ("reader", "source")
