@@ -3,7 +3,7 @@
 
     python -m bench.fuzz [TARGET ...] [--seconds 60]
 
-Findings go to ``out/fuzz/TARGET``; the next run goes on from there. ``--keep`` makes the
+Findings go to ``out/fuzz/TARGET``; the next run continues from there. ``--keep`` makes the
 committed corpora anew from it. An input that breaks a reader is kept beside it, and repeated by
 ``--only FILE``. Needs atheris: ``make setup EXTRAS=fuzz``; repeating and keeping do not.
 """

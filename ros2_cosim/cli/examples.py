@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from typer.core import TyperGroup
+
 #: What ``cosim`` alone shows.
 FIRST: Final = (
     ("cosim run platoon", "run a scenario; results are in out/platoon"),
@@ -64,8 +66,9 @@ def add_examples(command: Any, words: str) -> None:
 
     :param words: what calls it behind ``cosim``
     """
-    for name, part in getattr(command, "commands", {}).items():
-        add_examples(part, f"{words} {name}")
+    if isinstance(command, TyperGroup):
+        for name, part in command.commands.items():
+            add_examples(part, f"{words} {name}")
     if words in EXAMPLES:
         # The formatter of help texts makes one line of each paragraph.
         command.epilog = "\n\n".join(["Examples:", *EXAMPLES[words]])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.console import EXIT_USAGE
@@ -21,9 +22,10 @@ SHOWN = [command for command, _ in FIRST] + [
 
 
 def commands(found: Any, *words: str) -> Iterator[tuple[str, Any]]:
-    if not hasattr(found, "commands"):
+    if not isinstance(found, TyperGroup):
         yield " ".join(words), found
-    for name, part in getattr(found, "commands", {}).items():
+        return
+    for name, part in found.commands.items():
         yield from commands(part, *words, name)
 
 
@@ -49,7 +51,7 @@ def test_a_command_line_accepts_its_example(example: str, cosim: Any) -> None:
     program, *words = shlex.split(example)
     assert program == "cosim"
     command = cosim
-    while hasattr(command, "commands"):
+    while isinstance(command, TyperGroup):
         command = command.commands[words.pop(0)]
     command.make_context(example, words)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run in Foxglove: all its topics, ``/clock``, markers and transforms, over a WebSocket.
 
-The run hands its messages over and goes on: the server has its own threads, and a bounded queue
+The run hands its messages over and continues: the server has its own threads, and a bounded queue
 for each viewer, from which the oldest messages are dropped. Viewers may come and go; they cannot
 send anything to the run.
 """

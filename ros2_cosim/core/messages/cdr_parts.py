@@ -328,7 +328,7 @@ class FlatList(_List):
         return offset
 
 
-#: So many combinations of lengths of a message have their own struct.
+#: Number of combinations of lengths of a message that have their own struct.
 _STRUCTS: Final = 256
 
 

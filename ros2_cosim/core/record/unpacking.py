@@ -104,7 +104,7 @@ def uncompressed(bag: Path, metadata: Mapping[str, Any]) -> Iterator[tuple[Path,
     """A bag as the library may read it, and whether its messages are still compressed.
 
     Files that are compressed as a whole are unpacked to a directory for temporary files. Malformed
-    files stay unchanged: the library refuses it before it unpacks anything.
+    files stay unchanged: the library refuses them before it unpacks anything.
 
     :param metadata: content of its metadata file
     :raises ProtocolError: a storage file is not an ordinary one, or becomes too large

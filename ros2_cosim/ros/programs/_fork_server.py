@@ -26,6 +26,7 @@ from setproctitle import setproctitle
 from ros2_cosim.core.documents.installed import PACKAGE, share_file
 from ros2_cosim.core.documents.offered import all_offered
 from ros2_cosim.core.documents.settings import build_validators
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.definitions import find_definition
 from ros2_cosim.core.process.processes import end_with_parent, leave
 from ros2_cosim.core.sockets.inherited import INHERITED
@@ -92,7 +93,7 @@ def main(starter: int | None = None) -> int:
 
 
 def prepare(modules: Sequence[str]) -> None:
-    """Import everything; what is missing is for the node to complain about."""
+    """Import and read everything; the node reports what is missing or wrong."""
     for name in (*_MODULES, *modules):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -100,9 +101,10 @@ def prepare(modules: Sequence[str]) -> None:
         _load_type_supports()
     all_offered()
     build_validators()
-    own = share_file("msg/Horizon.msg").parent.glob("*.msg")
-    for name in (*_TYPES, *(f"{PACKAGE}/msg/{path.stem}" for path in own)):
-        find_definition(name)
+    with contextlib.suppress(ConfigurationError):
+        own = share_file("msg/Horizon.msg").parent.glob("*.msg")
+        for name in (*_TYPES, *(f"{PACKAGE}/msg/{path.stem}" for path in own)):
+            find_definition(name)
     # The garbage collector would touch, and so copy, the pages that all processes share.
     gc.collect()
     gc.freeze()
