@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.patience import HANG_S
@@ -69,6 +70,20 @@ def printed(process: AdoptedProcess) -> str:
     assert process.stdout is not None
     with process.stdout as output:
         return output.read().decode()
+
+
+def test_a_wrong_definition_is_left_to_the_node_that_reads_it(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    definition = tmp_path / "share" / "std_msgs" / "msg" / "Header.msg"
+    definition.parent.mkdir(parents=True)
+    definition.write_text("no definition\n")
+    index = tmp_path / "share" / "ament_index" / "resource_index" / "packages" / "std_msgs"
+    index.parent.mkdir(parents=True)
+    index.touch()
+    overlay = {**environment, "AMENT_PREFIX_PATH": str(tmp_path)}
+    with ForkServer(overlay, ["program"]) as server:
+        assert server.start("program", ["code"]).wait(HANG_S) == 7
 
 
 def test_a_process_is_a_child_of_its_starter_with_a_name_of_its_own(server: ForkServer) -> None:
