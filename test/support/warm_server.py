@@ -35,8 +35,10 @@ from ros2_cosim.core.process.processes import end_with_parent, leave, set_adopts
 from ros2_cosim.ros.bringup import fork_server
 from ros2_cosim.ros.programs import _fork_server
 
-#: What most commands import when they run.
+#: What most commands, and nodes of their runs, import when they run.
 _MODULES = (
+    "carla",
+    "encodings.idna",
     "numpy.random",
     "ros2_cosim.cli.check",
     "ros2_cosim.cli.control",
@@ -44,14 +46,23 @@ _MODULES = (
     "ros2_cosim.cli.run",
     "ros2_cosim.core.run.start",
     "ros2_cosim.core.scenario.check",
+    "ros2_cosim.dcp.bridge.coupled",
     "ros2_cosim.dcp.bridge.participant",
     "ros2_cosim.driving.cacc",
+    "ros2_cosim.driving.measures.recorded_encounters",
     "ros2_cosim.driving.referee",
     "ros2_cosim.driving.sensors.object_sensor",
     "ros2_cosim.ros.bringup.control",
     "ros2_cosim.ros.bringup.shapes",
     "ros2_cosim.ros.node.session",
+    "ros2_cosim.ros.programs.carla_headless",
+    "ros2_cosim.ros.programs.carla_slave",
+    "ros2_cosim.ros.programs.clock",
+    "ros2_cosim.ros.programs.participants",
+    "ros2_cosim.ros.programs.recorder",
+    "ros2_cosim.world.carla.dcp_world",
     "ros2_cosim.world.carla.world",
+    "ros2_cosim.world.headless.server",
 )
 
 
