@@ -4,6 +4,6 @@
 May use: lab, ros, vds, driving, world, dcp, core. Used by: none.
 """
 
-from ros2_cosim.requirements import check_for_program
+from ros2_cosim.core.process.program import begin_program
 
-check_for_program()
+begin_program()

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
@@ -95,28 +97,44 @@ class Body:
         return local @ np.array([[c, s], [-s, c]]) + (self.x, self.y)
 
 
+class Lanes:
+    """The lanes of a road by points of a fixed grid, each of which is computed once."""
+
+    def __init__(self, road: RoadNetwork) -> None:
+        self._road = road
+        self.pose = lru_cache(None)(road.lane_pose)
+        self._onward = lru_cache(None)(road.advance)
+
+    def ahead(self, body: Body) -> tuple[Any, list[Any], float]:
+        """The pose of the lane beside a vehicle, points of the grid of its lane from there on, and
+        how far the first one is behind [m].
+        """
+        place = self._road.project(body.x, body.y)
+        assert place.lane_id != 0
+        here = (place.road_id, place.lane_id, COARSE * math.floor(place.s / COARSE))
+        centre = self._road.lane_pose(place.road_id, place.lane_id, place.s)
+        first = self.pose(*here)
+        dx, dy = centre.x - first.x, centre.y - first.y
+        behind = dx * math.cos(first.heading) + dy * math.sin(first.heading)
+        found = [here]
+        while len(found) < LENGTH / COARSE and (onward := self._onward(*here, COARSE)) != here:
+            found.append(here := onward)
+        return centre, found, behind
+
+
 class Strip:
     """Cross-sections of a vehicle's way along its lane, from its front on."""
 
-    def __init__(self, road: RoadNetwork, body: Body) -> None:
-        place = road.project(body.x, body.y)
-        assert place.lane_id != 0
-        centre = road.lane_pose(place.road_id, place.lane_id, place.s)
+    def __init__(self, lanes: Lanes, body: Body) -> None:
+        centre, heres, behind = lanes.ahead(body)
         nx, ny = -math.sin(centre.heading), math.cos(centre.heading)
         aside = (body.x - centre.x) * nx + (body.y - centre.y) * ny
-        x, y, heading = [], [], []
-        here = (place.road_id, place.lane_id, place.s)
-        for _ in range(int(LENGTH / COARSE)):
-            pose = road.lane_pose(*here)
-            x.append(pose.x - aside * math.sin(pose.heading))
-            y.append(pose.y + aside * math.cos(pose.heading))
-            heading.append(pose.heading)
-            onward = road.advance(*here, COARSE)
-            if onward == here:
-                break
-            here = onward
+        poses = [lanes.pose(*here) for here in heres]
+        heading = np.array([pose.heading for pose in poses])
+        x = np.array([pose.x for pose in poses]) - aside * np.sin(heading)
+        y = np.array([pose.y for pose in poses]) + aside * np.cos(heading)
         travelled = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
-        front = 0.5 * body.length
+        front = behind + 0.5 * body.length
         ways = np.arange(front, max(travelled[-1], front + FINE), FINE)
         self.way = ways - front
         self.heading = np.interp(ways, travelled, np.unwrap(heading))
@@ -179,38 +197,48 @@ def bodies_of(run: Path, scene: Any) -> Iterator[tuple[float, dict[str, Body]]]:
     sizes = {name: (v["length"], v["width"]) for name, v in scene["vehicles"].items()}
     yaws: dict[str, tuple[float, float]] = {}
     #: By topics; most messages are followed by another before anyone looks.
-    newest: dict[str, tuple[float, str, bytes]] = {}
-    with AnyReader([run / "bag"]) as reader:
+    newest: dict[str, BagMessage] = {}
+    bag = run / "bag"
+    topics = {
+        name: kind
+        for name, kind in topic_types(bag).items()
+        if name.endswith(("/odometry", *_OTHERS))
+    }
+    store = get_typestore(Stores.ROS2_JAZZY)
+    for kind in topics.values():
+        types = get_types_from_msg(kind.definition, kind.type_name)
+        store.register({key: types[key] for key in types.keys() - store.fielddefs.keys()})
 
-        def bodies() -> Iterator[tuple[str, Body]]:
-            for topic, (stamp, kind, data) in newest.items():
-                message: Any = reader.deserialize(data, kind)
-                if topic.endswith("/odometry"):
-                    name = topic.strip("/").split("/")[0]
-                    p, q = message.pose.pose.position, message.pose.pose.orientation
-                    yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
-                    v, w = message.twist.twist.linear, message.twist.twist.angular
-                    yield name, Body(p.x, p.y, yaw, *sizes[name], v.x, v.y, w.z)
-                elif topic == "/static_objects":
-                    yield from ((f"obstacle {item.id}", _body(item)) for item in message.objects)
-                else:
-                    for user in message.users:
-                        # The traffic tells no yaw rates: they are those since the last look.
-                        name, body = f"traffic {user.id}", _body(user)
-                        since, yaw = yaws.get(name, (stamp, body.yaw))
-                        turned = (body.yaw - yaw + math.pi) % (2 * math.pi) - math.pi
-                        body.turn = turned / (stamp - since) * 1e9 if stamp > since else 0.0
-                        yaws[name] = (stamp, body.yaw)
-                        yield name, body
+    def bodies() -> Iterator[tuple[str, Body]]:
+        for topic, (_, kind, stamp, data) in newest.items():
+            message: Any = store.deserialize_cdr(data, kind)
+            if topic.endswith("/odometry"):
+                name = topic.strip("/").split("/")[0]
+                p, q = message.pose.pose.position, message.pose.pose.orientation
+                yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y**2 + q.z**2))
+                v, w = message.twist.twist.linear, message.twist.twist.angular
+                yield name, Body(p.x, p.y, yaw, *sizes[name], v.x, v.y, w.z)
+            elif topic == "/static_objects":
+                yield from ((f"obstacle {item.id}", _body(item)) for item in message.objects)
+            else:
+                for user in message.users:
+                    # The traffic tells no yaw rates: they are those since the last look.
+                    name, body = f"traffic {user.id}", _body(user)
+                    since, yaw = yaws.get(name, (stamp, body.yaw))
+                    turned = (body.yaw - yaw + math.pi) % (2 * math.pi) - math.pi
+                    body.turn = turned / (stamp - since) * 1e9 if stamp > since else 0.0
+                    yaws[name] = (stamp, body.yaw)
+                    yield name, body
 
-        at = 0
-        seen = [c for c in reader.connections if c.topic.endswith(("/odometry", *_OTHERS))]
-        for connection, stamp, data in reader.messages(seen):
-            while stamp > at:
-                if newest:
-                    yield at / 1e9, dict(bodies())
-                at += 100_000_000
-            newest[connection.topic] = (stamp, connection.msgtype, data)
+    at = 0
+    for message in read_bag(bag):
+        if message.topic not in topics:
+            continue
+        while message.stamp > at:
+            if newest:
+                yield at / 1e9, dict(bodies())
+            at += 100_000_000
+        newest[message.topic] = message
 
 
 def _body(item: Any) -> Body:
@@ -222,6 +250,7 @@ def extremes(road: RoadNetwork, scene: Any, run: Path) -> tuple[float, float, An
     """Smallest gap [m], smallest time to collision [s], and the pair and time [s] of the gap."""
     gap = ttc = math.inf
     of: Any = None
+    lanes = Lanes(road)
     for time, bodies in bodies_of(run, scene):
         for name in scene["platoon"]:
             ego, strip = bodies[name], None
@@ -230,7 +259,7 @@ def extremes(road: RoadNetwork, scene: Any, run: Path) -> tuple[float, float, An
                 fastest = abs(ego.vx) + math.hypot(other.vx, other.vy)
                 if name == other_name or apart > max(gap, min(ttc, 20.0) * fastest):
                     continue
-                strip = strip or Strip(road, ego)
+                strip = strip or Strip(lanes, ego)
                 found = judged(road, strip, ego, other)
                 if found is None:
                     continue

@@ -47,8 +47,10 @@ class Launched:
 
     def wait_until_it_runs(self) -> None:
         def meanwhile() -> None:
-            failed = [name for name, p in self.processes.items() if p.poll()]
-            assert not failed, self.log.read_text()
+            failed = {name: code for name, p in self.processes.items() if (code := p.poll())}
+            for name, code in failed.items():
+                self.request.watch.ended(name, code)
+            assert not failed, (failed, self.request.watch.failure(), self.log.read_text())
             time.sleep(0.02)
 
         until(lambda: max(self.times, default=0) > 0, meanwhile, self.log.read_text)

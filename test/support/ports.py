@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
+import os
+import random
 import socket
 from contextlib import ExitStack
 
-from ros2_cosim.core.scenario.server_ports import server_ports
+#: Neither the kernel nor a run gives these away, DDS uses higher ones, and browsers go to them.
+_PORTS = [*range(5100, 6000), *range(6700, 7400)]
+
+
+def _own_ports() -> list[int]:
+    """Those of this worker in a random order: another one may ask between a look and a bind."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = len(_PORTS) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return random.SystemRandom().sample(_PORTS[worker * share :][:share], share)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
     """A port on which nothing listens, neither TCP nor UDP; no other program is given it."""
-    for port in server_ports():
+    for port in _own_ports():
         with (
             socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,

@@ -9,6 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _libc = ctypes.CDLL(None)
+#: Objects that are made before the collector looks for garbage, 700 as Python has it. An import
+#: makes hundreds of thousands, and hardly any garbage.
+_OBJECTS = 10_000
+
+
+def collect_less_often() -> None:
+    """Have the collector of this process look for garbage less often: a program starts sooner."""
+    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from ros2_cosim.core.kernel.errors import (
     CosimError,
     StorageError,
 )
+from ros2_cosim.core.process.one_thread import OF_ALL
 from ros2_cosim.lab.sweep.task import RunOutcome, SweepJob, perform
 
 #: Wall time [s] in which a cluster has to answer.
@@ -35,8 +36,6 @@ SILENT = logging.CRITICAL + 1
 OWN_WORKERS = "ros2_cosim.lab.sweep.own_workers"
 #: Imported once, by the process that the workers of this machine are forked from.
 PRELOADED = ("__main__", "distributed.nanny", OWN_WORKERS, "ros2_cosim.lab.sweep.workers")
-#: As Dask has it for its workers: numerical libraries start no threads of their own.
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 #: A socket's path has 107 bytes; the fork server has one of 32 bytes in that directory.
 LONGEST_TEMPORARY = 107 - len("/pymp-12345678/listener-12345678")
 
@@ -165,7 +164,8 @@ def start_fork_server() -> None:
             f"allow {LONGEST_TEMPORARY} bytes"
         )
     forkserver.set_forkserver_preload(list(PRELOADED))
-    added = {name: value for name, value in ONE_THREAD.items() if name not in os.environ}
+    # As Dask has it for its workers.
+    added = dict.fromkeys(set(OF_ALL) - os.environ.keys(), "1")
     resource_tracker.ensure_running()  # it would let interrupts in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(added)

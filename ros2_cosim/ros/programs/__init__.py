@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from ros2_cosim.requirements import check_for_program
+from ros2_cosim.core.process.program import begin_program
 
-check_for_program()
+begin_program()

@@ -392,7 +392,9 @@ class ClientWorld:
                 if not self._server_gone():
                     self._wire.call("set_episode_settings", self._old_settings)
         except RuntimeError as error:
-            _logger.warning("%s: not tidied up: %s", self._where, error)
+            # It may have ended just now, and everything with it.
+            if not self._server_gone(_END_S if isinstance(error, WireError) else 0.0):
+                _logger.warning("%s: not tidied up: %s", self._where, error)
         self._witness.close()
         self._witness = None
         self._felt.close()
