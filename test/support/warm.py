@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import struct
@@ -27,6 +26,7 @@ from typing import IO
 
 from support.patience import HANG_S
 
+from ros2_cosim.core.sockets.waiting import readable
 from ros2_cosim.ros.bringup.fork_server import ServerProcess
 
 #: A request is one datagram.
@@ -171,16 +171,14 @@ class _Distant:
 
     def poll(self) -> int | None:
         """Some code if it has ended."""
-        ended, _, _ = select.select([self._handle], [], [], 0.0)
-        return 0 if ended else None
+        return 0 if readable(self._handle, 0.0) else None
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end.
 
         :raises subprocess.TimeoutExpired: it still runs after ``timeout`` seconds
         """
-        ended, _, _ = select.select([self._handle], [], [], timeout)
-        if not ended:
+        if not readable(self._handle, timeout):
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
         self._handle.close()
         return 0

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import select
 import selectors
 import socket
 import threading
@@ -27,6 +26,7 @@ from typing import Any
 
 from ros2_cosim.core.sockets.peers import peer_of
 from ros2_cosim.core.sockets.reactor import Waker
+from ros2_cosim.core.sockets.waiting import writable
 
 #: Environment variable with the address of the switchboard.
 LANE = "COSIM_LANE"
@@ -263,7 +263,7 @@ class CallerEnd:
                 self._link.send(packet)
                 return
             except BlockingIOError:
-                if not select.select([], [self._link], [], _PATIENCE_S)[1]:
+                if not writable(self._link, _PATIENCE_S):
                     raise TimeoutError("the switchboard of the run does not answer") from None
 
     def connections(self) -> Iterator[socket.socket]:

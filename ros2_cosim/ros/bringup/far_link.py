@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import select
 import socket
 import threading
 import time
@@ -24,6 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.documents.one_line import printable
 from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.sockets.waiting import readable, writable
 from ros2_cosim.ros.bringup.starter_channel import ChannelMessage, EarlyLeave, Required
 
 #: A longer line is not a message. The scenario of a run with thousands of participants is one
@@ -177,7 +177,7 @@ class FarLink:
         try:
             return os.write(self._writer, data)
         except BlockingIOError:
-            if not select.select([], [self._writer], [], SILENCE_S)[1]:
+            if not writable(self._writer, SILENCE_S):
                 raise LinkEnd(f"nothing was taken there for {SILENCE_S:g} s") from None
             return 0
 
@@ -191,7 +191,7 @@ class FarLink:
         """
         if time.monotonic() - self._sent_at > SIGN_S:
             self.send(Alive())
-        if not select.select([self._reader], [], [], timeout)[0]:
+        if not readable(self._reader, timeout):
             silence = time.monotonic() - self._heard_at
             if silence > SILENCE_S:
                 raise LinkError(f"no sign of life for {silence:.0f} s")

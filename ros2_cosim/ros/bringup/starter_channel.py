@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import select
 import selectors
 import signal
 import socket
@@ -37,6 +36,7 @@ from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.process.turns import TurnReader, TurnWriter
 from ros2_cosim.core.run.output_directory import OutputDirectory, read_holder
 from ros2_cosim.core.sockets.peers import peer_of
+from ros2_cosim.core.sockets.waiting import readable
 
 #: Environment variable with the address.
 CHANNEL = "COSIM_CHANNEL"
@@ -484,7 +484,7 @@ class Starter:
             left = deadline - time.monotonic()
             if left <= 0:
                 return
-            select.select([link], [], [], left)
+            readable(link, left)
 
     @property
     def early_leaves(self) -> Mapping[str, str]:
@@ -512,7 +512,7 @@ class Starter:
             return True
 
     def _receive(self) -> None:
-        while self._link is not None and select.select([self._link], [], [], 0)[0]:
+        while self._link is not None and readable(self._link, 0.0):
             try:
                 data = self._link.recv(_CHUNK)
             except OSError:
