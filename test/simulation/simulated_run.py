@@ -396,7 +396,10 @@ class SimulatedRun:
         scenario = self.system.scenario
         try:
             for repetition in itertools.count():
-                with Session(name, [], middleware=middleware) as session:
+                with (
+                    Session(name, [], middleware=middleware) as session,
+                    TurnWriter(list(scenario.participants)) as turns,
+                ):
                     session.repetition = repetition
                     if self.disturbances.on_lane:
                         session.join_lane("the lane of the run")
@@ -406,7 +409,7 @@ class SimulatedRun:
                         self._graph(repetition),
                         starter,  # type: ignore[arg-type]
                         Watchdog(scenario.watchdog_s, print),  # which is not started
-                        TurnWriter(list(scenario.participants)),
+                        turns,
                     )
                     if repetition and name != CLOCK:
                         await_clock(session, started.run_id(), scenario.startup_s)
