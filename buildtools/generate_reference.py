@@ -19,22 +19,42 @@ from pydantic import BaseModel
 from rosbags.typesys import Stores, get_typestore
 
 from buildtools.count_house import walk
+from ros2_cosim.core.faults.kinds import fault_kinds
+from ros2_cosim.core.faults.settings import FaultSettings
+from ros2_cosim.core.realtime.settings import CouplingSettings, RuleSettings
+from ros2_cosim.core.record.realtime_summary import RealtimeSummary
+from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.removed import REMOVED
+from ros2_cosim.core.scenario.calls import CallSettings, ServiceSettings
+from ros2_cosim.core.scenario.host_settings import HostSettings
 from ros2_cosim.core.scenario.reference import (
     ParameterRow,
     models_table,
     parameter_rows,
+    record_table,
     scenario_schema,
     section_table,
 )
 from ros2_cosim.core.scenario.registry import available_models
+from ros2_cosim.core.scenario.schema import (
+    BagSettings,
+    InputSettings,
+    OutputSettings,
+    ParticipantSettings,
+    Scenario,
+)
 from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.manoeuvres import Action
+from ros2_cosim.core.scene.scene import SceneSettings
 from ros2_cosim.driving.controllers.registry import ENTRY_POINT_GROUP
+from ros2_cosim.lab.sweep.boundary import Boundary
+from ros2_cosim.lab.sweep.falsification import Falsification
+from ros2_cosim.lab.sweep.settings import SweepSettings
 from ros2_cosim.ros.bringup.launch_request import launch_arguments
 
 ROOT = Path(__file__).resolve().parents[1]
-REFERENCE = ROOT / "docs" / "reference.md"
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference.md"
 CHANGELOG = ROOT / "CHANGELOG.md"
 SCHEMA = ROOT / "config" / "scenario.schema.json"
 JAZZY = ROOT / "ros2_cosim" / "core" / "messages" / "jazzy_types.json"
@@ -62,26 +82,121 @@ SEE = {
     "--view": "carla-headless.md#the-view",
     "--without": "clock.md#joining-late-and-leaving-early",
 }
+#: Sections of a participant that have tables of their own.
+APART = ("inputs", "outputs", "services", "calls", "coupling")
+#: Where more of a key stands.
+SCENARIO_LINKS = {
+    "bag": "#bag",
+    "changes": "run-control.md#changes-during-a-run",
+    "external": "dcp.md#a-scenario-as-a-slave",
+    "faults": "faults.md",
+    "hosts": "hosts.md#keys-of-a-host",
+    "messages": "messages.md#types-that-are-not-installed",
+    "participants": "#keys-of-a-participant",
+    "scene": "#scene",
+    "simulator.options": "sumo.md#options",
+    "watchdog_warn_s": "run-control.md#signs-of-life-and-limits",
+}
+PARTICIPANT_LINKS = {
+    "activation": "#activation-functions",
+    "calls": "services.md#services",
+    "coupling": "realtime.md#keys-of-a-coupling",
+    "dynamic_step": "lifecycle.md#step-handlers",
+    "enter": "clock.md#joining-late-and-leaving-early",
+    "host": "hosts.md",
+    "inputs": "#keys-of-an-input",
+    "layers": "architecture.md#a-layer",
+    "leave": "clock.md#joining-late-and-leaving-early",
+    "mode": "clock.md#joining-late-and-leaving-early",
+    "model": "#models",
+    "outputs": "#keys-of-an-output",
+    "overrun": "realtime.md#deadlines",
+    "process": "architecture.md#shared-processes",
+    "services": "services.md#services",
+    "substitute": "replay.md#what-if",
+}
+INPUT_LINKS = {
+    "as": "messages.md#seams",
+    "call": "services.md#services",
+    "estimate": "realtime.md#where-the-estimator-stands",
+    "handled": "services.md#handled-inputs",
+    "service": "services.md#services",
+    "unsynchronised": "clock.md#nodes-without-simulated-time",
+}
+OUTPUT_LINKS = {
+    "as": "messages.md#seams",
+    "call": "services.md#services",
+    "latency": "#latencies",
+    "schedule": "clock.md#guarantees",
+    "service": "services.md#services",
+    "type": "messages.md",
+}
+SCENE_LINKS = {
+    "conditions": "sensing.md#weather",
+    "sensors": "messages.md#sensors-of-the-simulator",
+    "traffic_lights": "#traffic-lights",
+    "vehicles.NAME.driver.manoeuvre": "#manoeuvres",
+    "weather": "sensing.md#weather",
+}
+SUMMARY_LINKS = {
+    "branch": "checkpoints.md",
+    "changes": "run-control.md#changes-during-a-run",
+    "compiled": "architecture.md#compiled-modules",
+    "min_gap_m": "library.md#what-a-verdict-looks-at",
+    "min_pet_s": "library.md#what-a-verdict-looks-at",
+    "realtime": "realtime.md#figures",
+    "required": "lifecycle.md#system-controller",
+    "trace_sha256": "clock.md#guarantees",
+    "transport": "architecture.md#the-lane",
+}
 
 
 def generated() -> dict[Path, str]:
     """File -> the content that it should have."""
-    text = REFERENCE.read_text(encoding="utf-8")
     tables = {
-        "manoeuvres": section_table(Action),
-        **{key: section_table(template) for key, template in templates().items()},
-        "models": models_table(),
-        "laws": laws_table(),
-        "commands": "\n".join(commands()),
-        "launch arguments": "\n".join(launch_table()),
+        REFERENCE: {
+            "scenario": section_table(Scenario, SCENARIO_LINKS, SCENARIO_LINKS),
+            "participant": section_table(ParticipantSettings, PARTICIPANT_LINKS, APART),
+            "input": section_table(InputSettings, INPUT_LINKS, ("estimate.rules",)),
+            "output": section_table(OutputSettings, OUTPUT_LINKS),
+            "bag": section_table(BagSettings),
+            "scene": section_table(SceneSettings, SCENE_LINKS, ("vehicles.NAME.driver.manoeuvre",)),
+            "manoeuvres": section_table(Action),
+            **{key: section_table(template) for key, template in templates().items()},
+            "models": models_table(),
+            "laws": laws_table(),
+            "commands": "\n".join(commands()),
+            "launch arguments": "\n".join(launch_table()),
+            "summary": record_table(Summary, SUMMARY_LINKS, ("realtime",)),
+        },
+        DOCS / "faults.md": {
+            "fault": section_table(FaultSettings),
+            "fault kinds": "\n".join(fault_kinds_table()),
+        },
+        DOCS / "hosts.md": {"host": section_table(HostSettings)},
+        DOCS / "realtime.md": {
+            "coupling": section_table(CouplingSettings, {"estimate": "#estimates"}, ("estimate",)),
+            "rule": section_table(RuleSettings),
+            "figures": record_table(RealtimeSummary),
+        },
+        DOCS / "sweep.md": {
+            "sweep": section_table(SweepSettings, {"search": "#searches"}),
+            "boundary": section_table(Boundary),
+            "falsification": section_table(Falsification),
+        },
+        DOCS / "services.md": {
+            "service": section_table(ServiceSettings),
+            "call": section_table(CallSettings),
+        },
+        CHANGELOG: {"removed words": "\n".join(removed_table())},
     }
-    for name, table in tables.items():
-        text = _between(text, name, table)
-    changes = _between(
-        CHANGELOG.read_text(encoding="utf-8"), "removed words", "\n".join(removed_table())
-    )
+    texts = {}
+    for page, of_page in tables.items():
+        texts[page] = page.read_text(encoding="utf-8")
+        for name, table in of_page.items():
+            texts[page] = _between(texts[page], name, table)
     schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
-    return {REFERENCE: text, CHANGELOG: changes, SCHEMA: schema, JAZZY: jazzy_types()}
+    return {**texts, SCHEMA: schema, JAZZY: jazzy_types()}
 
 
 def jazzy_types() -> str:
@@ -112,6 +227,20 @@ def laws_table() -> str:
             cells = (*first, name, row.default, row.limits, row.unit, row.description)
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def fault_kinds_table() -> Iterator[str]:
+    """The kinds of faults and their own keys as Markdown."""
+    yield "| Kind | What it does | Key | Type | Default | Limits | Unit | |"
+    yield "|---|---|---|---|---|---|---|---|"
+    shared = {row.name for row in parameter_rows(FaultSettings)}
+    for name, kind in sorted(fault_kinds().items()):
+        rows = [row for row in parameter_rows(kind) if row.name not in shared]
+        first = (f"`{name}`", (inspect.getdoc(kind) or "").partition("\n")[0])
+        for row in rows or [ParameterRow(*[""] * 6)]:
+            yield f"| {' | '.join((*first, *row))} |"
+            first = ("", "")
+    yield ""
 
 
 def commands() -> Iterator[str]:

@@ -18,13 +18,12 @@ def _topic(value: object) -> object:
 
 
 class ForeignInput(Section):
-    """How an input port reaches the node: on which of its topics.
+    """How an input port reaches the node."""
 
-    ``best_effort`` accepts a subscription that is not reliable.
-    """
-
-    topic: str
-    best_effort: bool = False
+    topic: str = Field(description="topic that the node reads")
+    best_effort: bool = Field(
+        default=False, description="whether its subscription may be one that is not reliable"
+    )
 
 
 def full_topic(topic: str, node_name: str) -> str:
@@ -73,20 +72,25 @@ class HeaderDelay:
 
 
 class ForeignOutput(Section):
-    """What is expected on one of the node's topics in each activation.
+    """What is expected on one of the node's topics in each activation."""
 
-    ``expect`` messages come (``any``: as many as the node likes); of several the last one
-    counts if ``take`` says so. ``stamp: header`` believes the node's own stamp if it lies
-    between activation time + latency and that + ``window``. ``best_effort`` accepts a publisher
-    that is not reliable.
-    """
-
-    topic: str
-    expect: Literal["any"] | int = 1
-    take: Literal["only", "last"] = "only"
-    stamp: Literal["activation", "header"] = "activation"
-    window: Duration = 0
-    best_effort: bool = False
+    topic: str = Field(description="topic that the node publishes")
+    expect: Literal["any"] | int = Field(
+        default=1, description="messages in each activation; any: as many as the node likes"
+    )
+    take: Literal["only", "last"] = Field(
+        default="only", description="which one is sent on; of several the last one"
+    )
+    stamp: Literal["activation", "header"] = Field(
+        default="activation",
+        description="activation time + latency, or the node's own stamp",
+    )
+    window: Duration = Field(
+        default=0, description="how far the node's own stamp may be above activation time + latency"
+    )
+    best_effort: bool = Field(
+        default=False, description="whether its publisher may be one that is not reliable"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

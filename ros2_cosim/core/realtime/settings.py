@@ -16,9 +16,11 @@ Policy = Literal["record", "slip", "skip", "estimate", "stop"]
 class OverrunSettings(Section):
     """The deadline of a participant's activations in a paced run."""
 
-    policy: Policy = "record"
-    #: From the time of the activation to its completion; None: its period.
-    deadline: PositiveDuration | None = None
+    policy: Policy = Field(default="record", description="what is done if it is missed")
+    deadline: PositiveDuration | None = Field(
+        default=None,
+        description="from the time of the activation to its completion; default: its period",
+    )
 
 
 #: Keys of a rule that not every method reads: those that do.
@@ -36,25 +38,39 @@ _READ_BY: Final = {
 class RuleSettings(Section):
     """How the numbers of some ports and fields are estimated; the first rule that fits counts."""
 
-    ports: str = "*"
-    fields: str = "*"
-    method: Literal["extrapolate", "rate", "curve", "map", "earlier"] = "extrapolate"
-    order: int = Field(default=1, ge=0, le=2)
-    #: ``port.field`` of the fast part's data: one for rate and curve, two for a map.
-    of: tuple[str, ...] = ()
-    gain: float = Field(default=1.0, allow_inf_nan=False)
-    points: tuple[tuple[float, float], ...] = ()
-    x: tuple[float, ...] = ()
-    y: tuple[float, ...] = ()
-    values: tuple[tuple[float, ...], ...] = ()
-    #: ``values.json`` of an earlier run of the scenario with ``keep_values``.
-    file: str | None = None
-    min: float | None = Field(default=None, allow_inf_nan=False)
-    max: float | None = Field(default=None, allow_inf_nan=False)
-    #: Largest rate of change [unit of the number per second].
-    max_rate: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    #: Share of each error that is learned from.
-    adapt: float = Field(default=0.0, ge=0, le=1)
+    ports: str = Field(default="*", description="pattern of ports, as of file names")
+    fields: str = Field(default="*", description="pattern of fields")
+    method: Literal["extrapolate", "rate", "curve", "map", "earlier"] = Field(
+        default="extrapolate", description="how the numbers are estimated"
+    )
+    order: int = Field(default=1, ge=0, le=2, description="of the extrapolation")
+    of: tuple[str, ...] = Field(
+        default=(),
+        description="`port.field` of the fast part, as last received: one for rate and curve, two "
+        "for a map",
+    )
+    gain: float = Field(default=1.0, allow_inf_nan=False, description="of the method rate")
+    points: tuple[tuple[float, float], ...] = Field(default=(), description="of a curve")
+    x: tuple[float, ...] = Field(default=(), description="of a map, by the first number")
+    y: tuple[float, ...] = Field(default=(), description="of a map, by the second number")
+    values: tuple[tuple[float, ...], ...] = Field(default=(), description="of a map, by x and y")
+    file: str | None = Field(
+        default=None, description="`values.json` of an earlier run with `keep_values`"
+    )
+    min: float | None = Field(default=None, allow_inf_nan=False, description="lowest estimate")
+    max: float | None = Field(default=None, allow_inf_nan=False, description="highest estimate")
+    max_rate: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="largest change per second since the last calculated value",
+    )
+    adapt: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="learning: an error e, h seconds ahead, adds this times e / h to the rate",
+    )
 
     @model_validator(mode="after")
     def _without_use(self) -> RuleSettings:
@@ -88,42 +104,66 @@ class RuleSettings(Section):
 class LatenessSettings(Section):
     """Lateness drawn from a seeded stream, for tests and demonstrations."""
 
-    probability: float = Field(ge=0, le=1)
-    #: How long a late computation takes, in simulated time: as the latency of an output.
-    delay: Any
-    otherwise: Duration = 0
+    probability: float = Field(ge=0, le=1, description="that a result is late")
+    delay: Any = Field(
+        description="how long a late computation takes, in simulated time, as the latency of an "
+        "output"
+    )
+    otherwise: Duration = Field(default=0, description="how long the others take")
 
 
 class CouplingSettings(Section):
     """The participant is a slow part: what it sends is estimated where it is late."""
 
-    #: Exchange at every step (1), every n-th, or in a pattern, as [2, 1].
-    check: int | tuple[int, ...] = 1
-    #: Compute beside the fast part: the result is due one exchange later.
-    overlap: bool = False
-    #: Without overlap: a result may come so long after its activation; None: 80 % of the period.
-    budget: PositiveDuration | None = None
-    #: The slow part's time stamp: that of the data used, or of the exchange it is made for.
-    stamp: Literal["used", "next"] = "used"
-    #: Between two exchanges: hold the last data, or estimate.
-    between: Literal["hold", "estimate"] = "hold"
-    estimate: tuple[RuleSettings, ...] = (RuleSettings(),)
-    #: Sparse ports that carry a value at every exchange, and nothing where it is late.
-    silent: tuple[str, ...] = ()
-    #: Port -> sparse port that late results are delivered on afterwards.
-    late: dict[str, str] = Field(default_factory=dict)
-    #: Port -> sparse port for calculated minus estimated values.
-    correction: dict[str, str] = Field(default_factory=dict)
-    lateness: LatenessSettings | None = None
-    buffer: int = Field(default=1000, ge=1)
-    keep_values: bool = False
+    check: int | tuple[int, ...] = Field(
+        default=1, description="exchange at every n-th step, or in a pattern such as `[2, 1]`"
+    )
+    overlap: bool = Field(
+        default=False, description="whether a result is due at the next exchange only"
+    )
+    budget: PositiveDuration | None = Field(
+        default=None,
+        description="how long after its activation a result may come, in simulated time; default: "
+        "80 % of the period; not with `overlap`",
+    )
+    stamp: Literal["used", "next"] = Field(
+        default="used",
+        description="whether tv is the stamp of the data used, or (with `overlap`) the next one",
+    )
+    between: Literal["hold", "estimate"] = Field(
+        default="hold", description="what is done between two exchanges"
+    )
+    estimate: tuple[RuleSettings, ...] = Field(
+        default=(RuleSettings(),), description="rules; the first one that fits counts"
+    )
+    silent: tuple[str, ...] = Field(
+        default=(), description="sparse ports that send nothing where a result is late"
+    )
+    late: dict[str, str] = Field(
+        default_factory=dict,
+        description="port: sparse port of the same type that sends late results",
+    )
+    correction: dict[str, str] = Field(
+        default_factory=dict, description="the same, for calculated minus estimated numbers"
+    )
+    lateness: LatenessSettings | None = Field(
+        default=None, description="drawn lateness; default: measured"
+    )
+    buffer: int = Field(default=1000, ge=1, description="queued inputs at which the run ends")
+    keep_values: bool = Field(
+        default=False, description="whether `values.json` is written, for the method earlier"
+    )
 
 
 class InputEstimateSettings(Section):
     """The estimator stands at an input of the fast part: what is not there is estimated."""
 
-    #: A sample older than this is missing; None: the participant's period.
-    max_age: PositiveDuration | None = None
-    rules: tuple[RuleSettings, ...] = (RuleSettings(),)
-    #: Input port that late results come in on.
-    late: str | None = None
+    max_age: PositiveDuration | None = Field(
+        default=None, description="an older sample is missing; default: the participant's period"
+    )
+    rules: tuple[RuleSettings, ...] = Field(
+        default=(RuleSettings(),), description="the first one that fits counts"
+    )
+    late: str | None = Field(
+        default=None, description="input port that brings late results, for learning"
+    )

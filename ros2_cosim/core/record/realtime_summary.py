@@ -14,15 +14,15 @@ class HistogramSummary(Section):
     classes: tuple[tuple[float | None, int], ...] = Field(
         default=(), description="[upper bound in s (null: none), count] of the classes that occur"
     )
-    number: int = Field(default=0, ge=0)
-    mean_s: float = Field(default=0.0, ge=0.0)
-    largest_s: float = Field(default=0.0, ge=0.0)
+    number: int = Field(default=0, ge=0, description="how many")
+    mean_s: float = Field(default=0.0, ge=0.0, description="their mean")
+    largest_s: float = Field(default=0.0, ge=0.0, description="the largest one")
 
 
 class DeadlineSummary(Section):
     """One participant with a deadline in a paced run."""
 
-    policy: str
+    policy: str = Field(description="what was done about a missed one")
     deadline_s: float = Field(gt=0.0, description="after the time of an activation, simulated")
     overruns: int = Field(ge=0, description="activations that were complete after their deadline")
     jitter: HistogramSummary = Field(description="how late activations began")
@@ -35,13 +35,13 @@ class DeadlineSummary(Section):
 class CouplingSummary(Section):
     """One slow part; times are simulated."""
 
-    exchanges: int = Field(ge=0)
+    exchanges: int = Field(ge=0, description="how often data were exchanged")
     estimates: int = Field(ge=0, description="exchanges at which estimated data were used")
     late: int = Field(ge=0, description="results that were not there in time")
     since_s: float | None = Field(default=None, description="the first of them")
     never_delivered: int = Field(ge=0, description="results still missing at the end")
-    mean_lateness_s: float = Field(ge=0.0)
-    longest_lateness_s: float = Field(ge=0.0)
+    mean_lateness_s: float = Field(ge=0.0, description="of late results")
+    longest_lateness_s: float = Field(ge=0.0, description="of late results")
     load: float | None = Field(
         default=None, ge=0.0, description="computing time per time; above 1 it cannot catch up"
     )
@@ -60,8 +60,8 @@ class CouplingSummary(Section):
 class InputSummary(Section):
     """One estimated input of the fast part."""
 
-    estimates: int = Field(ge=0)
-    largest_error: float = Field(ge=0.0)
+    estimates: int = Field(ge=0, description="activations at which data were estimated")
+    largest_error: float = Field(ge=0.0, description="largest absolute error")
 
 
 class RealtimeSummary(Section):
@@ -72,10 +72,12 @@ class RealtimeSummary(Section):
     ticks: int = Field(default=0, ge=0, description="times that were waited for")
     late_ticks: int = Field(default=0, ge=0, description="those that had passed already")
     slipped_s: float = Field(default=0.0, ge=0.0, description="wall time given up (policy slip)")
-    jitter: HistogramSummary | None = None
-    deadlines: dict[str, DeadlineSummary] = {}
-    couplings: dict[str, CouplingSummary] = {}
-    inputs: dict[str, dict[str, InputSummary]] = {}
+    jitter: HistogramSummary | None = Field(default=None, description="how late steps began")
+    deadlines: dict[str, DeadlineSummary] = Field(default={}, description="by participants")
+    couplings: dict[str, CouplingSummary] = Field(default={}, description="by slow parts")
+    inputs: dict[str, dict[str, InputSummary]] = Field(
+        default={}, description="by participants and their estimated inputs"
+    )
 
     @property
     def overruns(self) -> int:

@@ -38,8 +38,8 @@ class OrderViolations(Section):
 class ParticipantSummary(Section):
     """One participant; times are wall time summed over the run."""
 
-    name: str
-    activations: int = Field(ge=0)
+    name: str = Field(description="its name")
+    activations: int = Field(ge=0, description="how often its model ran")
     compute_s: _Seconds = Field(default=0.0, description="inside the model")
     wait_s: _Seconds = Field(
         default=0.0, description="until others had reached the next activation"
@@ -52,15 +52,15 @@ class ParticipantSummary(Section):
 class Breakdown(Section):
     """Wall time of all participants together."""
 
-    compute_s: _Seconds = 0.0
-    wait_s: _Seconds = 0.0
-    transport_s: _Seconds = 0.0
+    compute_s: _Seconds = Field(default=0.0, description="inside models")
+    wait_s: _Seconds = Field(default=0.0, description="waiting for others")
+    transport_s: _Seconds = Field(default=0.0, description="coding, sending and receiving")
 
 
 class DataCounts(Section):
     """Data PDUs in one direction between a DCP master and a slave over UDP."""
 
-    received: int = Field(ge=0)
+    received: int = Field(ge=0, description="came")
     lost: int = Field(ge=0, description="never came")
     duplicated: int = Field(ge=0, description="came again")
     reordered: int = Field(ge=0, description="came after a later one")
@@ -72,8 +72,8 @@ class DataCounts(Section):
 class DcpData(Section):
     """What the network did to the data of one DCP slave; ``missing`` is the chosen policy."""
 
-    missing: str
-    outputs: DataCounts | None = None
+    missing: str = Field(description="the policy for missing data")
+    outputs: DataCounts | None = Field(default=None, description="what came from the slave")
     inputs: DataCounts | None = Field(default=None, description="as far as the slave reports them")
     since_s: float | None = Field(default=None, description="the first step without data")
 
@@ -87,11 +87,13 @@ class DcpData(Section):
 class Verdict(Section):
     """One oracle of the scenario; ``limit`` is what is allowed, a number or a text."""
 
-    name: str
-    value: float | int | bool | str | None
-    limit: float | int | bool | str | None
-    passed: bool
-    pair: tuple[str, str] | None = Field(default=None, description="whose value it is")
+    name: str = Field(description="its name")
+    value: float | int | bool | str | None = Field(description="the value of the run")
+    limit: float | int | bool | str | None = Field(description="the allowed value")
+    passed: bool = Field(description="whether the value is within the limit")
+    pair: tuple[str, str] | None = Field(
+        default=None, description="whose value it is, the one behind first"
+    )
     time_s: float | None = Field(default=None, description="when it had this value")
 
     @property
@@ -106,16 +108,16 @@ class Verdict(Section):
 class BranchChange(Section):
     """A value of the scenario that is another one from a checkpoint on."""
 
-    place: str
-    before: Any = None
-    after: Any = None
+    place: str = Field(description="the key of the scenario")
+    before: Any = Field(default=None, description="value before")
+    after: Any = Field(default=None, description="value from then on")
 
 
 class BranchOrigin(Section):
     """The checkpoint that a run began at, instead of its beginning."""
 
     checkpoint: str = Field(description="its file")
-    time_s: float = Field(ge=0.0)
+    time_s: float = Field(ge=0.0, description="its simulated time")
     changes: tuple[BranchChange, ...] = Field(
         default=(), description="what differs from the run of the checkpoint from then on"
     )
@@ -125,41 +127,46 @@ class MadeChange(Section):
     """What was changed from outside during the run, and its origin, as far as that is known."""
 
     time_s: float = Field(ge=0.0, description="simulated time from which on it holds")
-    set: str
-    to: Any = None
+    set: str = Field(description="what was changed")
+    to: Any = Field(default=None, description="the new value")
     by: str = Field(description="where it came in, and what the client said of itself")
 
 
 class Summary(Section):
     """The content of ``summary.json``; units are in the names."""
 
-    scenario: str
-    shape: str
+    scenario: str = Field(description="name of the scenario")
+    shape: str = Field(description="run shape")
     complete: bool = Field(
         default=True,
         description="false: the run has not reached its end, for the reason `end_reason`; it is "
         "recorded up to `sim_time_s`, and there is neither trace nor verdict",
     )
-    simulator: str = ""
+    simulator: str = Field(default="", description="kind of the simulator")
     processes: dict[str, tuple[str, ...]] | None = Field(
         default=None, description="process -> its participants; shape `inproc` has none"
     )
     transport: Literal["lane", "dds"] | None = Field(
         default=None, description="what carried messages between processes, in shape `ros`"
     )
-    seed: int
-    steps: int = Field(ge=0)
-    sim_time_s: _Seconds
-    wall_time_s: _Seconds
-    startup_time_s: _Seconds = 0.0
+    seed: int = Field(description="seed of the run")
+    steps: int = Field(ge=0, description="activations of the most active participant")
+    sim_time_s: _Seconds = Field(description="simulated end of the run")
+    wall_time_s: _Seconds = Field(description='from "all ready" to the last activation')
+    startup_time_s: _Seconds = Field(default=0.0, description="wall time before that")
     rtf: float = Field(
         ge=0.0, le=1e12, description="simulated time per wall time, without start-up"
     )
-    end_reason: str = ""
-    trace_sha256: str = Field(pattern=_SHA256)
-    repeatable: bool
-    not_repeatable_since_s: float | None = None
-    not_repeatable_reason: str | None = None
+    end_reason: str = Field(default="", description="which participant ended the run, and why")
+    trace_sha256: str = Field(pattern=_SHA256, description="the trace of the run, guarantee 19")
+    repeatable: bool = Field(
+        description="false: a late result was estimated, UDP lost DCP data, a participant entered "
+        "when it was ready or was lost, or an unsynchronised input was read"
+    )
+    not_repeatable_since_s: float | None = Field(
+        default=None, description="simulated time from which on it cannot be repeated"
+    )
+    not_repeatable_reason: str | None = Field(default=None, description="why not")
     repeatable_scope: Literal["everywhere", "same_machine", "no"] | None = Field(
         default=None,
         description="where another run has the same trace: the weakest of what all models "
@@ -177,16 +184,24 @@ class Summary(Section):
     changes: tuple[MadeChange, ...] | None = Field(
         default=None, description="what was changed from outside during the run"
     )
-    causality: OrderViolations
-    participants: tuple[ParticipantSummary, ...] = ()
-    breakdown: Breakdown = Breakdown()
-    verdicts: tuple[Verdict, ...] = ()
-    versions: dict[str, str] = {}
+    causality: OrderViolations = Field(description="violations; the first one ends the run")
+    participants: tuple[ParticipantSummary, ...] = Field(
+        default=(), description="participants and DCP slaves"
+    )
+    breakdown: Breakdown = Field(
+        default=Breakdown(), description="wall time of all participants together"
+    )
+    verdicts: tuple[Verdict, ...] = Field(default=(), description="what was judged")
+    versions: dict[str, str] = Field(
+        default={}, description="of ros2_cosim, Python, carla, numpy and rclpy"
+    )
     compiled: bool | None = Field(
         default=None,
         description="whether the hot modules ran compiled; results do not depend on it",
     )
-    dcp_data: dict[str, DcpData] | None = None
+    dcp_data: dict[str, DcpData] | None = Field(
+        default=None, description="what the network did to the data of DCP slaves on UDP"
+    )
     unheard_inputs: tuple[str, ...] | None = Field(
         default=None,
         description="inputs of the run as a DCP slave that the master connected and never sent",
@@ -196,15 +211,21 @@ class Summary(Section):
         description="participant -> figures of its model beside the fields below; "
         "recorder -> those of installed measures",
     )
-    realtime: RealtimeSummary | None = None
-    collisions: int | None = Field(default=None, ge=0)
-    min_gap_m: float | None = None
+    realtime: RealtimeSummary | None = Field(
+        default=None, description="figures of paced runs and couplings"
+    )
+    collisions: int | None = Field(default=None, ge=0, description="collision events")
+    min_gap_m: float | None = Field(
+        default=None, description="smallest gap of a platoon vehicle to what is on its way"
+    )
     min_pet_s: float | None = Field(
         default=None,
         description="smallest post-encroachment time, from the boxes in the bag; left out "
         "without a bag",
     )
-    final_gap_to_obstacle_m: float | None = None
+    final_gap_to_obstacle_m: float | None = Field(
+        default=None, description="front bumper of the first vehicle to the obstacle"
+    )
 
     @model_validator(mode="after")
     def _reason_given(self) -> Summary:

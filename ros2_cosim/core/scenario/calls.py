@@ -26,17 +26,22 @@ from ros2_cosim.core.kernel.guesses import did_you_mean
 class ServiceSettings(Section):
     """One service that a participant answers: its message types, and how long an answer takes."""
 
-    request: str
-    answer: str
-    latency: Any = 0
+    request: str = Field(description="message type")
+    answer: str = Field(description="message type")
+    latency: Any = Field(
+        default=0,
+        description="from the stamp of the request to that of the answer, as of an output",
+    )
 
 
 class CallSettings(Section):
     """A service that a participant calls, and how long a request is on its way."""
 
-    #: ``participant.service``
-    service: str = Field(pattern=r"^[^.]+\.[^.]+$")
-    latency: Any = 0
+    service: str = Field(pattern=r"^[^.]+\.[^.]+$", description="`participant.service`")
+    latency: Any = Field(
+        default=0,
+        description="from the activation to the stamp of the request, as of an output",
+    )
 
 
 class Caller(Protocol):

@@ -30,22 +30,40 @@ class HostSettings(Section):
     Its part of the run is one command there, ``cosim join``. The run starts it, or prints it.
     """
 
-    #: By which all other hosts of the run reach it.
-    address: Host
-    #: ``ssh``: the run starts its part; ``hand``: the user does, or a program of the user.
-    start: Literal["ssh", "hand"] = "ssh"
-    #: For ssh; None: as the settings of ssh say.
-    user: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")
-    #: Python there, with this package; a script may stand for it. None: the path that it has here.
-    python: _Program | None = None
-    #: Words before the command that is to run there, instead of those of ssh.
-    through: _Program | None = None
-    #: Where the files of the scenario are there; None: in the same directory as here.
-    directory: str | None = Field(default=None, pattern=r"^/")
-    #: Where the run waits for a part that is started by hand; 0: at any free port.
-    port: int = Field(default=0, ge=0, le=65535)
-    #: Processes of the run that are there, beside its participants and what belongs to them.
-    processes: tuple[Name, ...] = ()
+    address: Host = Field(description="by which all other hosts of the run reach it")
+    start: Literal["ssh", "hand"] = Field(
+        default="ssh", description="whether the run starts its part there, or prints the command"
+    )
+    user: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$",
+        description="for ssh; default: as the settings of ssh say",
+    )
+    python: _Program | None = Field(
+        default=None,
+        description="Python there, with this package, or a script that stands for it; default: as "
+        "here",
+    )
+    through: _Program | None = Field(
+        default=None,
+        description="words before the command that runs there, instead of ssh, as "
+        "`docker exec -i lab2`",
+    )
+    directory: str | None = Field(
+        default=None,
+        pattern=r"^/",
+        description="where the files of the scenario are there; default: as here",
+    )
+    port: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="for `start: hand`, where the run waits for it; 0: at any free port",
+    )
+    processes: tuple[Name, ...] = Field(
+        default=(),
+        description="what is there beside its participants: `simulator`, `NAME_slave`",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> HostSettings:

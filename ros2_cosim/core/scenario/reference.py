@@ -7,7 +7,8 @@ Both are made from the same classes that check a scenario, so they cannot say an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -33,6 +34,10 @@ _LIMITS = {
     "minItems": "at least {}",
     "maxItems": "at most {}",
 }
+
+
+#: Types of JSON that people call otherwise; null is no type of a value.
+_NAMES = {"null": "", "object": "mapping"}
 
 
 class _Schema(GenerateJsonSchema):
@@ -117,21 +122,23 @@ def _page_or_reason(name: str) -> ModelPage:
         return ModelPage(name, str(error), "no", (), (), (), False)
 
 
-def parameter_rows(kind: Any) -> Iterator[ParameterRow]:
-    """The fields of a class of parameters, sections flattened to dotted names."""
+def parameter_rows(kind: Any, apart: Collection[str] = ()) -> Iterator[ParameterRow]:
+    """The fields of a class of parameters, sections flattened to dotted names.
+
+    :param apart: names of those whose sections are left out
+    """
     schema = kind.model_json_schema(schema_generator=_Schema)
-    yield from _rows(schema, schema.get("$defs", {}), "")
+    yield from _rows(schema, schema.get("$defs", {}), "", apart)
 
 
 def _rows(
-    schema: Mapping[str, Any], defs: Mapping[str, Any], prefix: str
+    schema: Mapping[str, Any], defs: Mapping[str, Any], prefix: str, apart: Collection[str]
 ) -> Iterator[ParameterRow]:
     needed = schema.get("required", ())
     for name, entry in schema.get("properties", {}).items():
         text = str(entry.get("description", ""))
         unit = _UNIT.search(text)
         default = "required" if name in needed else _value(entry.get("default"))
-        section = _section(entry, defs)
         yield ParameterRow(
             prefix + name,
             _type(entry, defs),
@@ -140,16 +147,23 @@ def _rows(
             unit[1] if unit else "",
             _UNIT.sub("", text, count=1).strip(" ,"),
         )
-        if section is not None:
-            yield from _rows(section, defs, f"{prefix}{name}.")
+        if prefix + name not in apart:
+            for within, section in _sections(entry, defs):
+                yield from _rows(section, defs, f"{prefix}{name}.{within}", apart)
 
 
-def _section(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The section that a field holds, None where it holds a plain value."""
+def _sections(
+    entry: Mapping[str, Any], defs: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The sections that a field holds, one or by names or in a list, and how they are called."""
     for part in _parts(entry, defs):
         if "properties" in part:
-            return part
-    return None
+            yield "", part
+        held = [("NAME.", part.get("additionalProperties")), ("N.", part.get("items"))]
+        held += [("NAME.", each) for each in part.get("patternProperties", {}).values()]
+        for within, each in held:
+            if isinstance(each, Mapping):
+                yield from ((within + more, section) for more, section in _sections(each, defs))
 
 
 def _parts(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -178,11 +192,11 @@ def _type(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
             items = part.get("items") or {}
             names.append(f"list of {_type(items, defs)}" if items else "list")
         else:
-            names.append({"null": "none"}.get(str(part.get("type")), str(part.get("type", "any"))))
+            names.append(_NAMES.get(kind := str(part.get("type", "any")), kind))
     unique = list(dict.fromkeys(names))
     if _is_time(entry):
         unique = ["duration" if n == "string" else n for n in unique if n != "0"]
-    return " or ".join(name for name in unique if name != "none") or "any"
+    return " or ".join(filter(None, unique)) or "any"
 
 
 def _limits(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
@@ -195,12 +209,14 @@ def _limits(entry: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None:
+    if value is None or value == []:
         return "none"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
         return "{}" if not value else "as below"
+    if isinstance(value, list) and isinstance(value[0], Mapping):
+        return "as below"
     return str(_plain(value))
 
 
@@ -350,12 +366,36 @@ def _is_free(entry: Mapping[str, Any]) -> bool:
     return entry.get("type") == "string" and not entry.keys() & {"pattern", "enum", "const"}
 
 
-def section_table(kind: type[BaseModel]) -> str:
-    """The keys of a section of scenario files as Markdown, for the reference."""
+_NO_LINKS: Mapping[str, str] = MappingProxyType({})
+
+
+def section_table(
+    kind: type[BaseModel], links: Mapping[str, str] = _NO_LINKS, apart: Collection[str] = ()
+) -> str:
+    """The keys of a section of scenario files as Markdown, for the reference.
+
+    :param links: key -> where more of it stands
+    :param apart: keys whose sections have tables of their own
+    """
     lines = ["| Key | Type | Default | Limits | Unit | |", "|---|---|---|---|---|---|"]
-    for row in parameter_rows(kind):
+    for row in parameter_rows(kind, apart):
         name, *cells = row
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+        lines.append(f"| {_linked(name, links)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _linked(name: str, links: Mapping[str, str]) -> str:
+    return f"[`{name}`]({links[name]})" if name in links else f"`{name}`"
+
+
+def record_table(
+    kind: type[BaseModel], links: Mapping[str, str] = _NO_LINKS, apart: Collection[str] = ()
+) -> str:
+    """The fields of a file that a run writes as Markdown, for the reference; as above."""
+    lines = ["| Field | Type | Meaning |", "|---|---|---|"]
+    for row in parameter_rows(kind, apart):
+        unit = f" [{row.unit}]" if row.unit else ""
+        lines.append(f"| {_linked(row.name, links)} | {row.type} | {row.description}{unit} |")
     return "\n".join(lines) + "\n"
 
 

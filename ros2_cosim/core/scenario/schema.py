@@ -85,23 +85,35 @@ SeamChoice = Annotated[dict[str, dict[str, Any]], BeforeValidator(_seam)]
 class InputSettings(Section):
     """One input port: ``from`` names one or several ``participant.port``."""
 
-    source: tuple[str, ...] = Field(default=(), alias="from")
-    delayed: bool = False
-    #: Each message is its own activation, which the model handles by ``handle_message``.
-    handled: bool = False
-    #: Its messages are requests to this service, or the answers to this call; written by
-    #: ``services`` and ``calls``.
-    service: str | None = None
-    call: str | None = None
-    estimate: InputEstimateSettings | None = None
-    #: The seam that makes what the model reads of what the writer sends.
-    seam: SeamChoice | None = Field(default=None, alias="as")
-    #: Its writers have been left out: nothing feeds it, which is otherwise an error.
-    unfed: bool = False
-    #: Topic of a node that takes no part in the simulated time; read at activations.
-    unsynchronised: str | None = Field(default=None, pattern=r"^(/[A-Za-z_][A-Za-z0-9_]*)+$")
-    #: The message type of that topic.
-    type: str | None = None
+    source: tuple[str, ...] = Field(
+        default=(),
+        alias="from",
+        description="`participant.port`, one or a list; required, except with `unsynchronised`",
+    )
+    delayed: bool = Field(
+        default=False,
+        description="whether it reads values stamped before t; not for triggering ports",
+    )
+    handled: bool = Field(default=False, description="whether each message is an activation")
+    service: str | None = Field(
+        default=None, description="set by `services`: its messages are requests to this service"
+    )
+    call: str | None = Field(
+        default=None, description="set by `calls`: its messages are answers to this call"
+    )
+    estimate: InputEstimateSettings | None = Field(
+        default=None, description="missing data are estimated"
+    )
+    seam: SeamChoice | None = Field(
+        default=None, alias="as", description="the seam that converts what the writer sends"
+    )
+    unfed: bool = Field(default=False, description="whether `from` may be empty")
+    unsynchronised: str | None = Field(
+        default=None,
+        pattern=r"^(/[A-Za-z_][A-Za-z0-9_]*)+$",
+        description="topic of a node without simulated time, instead of `from`",
+    )
+    type: str | None = Field(default=None, description="message type of that topic")
 
     @model_validator(mode="after")
     def _check(self) -> InputSettings:
@@ -125,25 +137,44 @@ class InputSettings(Section):
 class OutputSettings(Section):
     """One output port: its message type, topic, latency and schedule."""
 
-    type: str
-    topic: TopicName
-    #: None: that which the model declares, else ``map``; a resolved scenario says it.
-    frame_id: str | None = None
-    child_frame_id: str | None = None
-    latency: Any = 0
-    schedule: Literal["every", "sparse", "once"] = "every"
-    #: Whether observers that come later get what was sent; those of ``once`` do in any case.
-    latched: bool = False
-    #: The seam that makes its messages of those that the model sends on the ports ``of``.
-    seam: SeamChoice | None = Field(default=None, alias="as")
-    of: tuple[str, ...] = ()
-    #: As for inputs: its messages answer this service, or are the requests of this call.
-    service: str | None = None
-    call: str | None = None
-    #: Whether messages are passed on whole, and stamped by their header; None: as the model
-    #: declares. A resolved scenario says it, so that no process has to load all models.
-    whole: bool | None = None
-    header_stamped: bool | None = None
+    type: str = Field(description="any ROS message type")
+    topic: TopicName = Field(description="not that of another output")
+    frame_id: str | None = Field(
+        default=None, description="for the header; default: that of the model, else `map`"
+    )
+    child_frame_id: str | None = Field(default=None, description="for message types that have one")
+    latency: Any = Field(
+        default=0,
+        description="from activation to stamp, a duration or a distribution; the smallest one is "
+        "the lookahead of readers",
+    )
+    schedule: Literal["every", "sparse", "once"] = Field(
+        default="every",
+        description="a message at every activation, at some, or only at the first one",
+    )
+    latched: bool = Field(
+        default=False,
+        description="whether observers that come later get the last message, as always with `once`",
+    )
+    seam: SeamChoice | None = Field(
+        default=None, alias="as", description="the seam that makes its messages from those of `of`"
+    )
+    of: tuple[str, ...] = Field(default=(), description="output ports of the model, for the seam")
+    service: str | None = Field(
+        default=None, description="set by `services`: its messages are answers of this service"
+    )
+    call: str | None = Field(
+        default=None, description="set by `calls`: its messages are requests of this call"
+    )
+    # A resolved scenario says both, so that no process has to load all models.
+    whole: bool | None = Field(
+        default=None,
+        description="whether messages of another program are passed on whole; default: as the "
+        "model says",
+    )
+    header_stamped: bool | None = Field(
+        default=None, description="whether they keep the stamp of their header; default: the same"
+    )
 
     @property
     def frame(self) -> str:
@@ -160,46 +191,77 @@ class OutputSettings(Section):
 class SubstituteSettings(Section):
     """Another model that takes over from a point of simulated time on."""
 
-    model: str
-    #: None: those of the participant.
-    parameters: dict[str, Any] | None = None
-    takes_over: Duration = Field(alias="from")
+    model: str = Field(description="the other model")
+    parameters: dict[str, Any] | None = Field(
+        default=None, description="for it; default: those of the participant"
+    )
+    takes_over: Duration = Field(alias="from", description="when it takes over")
 
 
 class ParticipantSettings(Section):
     """One participant: which model, when it runs, and its ports."""
 
-    model: str
-    node: str = "participant"
-    #: In shape ``ros``: the process that it shares with all others that name it; ``own``: none.
-    #: Without it the plan of the run decides.
-    process: Name | None = None
-    #: In shape ``ros``: the machine that it is on, one of ``hosts``; None: that of the run.
-    host: Name | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    period: PositiveDuration | None = None
-    offset: Duration = 0
-    #: Whether the model decides when its next periodic activation takes place.
-    dynamic_step: bool = False
-    activation: Any = None
-    inputs: dict[str, InputSettings] = Field(default_factory=dict)
-    outputs: dict[str, OutputSettings] = Field(default_factory=dict)
-    #: What it answers, and what it asks others; a loaded scenario has their ports instead.
-    services: dict[Name, ServiceSettings] = Field(default_factory=dict)
-    calls: dict[Name, CallSettings] = Field(default_factory=dict)
-    #: Time from which it takes part; without it, an autonomous participant enters when it is ready.
-    enter: Duration | None = None
-    #: Time from which it no longer takes part.
-    leave: PositiveDuration | None = None
-    mode: Literal["coordinated", "autonomous"] = "coordinated"
-    #: Whether the run ends when it dies; by default that of a coordinated one does.
-    required: bool | None = None
-    overrun: OverrunSettings | None = None
-    coupling: CouplingSettings | None = None
-    substitute: SubstituteSettings | None = None
-    #: Layers of other distributions between the model and its ports, the nearest to it first, each
-    #: with its parameters.
-    layers: dict[Name, dict[str, Any]] = Field(default_factory=dict)
+    model: str = Field(
+        description="a built-in model, the name of an entry point, or `module:Class`"
+    )
+    node: str = Field(
+        default="participant",
+        description="program that runs it in shape `ros`: `path/to/script.py` or "
+        "`package/executable`",
+    )
+    process: Name | None = Field(
+        default=None,
+        description="in shape `ros`, the process that it shares with all that name it, or `own`; "
+        "default: as planned for the run",
+    )
+    host: Name | None = Field(
+        default=None,
+        description="in shape `ros`, its machine, one of `hosts`; default: that of the run",
+    )
+    parameters: dict[str, Any] = Field(default_factory=dict, description="for the model")
+    period: PositiveDuration | None = Field(
+        default=None, description="between periodic activations"
+    )
+    offset: Duration = Field(default=0, description="time of the first periodic activation")
+    dynamic_step: bool = Field(
+        default=False, description="whether the model decides its next periodic activation"
+    )
+    activation: Any = Field(default=None, description="activation function")
+    inputs: dict[str, InputSettings] = Field(default_factory=dict, description="by ports")
+    outputs: dict[str, OutputSettings] = Field(default_factory=dict, description="by ports")
+    # A loaded scenario has their ports instead.
+    services: dict[Name, ServiceSettings] = Field(
+        default_factory=dict, description="what it answers, in simulated time"
+    )
+    calls: dict[Name, CallSettings] = Field(
+        default_factory=dict, description="what it asks others, in simulated time"
+    )
+    enter: Duration | None = Field(
+        default=None,
+        description="when it begins to take part; default: 0, autonomous: when it is ready",
+    )
+    leave: PositiveDuration | None = Field(
+        default=None, description="when it no longer takes part; default: never"
+    )
+    mode: Literal["coordinated", "autonomous"] = Field(
+        default="coordinated", description="whether the run waits for it to enter"
+    )
+    required: bool | None = Field(
+        default=None,
+        description="whether the run ends if it dies; default: whether it is coordinated",
+    )
+    overrun: OverrunSettings | None = Field(default=None, description="its deadline in a paced run")
+    coupling: CouplingSettings | None = Field(
+        default=None, description="it is a slow part, which may be late"
+    )
+    substitute: SubstituteSettings | None = Field(
+        default=None, description="another model that takes over"
+    )
+    layers: dict[Name, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="layers of other distributions and their parameters, the nearest to the model "
+        "first",
+    )
 
     @property
     def unsynchronised(self) -> dict[str, str]:
@@ -220,14 +282,23 @@ class ParticipantSettings(Section):
 class SimulatorSettings(Section):
     """The simulator that drives the world. With port 0 the headless server chooses a port."""
 
-    #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
-    kind: str = Field(default="headless", min_length=1, max_length=200)
-    host: Host = "127.0.0.1"
-    port: int = Field(default=0, ge=0, le=65535)
-    #: How long to wait for the first answer of the simulator.
-    timeout_s: float = Field(default=10.0, gt=0)
-    #: Parameters of a simulator that takes some.
-    options: dict[str, Any] = Field(default_factory=dict)
+    kind: str = Field(
+        default="headless",
+        min_length=1,
+        max_length=200,
+        description="`headless`: a server of its own; `carla`: a running CARLA 0.9.16; `sumo`, "
+        "another installed one, or `module:Class`",
+    )
+    host: Host = Field(default="127.0.0.1", description="address of the server")
+    port: int = Field(
+        default=0, ge=0, le=65535, description="its RPC port; 0: any free one (headless only)"
+    )
+    timeout_s: float = Field(
+        default=10.0, gt=0, description="longest wait for its first answer, of wall time [s]"
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="parameters of a simulator that takes some"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> SimulatorSettings:
@@ -236,31 +307,34 @@ class SimulatorSettings(Section):
         return self
 
 
+_Fields = Annotated[
+    tuple[str, ...] | None,
+    Field(
+        min_length=1, description="of its messages; default: all fields that are numbers or texts"
+    ),
+]
+
+
 class ExternalOutput(Section):
     """What a program that steps the run sees of an output port."""
 
-    #: ``participant.port``
-    source: str = Field(alias="from")
-    #: Fields of its messages; None: all that are numbers or texts.
-    fields: tuple[str, ...] | None = Field(default=None, min_length=1)
+    source: str = Field(alias="from", description="`participant.port`")
+    fields: _Fields = None
 
 
 class ExternalInput(Section):
     """What a program that steps the run gives to an unsynchronised input port."""
 
-    #: ``participant.port``
-    to: str
-    #: Fields of its messages; None: all that are numbers or texts.
-    fields: tuple[str, ...] | None = Field(default=None, min_length=1)
+    to: str = Field(description="`participant.port`")
+    fields: _Fields = None
 
 
 class ExternalSettings(Section):
     """The seam for a program that steps the run (shape ``external``)."""
 
-    #: The shortest step; the others are multiples.
-    step: PositiveDuration
-    outputs: dict[Name, ExternalOutput] = Field(default_factory=dict)
-    inputs: dict[Name, ExternalInput] = Field(default_factory=dict)
+    step: PositiveDuration = Field(description="the shortest one; the others are multiples")
+    outputs: dict[Name, ExternalOutput] = Field(default_factory=dict, description="what it sees")
+    inputs: dict[Name, ExternalInput] = Field(default_factory=dict, description="what it gives")
 
     @model_validator(mode="after")
     def _names_differ(self) -> ExternalSettings:
@@ -342,43 +416,62 @@ class ChangeSettings(Section):
 class Scenario(Section):
     """A whole scenario."""
 
-    #: Version of the format of scenario files.
-    version: Literal[1] = 1
-    name: Name
-    description: str = ""
-    seed: int = Field(default=1, ge=0, lt=2**63)
-    duration: PositiveDuration
-    #: A stop requested at t ends the run at t + this.
-    stop_latency: PositiveDuration = 500_000_000
-    #: How far a participant may be ahead of the clock; 0 is lockstep: no participant begins a step
-    #: before all have finished the one before.
-    run_ahead: Duration = 500_000_000
-    #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
-    clock_step: PositiveDuration = 50_000_000
-    #: Wall-clock seconds that all participants may take to become ready.
-    startup_s: float = Field(default=120.0, gt=0)
-    #: Wall-clock seconds without progress, or without a sign of life, that are worth a warning.
-    watchdog_warn_s: float = Field(default=10.0, gt=0)
-    #: Wall-clock seconds without any progress after which a run is stopped.
-    watchdog_s: float = Field(default=30.0, gt=0)
-    #: Directories with definitions of message types that are not installed: message packages, or
-    #: directories of such. Enough in one process; for ROS topics, ``cosim messages build``.
-    messages: tuple[str, ...] = ()
-    simulator: SimulatorSettings = SimulatorSettings()
-    scene: dict[str, Any] = Field(default_factory=dict)
-    participants: dict[Name, ParticipantSettings]
-    #: Other machines that participants are on.
-    hosts: dict[Name, HostSettings] = Field(default_factory=dict)
-    #: What is done to messages on purpose, in the order in which it is done.
-    faults: dict[Name, SerializeAsAny[FaultSettings]] = Field(default_factory=dict)
-    #: Which topics its bag has, in how many files, and whether they are compressed.
-    bag: BagSettings = BagSettings()
-    #: What becomes different during the run, in order of time.
-    changes: tuple[ChangeSettings, ...] = ()
-    #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
-    external: ExternalSettings | None = None
-    #: Directory that relative file names of the scenario refer to.
-    base_directory: str = "."
+    version: Literal[1] = Field(default=1, description="of the format of scenario files")
+    name: Name = Field(description="lower-case letters, digits and underscores")
+    description: str = Field(default="", description="for readers")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="of all random streams")
+    duration: PositiveDuration = Field(description="latest end of the run")
+    stop_latency: PositiveDuration = Field(
+        default=500_000_000, description="a stop requested at t ends the run at t + this"
+    )
+    run_ahead: Duration = Field(
+        default=500_000_000,
+        description="how far a participant may be ahead of `/clock`, at most `stop_latency`; 0 is "
+        "lockstep: no participant begins a step before all have finished the one before",
+    )
+    clock_step: PositiveDuration = Field(
+        default=50_000_000,
+        description="largest step of `/clock`, at most half of `run_ahead` unless that is 0",
+    )
+    startup_s: float = Field(
+        default=120.0,
+        gt=0,
+        description="the run is stopped if participants are not ready by then, of wall time [s]",
+    )
+    watchdog_warn_s: float = Field(
+        default=10.0,
+        gt=0,
+        description="a warning comes so long after the last sign of life, of wall time [s]",
+    )
+    watchdog_s: float = Field(
+        default=30.0,
+        gt=0,
+        description="the run is stopped so long after the last progress, of wall time [s]",
+    )
+    messages: tuple[str, ...] = Field(
+        default=(), description="directories of message packages that are not installed"
+    )
+    simulator: SimulatorSettings = Field(
+        default=SimulatorSettings(), description="what drives the world"
+    )
+    scene: dict[str, Any] = Field(default_factory=dict, description="what all models share")
+    participants: dict[Name, ParticipantSettings] = Field(description="by names")
+    hosts: dict[Name, HostSettings] = Field(
+        default_factory=dict, description="other machines that participants are on"
+    )
+    faults: dict[Name, SerializeAsAny[FaultSettings]] = Field(
+        default_factory=dict, description="what is done to messages, in this order"
+    )
+    bag: BagSettings = Field(default=BagSettings(), description="what is recorded")
+    changes: tuple[ChangeSettings, ...] = Field(
+        default=(), description="what becomes different during the run, in order of time"
+    )
+    external: ExternalSettings | None = Field(
+        default=None, description="for a program that steps the run: what it sees and gives"
+    )
+    base_directory: str = Field(
+        default=".", description="where relative file names begin; default: beside the file"
+    )
 
     def outputs_of(self, name: str) -> dict[str, OutputSettings]:
         """The outputs of a participant, and a port for what each unsynchronised input has read."""

@@ -80,8 +80,6 @@ def _none_is_empty(value: object) -> object:
 class CoupledSlaveSettings(SlaveSettings):
     """A slave as for ``cosim dcp run``; the run can start it as its own process."""
 
-    process: Annotated[bool, Field(strict=True)] = False
-
     @model_validator(mode="after")
     def _one_process(self) -> CoupledSlaveSettings:
         if self.process and self.command is not None:

@@ -82,21 +82,33 @@ class _Section(Section):
 class SlaveSettings(_Section):
     """One slave: reached by ``description`` (and address), or made from ``model`` or ``fmu``."""
 
-    description: str | None = None
-    model: str | None = None
-    fmu: str | None = None
-    host: str | None = None
-    port: int | None = Field(default=None, ge=1, le=65535)
-    transport: Literal["tcp", "udp"] | None = None
-    step: Seconds | None = None
-    every: int = Field(default=1, ge=1)
-    steps: int | None = Field(default=None, ge=1)
-    max_pdu_size: int | None = Field(default=None, ge=16)
-    exact_types: bool = False
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    #: The run starts the slave as its own process: by ``cosim dcp serve``, or this command.
-    process: bool = False
-    command: tuple[str, ...] | None = None
+    description: str | None = Field(default=None, description="a .dcpx or .dcp file")
+    model: str | None = Field(default=None, description="a Python model, as `module:Class`")
+    fmu: str | None = Field(default=None, description="an FMU or C file")
+    host: str | None = Field(default=None, description="its address")
+    port: int | None = Field(default=None, ge=1, le=65535, description="its port")
+    transport: Literal["tcp", "udp"] | None = Field(default=None, description="its transport")
+    step: Seconds | None = Field(default=None, description="its time resolution [s]")
+    every: int = Field(default=1, ge=1, description="steps of the master to one step of the slave")
+    steps: int | None = Field(default=None, ge=1, description="time resolutions of a step")
+    max_pdu_size: int | None = Field(
+        default=None,
+        ge=16,
+        description="largest data PDU in bytes, if that is less than its description says",
+    )
+    exact_types: bool = Field(
+        default=False,
+        description="the slave drops data that need a conversion, so the master converts them",
+    )
+    parameters: dict[str, Any] = Field(default_factory=dict, description="values of its parameters")
+    process: bool = Field(
+        default=False,
+        strict=True,
+        description="in a scenario: the run starts it by `cosim dcp serve`",
+    )
+    command: tuple[str, ...] | None = Field(
+        default=None, description="in a scenario: the run starts it by this command"
+    )
 
     @property
     def is_made(self) -> bool:
@@ -120,9 +132,11 @@ class SlaveSettings(_Section):
 class VariableConnection(_Section):
     """A wire from an output to an input; as a text it is ``from -> to``."""
 
-    source: str = Field(alias="from")
-    to: str
-    delayed: bool = Field(default=False, strict=True)
+    source: str = Field(alias="from", description="`slave.output`")
+    to: str = Field(description="`slave.input`")
+    delayed: bool = Field(
+        default=False, strict=True, description="the input has the value before the step"
+    )
 
 
 def _connection(value: Any) -> Any:

@@ -20,7 +20,7 @@ from ros2_cosim.lab.sweep.varied import Varied, VariedParameter
 class Boundary(Search):
     """Searches where passing turns into failing, along one parameter, by halving."""
 
-    kind: Literal["boundary"]
+    kind: Literal["boundary"] = Field(description="this search")
     along: str = Field(description="parameter with a range; the others take the design's points")
     tolerance: Annotated[Number, Field(gt=0)] = Field(
         description="largest distance between the two sides of the boundary"

@@ -21,7 +21,7 @@ from ros2_cosim.lab.sweep.varied import Count, Varied, VariedParameter
 class Falsification(Search):
     """Searches the worst case: the smallest or the largest value of a figure."""
 
-    kind: Literal["falsification"]
+    kind: Literal["falsification"] = Field(description="this search")
     minimise: str | None = Field(default=None, description="figure, as `min_gap_m`")
     maximise: str | None = Field(default=None, description="figure")
     points: Count = Field(description="points that are tried")

@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from ros2_cosim.core.documents.offered import find_kind
 from ros2_cosim.core.documents.settings import Section, read_section
 from ros2_cosim.lab.report.svg_plot import Chart
@@ -41,7 +43,7 @@ class Search(Section, ABC):
     Its name, the key ``kind``, is that of its entry point of the group ``ros2_cosim.searches``.
     """
 
-    kind: str
+    kind: str = Field(description="which search")
 
     @abstractmethod
     def check(self, settings: Varied) -> None:
