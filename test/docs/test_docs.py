@@ -336,7 +336,7 @@ def test_check_prints_what_the_page_shows() -> None:
     assert cosim(*shown[1].split(), directory=ROOT) == shown[2]
 
 
-def test_the_example_of_the_reference_runs(tmp_path: Path) -> None:
+def test_the_example_of_the_clock_page_runs(tmp_path: Path) -> None:
     for name in ("demo.yaml", "demo.py"):
         (tmp_path / name).write_text(example(CLOCK, name), encoding="utf-8")
     cosim("run", "demo.yaml", "--shape", "inproc", "--out", "out", directory=tmp_path)
