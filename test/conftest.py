@@ -19,6 +19,7 @@ from support.durations import Durations, Stopwatch, name_of
 from support.isolation import nothing_left, ros_domain, ros_domains
 
 from ros2_cosim import compiled
+from ros2_cosim.core.process.memory import collect_less_often
 
 __all__ = ["browser", "nothing_left", "ros_domain", "ros_domains", "started_browser"]
 
@@ -61,12 +62,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without looking for garbage: there is none, and all tests stay until the end."""
+    """Collect without looking for garbage: there is none, and all tests stay until the end.
+
+    Behind that garbage is looked for as often as in the programs of a run.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        collect_less_often()
         gc.enable()
 
 
