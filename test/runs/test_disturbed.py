@@ -27,17 +27,17 @@ from runs.cosim_process import (
 
 from ros2_cosim.core.record.summary import SUMMARY_FILE, read_summary
 
-PROCESSES = (
-    "simulator", "world_slave", "world", "sensor1", "sensor2", "v2v", "cacc1", "cacc2", "referee",
-    "recorder", "clock",
-)  # fmt: skip
+#: Processes beside those of the participants that may share one.
+OTHERS = {"simulator", "world_slave", "world", "recorder", "clock"}
+PARTICIPANTS = {"sensor1", "sensor2", "v2v", "cacc1", "cacc2", "referee"}
 FROZEN = ("sensor1", "simulator", "recorder", "clock")
 #: One of each kind.
-KILLED = ("simulator", "world", "cacc1", "recorder", "clock")
+KILLED = ("simulator", "world", "recorder", "clock")
 WATCHDOG = 5
 # Slow enough that no run ends before it is disturbed, on a busy machine either.
 PACE = ("--rate", "0.5")
-# What happens to one participant alone; test_grouping.py has those that share a process.
+# For what happens to one participant alone, and where each is looked for; by default some share a
+# process, for which test_grouping.py is there.
 ONE_EACH = ("--processes", "own")
 SIDE_BY_SIDE = 4
 BROKEN_LAW = """
@@ -71,9 +71,10 @@ def disturbed(
     output = directory / "out"
     other = None
     with user_environment(directory / "ros-log") as environment:
-        with Running(environment, PLATOON, "--out", output, *PACE, *ONE_EACH, *options) as running:
+        with Running(environment, PLATOON, "--out", output, *PACE, *options) as running:
             running.wait_until_recorded(output)
-            assert running.children().keys() == set(PROCESSES)
+            shared = PARTICIPANTS if ONE_EACH[0] in options else {"group1"}
+            assert running.children().keys() == OTHERS | shared
             shared_memory = running.shared_memory()
             if second:
                 other = cosim(environment, PLATOON, "--out", directory / "second")
@@ -107,14 +108,18 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Fut
     tasks: dict[str, Callable[[Path], Outcome]] = {}
     for name in FROZEN:
         freeze = partial(signal_process, name, signal.SIGSTOP)
-        tasks[f"freeze {name}"] = partial(_disturbed, freeze, frozen)
+        options = frozen + ONE_EACH * (name in PARTICIPANTS)
+        tasks[f"freeze {name}"] = partial(_disturbed, freeze, options)
     for name in KILLED:
         tasks[f"kill {name}"] = partial(
             _disturbed, partial(signal_process, name, signal.SIGKILL), ()
         )
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         tasks[f"run {number.name}"] = partial(
-            _disturbed, partial(signal_run, number), (), second=number == signal.SIGINT
+            _disturbed,
+            partial(signal_run, number),
+            ONE_EACH * (number == signal.SIGKILL),
+            second=number == signal.SIGINT,
         )
     tasks["failing law"] = failing
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
