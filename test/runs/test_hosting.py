@@ -39,6 +39,7 @@ def mixed(**extra: dict[str, Any]) -> dict[str, Any]:
     """Readers of all kinds; one enters at 1 s, one leaves at 0.6 s; one has its own process."""
     data = scenario(
         "hosted",
+        "1200ms",
         source=participant(period="10ms"),
         sparse=participant({"in": "source.out"}, "sparse", activation="in"),
         leaver=participant({"in": "source.out"}, period="20ms", leave="600ms"),
@@ -52,41 +53,30 @@ def mixed(**extra: dict[str, Any]) -> dict[str, Any]:
     return in_processes(data, left="source leaver joiner after", right="sparse behind")
 
 
-def failing(name: str, **parameters: Any) -> dict[str, Any]:
-    """The mixed system with one that fails, in the process ``left``."""
+def small(**extra: dict[str, Any]) -> dict[str, Any]:
+    """Two participants in the process ``left``, and one that enters at 1 s in ``late``."""
+    data = scenario(
+        "hosted",
+        "1200ms",
+        source=participant(period="10ms"),
+        after=participant({"in": "source.out"}, period="50ms"),
+        joiner=participant({"in": "source.out"}, period="20ms", enter="1s"),
+        **extra,
+    )
+    return in_processes(data, left="source after", late="joiner")
+
+
+def failing(**extra: dict[str, Any]) -> dict[str, Any]:
+    """The small system with some that fail, in the process ``left``; name -> parameters."""
     model = {**participant({"in": "source.out"}, period="10ms"), "model": FAILING}
-    data = in_processes(mixed(**{name: model}), left=name)
-    data["participants"][name]["parameters"] = parameters
-    return data
-
-
-def test_a_mixture_of_processes_gives_the_trace_of_the_reference(tmp_path: Path) -> None:
-    seen: set[str] = set()
-
-    def look(direction: Direction) -> None:
-        seen.update(direction.group.pids())
-
-    found = run_directed(tmp_path, in_processes(mixed(), single="after"), direct=look)
-    expected = reference(tmp_path, mixed())
-    assert found.trace_sha256 == expected.trace_sha256
-    assert found.repeatable
-    assert found.causality == expected.causality
-    counts = {p.name: p.activations for p in found.participants}
-    assert counts == {p.name: p.activations for p in expected.participants}
-    assert {p.name: (p.entered_s, p.left_s) for p in found.participants if p.left_s} == {
-        "leaver": (0.0, 0.6)
-    }
-    assert seen == {"left", "right", "single", "recorder", "clock"}
-
-
-def held(data: dict[str, Any]) -> dict[str, Any]:
-    """The run stands at 1 s until the process ``late`` is started."""
-    data["participants"]["after"].pop("process")
-    return in_processes(data, late="joiner")
+    data = small(**{name: dict(model) for name in extra})
+    for name, parameters in extra.items():
+        data["participants"][name]["parameters"] = parameters
+    return in_processes(data, left=" ".join(extra))
 
 
 def test_a_hosted_participant_that_fails_ends_the_run_with_its_name(tmp_path: Path) -> None:
-    data = failing("extra", fail_at_ns=300_000_000, closed=str(tmp_path))
+    data = failing(extra={"fail_at_ns": 300_000_000, "closed": str(tmp_path)})
     with pytest.raises(RunError) as caught:
         run_directed(tmp_path, data)
     # The process says so itself, unless the clock, which has heard of it, is faster.
@@ -99,12 +89,8 @@ def test_a_hosted_participant_that_fails_ends_the_run_with_its_name(tmp_path: Pa
 
 
 def test_a_hosted_participant_that_cannot_be_made_ends_the_run(tmp_path: Path) -> None:
-    data = failing("broken", cannot_be_made=True)
     # Made before it, and closed again.
-    data["participants"] = {
-        "good": failing("good", closed=str(tmp_path))["participants"]["good"],
-        **data["participants"],
-    }
+    data = failing(good={"closed": str(tmp_path)}, broken={"cannot_be_made": True})
     with pytest.raises(RunError, match="^broken: there is no such thing$"):
         run_directed(tmp_path, data)
     assert (tmp_path / "good").exists()
@@ -112,13 +98,13 @@ def test_a_hosted_participant_that_cannot_be_made_ends_the_run(tmp_path: Path) -
 
 def test_a_model_that_ends_its_program_fails_alone(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="^extra: SystemExit: 0; traceback in .*/traceback.txt$"):
-        run_directed(tmp_path, failing("extra", exit_at_ns=300_000_000))
+        run_directed(tmp_path, failing(extra={"exit_at_ns": 300_000_000}))
 
 
 @pytest.mark.parametrize(
     ("number", "line"),
     [
-        (signal.SIGKILL, "process 'left' (source, leaver) was killed by SIGKILL"),
+        (signal.SIGKILL, "process 'left' (source, after) was killed by SIGKILL"),
         (signal.SIGTERM, "process 'left' was ended by SIGTERM"),
         (signal.SIGINT, "process 'left' was ended by SIGINT"),
     ],
@@ -131,32 +117,30 @@ def test_a_process_that_is_killed_is_named_with_its_participants(
             os.kill(direction.group.pids()["left"], number)
 
     with pytest.raises(RunError) as caught:
-        run_directed(tmp_path, held(mixed()), ["late"], kill)
+        run_directed(tmp_path, small(), ["late"], kill)
     assert str(caught.value) == line
 
 
-@pytest.mark.parametrize("parameters", [{"fail_at_ns": 300_000_000}, {"cannot_be_made": True}])
-def test_the_others_go_on_without_an_optional_one_that_fails(
-    parameters: dict[str, Any], tmp_path: Path
-) -> None:
-    data = failing("extra", **parameters)
-    data["participants"]["extra"]["required"] = False
+def test_the_others_go_on_without_optional_ones_that_fail(tmp_path: Path) -> None:
+    data = failing(extra={"fail_at_ns": 300_000_000}, broken={"cannot_be_made": True})
+    for name in ("extra", "broken"):
+        data["participants"][name]["required"] = False
     found = run_directed(tmp_path, data)
-    assert found.sim_time_s == 2.0
-    reason = str(found.not_repeatable_reason)
-    assert reason.startswith("'extra' was lost: ")
-    assert ("fell over" in reason) != ("there is no such thing" in reason)
+    assert found.sim_time_s == 1.2
+    broken, extra = str(found.not_repeatable_reason).split("; ")
+    assert extra.startswith("'extra' was lost: ") and "fell over" in extra
+    assert broken.startswith("'broken' was lost: ") and "there is no such thing" in broken
     counts = {p.name: p.activations for p in found.participants}
-    assert counts["source"] == 200
-    assert counts["after"] == 40
+    assert counts["source"] == 120
+    assert counts["after"] == 24
 
 
 def test_the_run_goes_on_without_a_process_of_optional_ones(tmp_path: Path) -> None:
-    data = mixed(
+    data = small(
         one=participant({"in": "source.out"}, period="10ms", required=False),
         two=participant({"in": "one.out"}, activation="in", required=False),
     )
-    data = in_processes(held(data), spare="one two")
+    data = in_processes(data, spare="one two")
 
     def kill(direction: Direction) -> None:
         if direction.said("clock", "time 1.000 s") and direction.once("kill"):
@@ -165,7 +149,7 @@ def test_the_run_goes_on_without_a_process_of_optional_ones(tmp_path: Path) -> N
             direction.start("late")
 
     found = run_directed(tmp_path, data, ["late"], kill)
-    assert found.sim_time_s == 2.0
+    assert found.sim_time_s == 1.2
     for name in ("one", "two"):
         lost = f"'{name}' was lost: process 'spare' (one, two) was killed by SIGKILL"
         assert lost in str(found.not_repeatable_reason)
@@ -198,7 +182,7 @@ def test_a_run_is_repeated_in_the_same_processes(tmp_path: Path) -> None:
     assert result.stdout.count(f"trace {expected}") == 3 + 1  # and once for all
 
 
-def test_each_has_its_own_node_also_as_launch_starts_it(
+def test_a_mixture_has_the_trace_of_the_reference_and_its_nodes_also_as_launch_starts_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Launch gives the node's name on the command line, and parameters in a file."""
@@ -215,16 +199,17 @@ def test_each_has_its_own_node_also_as_launch_starts_it(
         return [sys.executable, "-m", "ros2_cosim.ros.programs.participants", *words]
 
     monkeypatch.setattr(processes, "command_of", as_launch)
-    expected = {"source", "leaver", "sparse", "behind", "after"}
-    beside = {"cosim_left", "cosim_right", "cosim_recorder", "cosim_clock"}
-    services = [f"/{name}/get_state" for name in expected]
+    there = {"source", "leaver", "sparse", "behind", "after"}
+    beside = {f"cosim_{name}" for name in ("left", "right", "single", "recorder", "clock")}
+    services = [f"/{name}/get_state" for name in there]
     nodes: list[str] = []
+    seen: set[str] = set()
 
     def look(direction: Direction) -> None:
         if direction.said("clock", "time 1.000 s") and direction.once("look"):
             script = ROOT / "test" / "support" / "list_nodes.py"
             done = subprocess.run(
-                [sys.executable, str(script), *beside, *expected, *services],
+                [sys.executable, str(script), *beside, *there, *services],
                 env=direction.environment,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -232,10 +217,21 @@ def test_each_has_its_own_node_also_as_launch_starts_it(
             )
             assert done.returncode == 0, done.stdout
             nodes.extend(done.stdout.split())
+            seen.update(direction.group.pids())
             direction.start("late")
 
-    data = held(mixed())
+    # The run stands at 1 s until the process ``late`` is started.
+    data = in_processes(mixed(), single="after", late="joiner")
     found = run_directed(tmp_path, data, ["late"], look)
-    assert found.trace_sha256 == reference(tmp_path, data).trace_sha256
+    expected = reference(tmp_path, data)
+    assert found.trace_sha256 == expected.trace_sha256
+    assert found.repeatable
+    assert found.causality == expected.causality
+    counts = {p.name: p.activations for p in found.participants}
+    assert counts == {p.name: p.activations for p in expected.participants}
+    assert {p.name: (p.entered_s, p.left_s) for p in found.participants if p.left_s} == {
+        "leaver": (0.0, 0.6)
+    }
+    assert seen == {"left", "right", "single", "recorder", "clock"}
     # Each once.
-    assert sorted(nodes) == sorted({"list_nodes"} | beside | expected)
+    assert sorted(nodes) == sorted({"list_nodes"} | beside | there)
