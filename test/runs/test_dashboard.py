@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ import pytest
 from runs.cosim_process import PLATOON, Running, left_processes, user_environment
 from support.controlled_run import Controlled
 from support.patience import HANG_S, until
+from support.ports import free_port
 from support.untold import check_untold
-from support.warm import cosim
+from support.warm import Warm, cosim
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.lifecycle import State
@@ -35,25 +35,24 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 from ros2_cosim.lab.web.dashboard import RequestedControl, footprints, shown_ports
 from ros2_cosim.lab.web.records_view import RecordsView
 from ros2_cosim.lab.web.road_lines import lanes_of
+from ros2_cosim.ros.bringup.domain_lock import active_runs, own_domain
 
 
 class Page:
     """The data port of a dashboard that is started beside a run, as soon as there is a run."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard", "0"]
-        deadline = time.monotonic() + HANG_S
-        while True:
-            self.process = subprocess.Popen(
-                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-            assert self.process.stdout is not None
-            line = self.process.stdout.readline()
-            if line:
-                break
-            _, errors = self.process.communicate()
-            assert "no run is under way" in errors and time.monotonic() < deadline, errors
-        self.url = line.split()[-1]
+        port, domain = free_port(), own_domain(environment)
+        self.url = f"http://127.0.0.1:{port}/"
+        until(lambda: any(run.domain == domain for run in active_runs()))
+        self.process = Warm(["dashboard", str(port)], environment)
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.process.communicate()
+        with suppress(urllib.error.URLError):
+            return bool(self.ask())
+        return False
 
     def ask(self, request: dict[str, Any] | None = None) -> dict[str, Any]:
         """The picture, or what a request to the run brings about."""
@@ -87,10 +86,10 @@ class Page:
 @pytest.mark.parametrize("shape", ["ros", "composed"])
 def test_the_platoon_is_shown_and_controlled(shape: str, tmp_path: Path) -> None:
     (tmp_path / "reference").mkdir()
-    scenario = load_scenario(PLATOON, ["duration=10s"])
+    scenario = load_scenario(PLATOON, ["duration=3s"])
     reference = run_inproc(scenario, tmp_path / "reference", record=False).trace_sha256
     output = tmp_path / "out"
-    arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=10s")
+    arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=3s")
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, *arguments) as running:
             page = Page(environment)
@@ -124,26 +123,33 @@ def test_the_platoon_is_shown_and_controlled(shape: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("shape", ["ros", "composed"])
-def test_a_page_changes_a_parameter_and_a_replay_does_it_too(shape: str, tmp_path: Path) -> None:
+def test_a_page_that_comes_late_has_the_history_and_changes_a_parameter_as_a_replay_does(
+    shape: str, tmp_path: Path
+) -> None:
     path, output = "participants.cacc1.parameters.time_gap", tmp_path / "out"
+    other = "participants.cacc2.parameters.time_gap"
+    names = ["leader", "follower1", "follower2"]
     arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=5s")
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, *arguments) as running:
+            # Another user of the run.
+            run = Controlled(environment, running)
+            run.wait_for_run()
+            assert run.control("change", f"{other}=0.8") == f"{other}: 0.8 from 0s on"
+            assert run.control("until", "3s") == "paused at 3s"
             page = Page(environment)
             page.until(lambda p: p["run"]["state"] == "paused")
             assert page.changes()[path] == 0.6
             with pytest.raises(urllib.error.HTTPError) as refused:
                 page.changes({"set": path, "to": -1})
             assert "allowed is a number above 0" in json.load(refused.value)["error"]
-            # Another user of the run.
-            run = Controlled(environment, running)
-            other = "participants.cacc2.parameters.time_gap"
-            assert run.control("change", f"{other}=0.8") == f"{other}: 0.8 from 0s on"
             page.ask({"action": "step", "count": 20})
-            page.until(lambda p: p["run"]["time_s"] >= 1.0 and p["run"]["state"] == "paused")
+            page.until(lambda p: p["run"]["time_s"] >= 4.0 and p["run"]["state"] == "paused")
             assert page.changes({"set": path, "to": 1.5})[path] == 1.5
             assert page.changes()[other] == 0.8
             until(lambda: len(recorded_changes(output)) == 2)
+            page.until(lambda p: [v["name"] for v in p["vehicles"]] == names)
+            history = page.history()
             run.end("resume")
             result = running.result()
         assert result.code == 3, result
@@ -151,21 +157,41 @@ def test_a_page_changes_a_parameter_and_a_replay_does_it_too(shape: str, tmp_pat
         assert left_processes(environment) == []
     made = json.loads((output / "changes.json").read_text())["changes"]
     assert [(each["set"], each["to"]) for each in made] == [(other, 0.8), (path, 1.5)]
-    assert (made[0]["at"], made[1]["at"]) == ("0s", "1s")
+    assert (made[0]["at"], made[1]["at"]) == ("0s", "4s")
     scenario, _, former = prepare_replay(output)
     assert run_inproc(scenario, tmp_path / "again").trace_sha256 == former.trace_sha256
     check_untold(output, tmp_path / "again")
+    assert list(history) == names
+    recorded = recorded_history(output)
+    for name, rows in history.items():
+        times = [row[0] or 0.0 for row in rows]
+        assert times == sorted(set(times)) and times[-1] > 3.0
+        # Before its start as well: all that the run had recorded.
+        # At 0 s the fixed objects come with the first poses, in any order.
+        before = {time: row[1:] for time, row in zip(times, rows, strict=True) if 0.0 < time < 2.0}
+        assert before == {time: row for time, row in recorded[name].items() if 0.0 < time < 2.0}
+        assert len(before) >= 18 and min(before) <= 0.2
+
+
+def recorded_history(output: Path) -> dict[str, dict[float, list[float | None]]]:
+    """What a page would have heard of a whole run: vehicle -> time -> the rest of its row."""
+    scenario = load_scenario(PLATOON)
+    view = RecordsView(footprints(scenario), lanes_of(scenario))
+    places = {port.topic: port for port in shown_ports(scenario)}
+    for message in read_bag(output / "bag"):
+        port = places.get(message.topic)
+        if port is not None:
+            stamp, _, record = CATALOGUE.codec(port.type).decode(message.data)
+            view.take(port.vehicle, record, stamp)
+    return {
+        name: {row[0] or 0.0: list(row[1:]) for row in rows}
+        for name, rows in view.history().items()
+    }
 
 
 def test_without_a_run_there_is_one_line(tmp_path: Path) -> None:
     with user_environment(tmp_path / "log") as environment:
-        done = subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        )
+        done = cosim(environment, "dashboard")
     assert done.returncode == 1
     assert done.stderr.startswith("cosim: no run is under way on this machine in ROS domain")
 
@@ -205,55 +231,3 @@ def test_requests_are_those_of_the_run_control() -> None:
     control.end()
     assert control.status().state == "ended"
     assert State.PAUSED < State.STOPPING
-
-
-@pytest.mark.parametrize("shape", ["ros", "composed"])
-def test_a_dashboard_that_is_started_late_has_the_history_of_the_run(
-    shape: str, tmp_path: Path
-) -> None:
-    output = tmp_path / "out"
-    arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=10s")
-    with user_environment(tmp_path / "log") as environment:
-        with Running(environment, *arguments) as running:
-            control(environment, "until", "6s")
-            page = Page(environment)
-            page.until(lambda p: p["run"]["state"] == "paused")
-            control(environment, "until", "8s")
-            names = ["leader", "follower1", "follower2"]
-            page.until(lambda p: [v["name"] for v in p["vehicles"]] == names)
-            history = page.history()
-            control(environment, "resume")
-            assert running.result().code == 3
-        page.process.communicate(timeout=HANG_S)
-    scenario = load_scenario(PLATOON)
-    view = RecordsView(footprints(scenario), lanes_of(scenario))
-    places = {port.topic: port for port in shown_ports(scenario)}
-    for message in read_bag(output / "bag"):
-        port = places.get(message.topic)
-        if port is not None:
-            stamp, _, record = CATALOGUE.codec(port.type).decode(message.data)
-            view.take(port.vehicle, record, stamp)
-    recorded = {name: dict(map(_timed, rows)) for name, rows in view.history().items()}
-    assert list(history) == names
-    for name, rows in history.items():
-        times = [row[0] or 0.0 for row in rows]
-        assert times == sorted(set(times)) and times[-1] > 6.0
-        # Before its start as well: all that the run had recorded.
-        # At 0 s the fixed objects come with the first poses, in any order.
-        before = {time: row[1:] for time, row in zip(times, rows, strict=True) if 0.0 < time < 5.0}
-        assert before == {time: row for time, row in recorded[name].items() if 0.0 < time < 5.0}
-        assert len(before) >= 48 and min(before) <= 0.2
-
-
-def control(environment: dict[str, str], *words: str) -> None:
-    """Give a command to the run, as soon as there is one; it is done when this returns."""
-    deadline = time.monotonic() + HANG_S
-    while True:
-        done = cosim(environment, "control", *words)
-        if done.returncode == 0:
-            return
-        assert "no run is under way" in done.stderr and time.monotonic() < deadline, done.stderr
-
-
-def _timed(row: tuple[float | None, ...]) -> tuple[float, list[float | None]]:
-    return row[0] or 0.0, list(row[1:])

@@ -90,7 +90,7 @@ def test_each_has_a_node_and_services_of_its_own(tmp_path: Path) -> None:
     services = [f"/{name}/get_state" for name in ALL]
     with user_environment(tmp_path / "log") as environment:
         file = written(tmp_path, grouped_chain("1h"))
-        with Running(environment, file, "--out", output, "--rate", "1") as running:
+        with Running(environment, file, "--out", output, "--rate", "20") as running:
             running.wait_until_recorded(output)
             script = ROOT / "test" / "support" / "list_nodes.py"
             words = [sys.executable, str(script), "cosim_group1", *ALL, *services]

@@ -128,8 +128,8 @@ def test_what_fails_there_is_named_with_its_host(
 def test_the_death_of_the_command_ends_the_part(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    path = saved(on_two_hosts(BESIDE, "10min"), tmp_path)
-    with Running(environment, path, "--out", tmp_path / "out", "--rate", "1") as running:
+    path = saved(on_two_hosts(BESIDE, "1h"), tmp_path)
+    with Running(environment, path, "--out", tmp_path / "out", "--rate", "20") as running:
         running.wait_until_recorded(tmp_path / "out")
         os.kill(running.pid, signal.SIGKILL)
         running.result()

@@ -101,7 +101,7 @@ def run_with_stranger(
 ) -> Result:
     """Run the chain, paused while a program in its ROS domain tells lies."""
     file, out = directory / "chain.yaml", directory / "out"
-    file.write_text(yaml.safe_dump(chain("2s"), sort_keys=False))
+    file.write_text(yaml.safe_dump(chain("500ms"), sort_keys=False))
     if secret:
         environment = {**environment, "COSIM_RUN_SECRET": secret}
     arguments = ("--paused", "--out", out, "--transport", transport)
@@ -129,7 +129,7 @@ def run_with_stranger(
 @pytest.fixture(scope="module")
 def reference() -> str:
     """The trace of the chain by itself."""
-    graph = make_scenario(chain("2s"), "chain")
+    graph = make_scenario(chain("500ms"), "chain")
     with tempfile.TemporaryDirectory() as directory:
         return run_inproc(graph, Path(directory), record=False).trace_sha256
 
