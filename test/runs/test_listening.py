@@ -82,14 +82,14 @@ def standing(environment: dict[str, str], *words: object) -> Iterator[Shown]:
     """A run that listens at all that is planned for it, and at nothing else."""
     planned = plan_of(environment, *words)
     domain = int(environment["ROS_DOMAIN_ID"])
-    with Running(environment, *words, anew=True) as running:
+    with Running(environment, *words) as running:
 
         def now() -> tuple[list[Any], list[Any]]:
             return difference(planned, sockets(environment), domain)
 
         def alive() -> None:
             assert not running.has_ended, running.result()
-            time.sleep(0.1)  # to look takes a processor
+            time.sleep(0.25)  # to look takes a processor
 
         until(lambda: now() == ([], []), alive, lambda: f"missing, not planned: {now()}")
         yield Shown(running, planned, sockets(environment))
