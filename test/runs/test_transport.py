@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from runs.cosim_process import ROOT, user_environment
 from support.patience import HANG_S
+from support.warm import start_fork_server
 
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import RunError
@@ -22,6 +23,7 @@ from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunOptions
 from ros2_cosim.core.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.ros.bringup import fork_server
 from ros2_cosim.ros.bringup.dds import loopback_environment
 from ros2_cosim.ros.bringup.plan import make_plan
 from ros2_cosim.ros.bringup.processes import ProcessGroup
@@ -44,10 +46,15 @@ def scenario(schedule: str) -> dict[str, object]:
         settings["outputs"] = {"out": {"type": TYPE, "topic": f"/{name}/out", "schedule": kind}}
     return {
         "name": "relayed",
-        "duration": "1s",
+        "duration": "300ms",
         "watchdog_s": 10,
         "participants": {"writer": writer, "reader": reader},
     }
+
+
+@pytest.fixture(autouse=True)
+def processes_of_a_warm_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_server, "start_server", start_fork_server)
 
 
 @contextmanager
@@ -94,26 +101,26 @@ def run_relayed(directory: Path, data: dict[str, object], fault: str) -> str:
 
 
 @pytest.mark.parametrize("schedule", ["every", "sparse"])
-@pytest.mark.parametrize("fault", ["none", "delay"])
-def test_late_messages_are_waited_for(tmp_path: Path, fault: str, schedule: str) -> None:
+def test_late_messages_are_waited_for(tmp_path: Path, schedule: str) -> None:
     data = scenario(schedule)
     reference = tmp_path / "reference"
     reference.mkdir()
     expected = run_inproc(make_scenario(data, "relayed"), reference, record=False).trace_sha256
-    assert run_relayed(tmp_path, data, fault) == expected
+    assert run_relayed(tmp_path, data, "delay") == expected
 
 
-@pytest.mark.parametrize("schedule", ["every", "sparse"])
+# A message is judged before its schedule matters; but promises of a sparse port could come in the
+# place of messages that are lost.
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "schedule", "told"),
     [
-        ("drop", f"arrived where number {HIT} was expected: messages are lost"),
-        ("reorder", f"arrived where number {HIT} was expected: messages are lost"),
-        ("duplicate", f"arrived after number {HIT}: repeated or overtaken"),
+        ("drop", "sparse", f"arrived where number {HIT} was expected: messages are lost"),
+        ("reorder", "every", f"arrived where number {HIT} was expected: messages are lost"),
+        ("duplicate", "sparse", f"arrived after number {HIT}: repeated or overtaken"),
     ],
 )
 def test_other_faults_stop_the_run_with_the_name(
-    tmp_path: Path, fault: str, told: str, schedule: str
+    tmp_path: Path, fault: str, schedule: str, told: str
 ) -> None:
     with pytest.raises(RunError) as caught:
         run_relayed(tmp_path, scenario(schedule), fault)
