@@ -76,7 +76,7 @@ def paused(
     ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Launched]:
     drop_dds_settings(monkeypatch)
-    with launched(tmp_path, paused="true") as running:
+    with launched(tmp_path, "car_following", paused="true") as running:
         for name, value in running.request.environment.items():
             if name not in (CHANNEL, RUN_SECRET, LANE):
                 monkeypatch.setenv(name, value)  # the transports of the run

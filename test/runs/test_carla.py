@@ -14,7 +14,7 @@ import carla
 import pytest
 from runs.cosim_process import HIGHWAY, PLATOON, cosim, left_processes, user_environment
 
-SHORT = ("--set", "duration=5s")
+SHORT = ("--set", "duration=2s", "--no-bag")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_same_run_on_a_server_of_its_own(
     for number, options in enumerate((("--shape", "inproc"), there)):
         output = tmp_path / str(number)
         result = cosim(environment, PLATOON, "--out", output, *SHORT, *options)
-        # After 5 s the platoon still drives: a verdict is not met, the run is complete.
+        # After 2 s the platoon still drives: a verdict is not met, the run is complete.
         assert result.code == 3, result
         hashes.append(json.loads((output / "summary.json").read_text())["trace_sha256"])
     assert hashes[0] == hashes[1]

@@ -204,7 +204,7 @@ def test_a_reset_begins_a_paused_run_anew(reference: str, tmp_path: Path) -> Non
     scenario = write_chain(tmp_path / "chain.json")
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
-        with Running(environment, scenario, "--out", output, "--paused") as running:
+        with Running(environment, scenario, "--out", output, "--paused", "--no-bag") as running:
             run = Controlled(environment, running)
             run.wait_for_run()
             assert run.control("until", "1s") == "paused at 1s"

@@ -60,7 +60,7 @@ def test_the_world_on_another_host_gives_the_same_trace(
             settings.append(f"participants.world.parameters.dcp.{key}={value}")
         words = [word for setting in settings for word in ("--set", setting)]
         done = subprocess.run(
-            [*COSIM, "run", str(PLATOON), "--shape", "composed", *words]
+            [*COSIM, "run", str(PLATOON), "--shape", "composed", "--no-bag", *words]
             + ["--out", str(tmp_path / "run")],
             env=environment,
             capture_output=True,

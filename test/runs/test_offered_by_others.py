@@ -126,15 +126,9 @@ def result(environment: dict[str, str], *words: object) -> Result:
     return found
 
 
-@pytest.mark.parametrize(
-    ("setting", "figure", "low", "high"),
-    [(FADING, "factor", 0.0, 0.9), (DRIFT, "fault.d", 10, 200)],
-)
-def test_a_layer_or_fault_of_others_is_there_in_all_shapes(
-    environment, tmp_path, setting, figure, low, high
-):
+def test_a_layer_and_a_fault_of_others_are_there_in_all_shapes(environment, tmp_path):
     scenario = ROOT / "config" / "car_following.yaml"
-    given = (scenario, "--set", "duration=2s", "--set", setting)
+    given = (scenario, "--set", "duration=2s", "--set", FADING, "--set", DRIFT, "--no-bag")
     found = {}
     for shape in ("inproc", "composed", "ros"):
         out = tmp_path / shape
@@ -142,17 +136,23 @@ def test_a_layer_or_fault_of_others_is_there_in_all_shapes(
         done = result(environment, *given, "--shape", shape, "--out", out, *more)
         assert done.code == 0, done
         summary = read_summary(out)
-        found[shape] = (summary.trace_sha256, summary.figures["driving"][figure])
+        figures = summary.figures["driving"]
+        found[shape] = (summary.trace_sha256, figures["factor"], figures["fault.d"])
     assert len(set(found.values())) == 1, found
-    (trace, found_figure), *_ = found.values()
-    assert low < found_figure < high
+    trace, factor, drifted = found["inproc"]
+    assert 0.0 < factor < 0.9 and 10 < drifted < 200
     # A branch continues from what was saved.
     checkpoint = tmp_path / "inproc" / "checkpoint-1s.ckpt"
     branch = result(environment, "--branch", checkpoint, "--out", tmp_path / "branch")
     assert branch.code == 0, branch
     assert read_summary(tmp_path / "branch").trace_sha256 == trace
-    plain = result(environment, *given[:3], "--shape", "inproc", "--out", tmp_path / "plain")
-    assert plain.code == 0 and read_summary(tmp_path / "plain").trace_sha256 != trace
+    # Each of the two makes a difference, beside the other one and alone.
+    traces = {trace}
+    for name, settings in {"plain": (), "fading": given[3:5], "drift": given[5:7]}.items():
+        words = (*given[:3], *settings, "--no-bag", "--shape", "inproc", "--out", tmp_path / name)
+        assert result(environment, *words).code == 0
+        traces.add(read_summary(tmp_path / name).trace_sha256)
+    assert len(traces) == 4
 
 
 @pytest.mark.parametrize(
