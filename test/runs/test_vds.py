@@ -50,7 +50,8 @@ def test_a_simulator_in_lock_step_gives_the_trace_of_our_own_vehicle(
             scenario = tmp_path / "loop.json"
             scenario.write_text(json.dumps(loop(reach)), encoding="utf-8")
             output = tmp_path / "out"
-            with Running(environment, scenario, "--shape", shape, "--out", output) as running:
+            arguments = (scenario, "--shape", shape, "--out", output, "--no-bag")
+            with Running(environment, *arguments) as running:
                 result = running.result()
             assert result.code == 0, result
         finally:
