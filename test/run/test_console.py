@@ -114,7 +114,7 @@ def test_standard_streams_that_are_closed_lose_nothing(closed: str, tmp_path: Pa
 BEHIND_A_RUN = {
     "report": ("report out", "out/report.html"),
     "replay": ("replay out --out again", "again/summary.json"),
-    "sweep": ("sweep sweep.json --workers 2 --out runs", "runs/runs.parquet"),
+    "sweep": ("sweep sweep.json --workers 1 --out runs", "runs/runs.parquet"),
     "study": (
         f"study pedals {library_file('platoon20')} follower1 --top-speed 5 "
         "--set parameters.vehicles=2 --out pedals.yaml",

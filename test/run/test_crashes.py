@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from runs.cosim_process import user_environment
-from support.patience import HANG_S
+from support.warm import cosim
 
 from ros2_cosim.core.record.bag_reader import read_bag
 
@@ -43,13 +42,9 @@ SHAPES = pytest.mark.parametrize(
 def run(place: Path, law: str, shape: str, *more: str) -> subprocess.CompletedProcess[str]:
     temporary = place / "temporary"
     temporary.mkdir()
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", SCENARIO, "--out", "out"]
+    command = ["run", SCENARIO, "--out", "out", "--controllers", law, "--shape", shape, *more]
     with user_environment(place / "log") as environment:
-        return subprocess.run(
-            [*command, "--controllers", law, "--shape", shape, *more],
-            cwd=place, capture_output=True, text=True, timeout=HANG_S, check=False,
-            env=environment | {"TMPDIR": str(temporary)},
-        )  # fmt: skip
+        return cosim(environment | {"TMPDIR": str(temporary)}, *command, directory=place)
 
 
 @SHAPES

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from runs.cosim_process import user_environment
 from support.patience import HANG_S
+from support.warm import cosim
 
 ROOT = Path(__file__).parents[2]
 LAW = """\
@@ -30,10 +31,13 @@ def run(
     """Run the platoon with a law that fails; what was said."""
     (place / "law.py").write_text(LAW, encoding="utf-8")
     scenario = str(ROOT / "config" / "platoon.yaml")
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", scenario, "--out", "out"]
+    words = ["run", scenario, "--out", "out", "--controllers", "law.py:Law", *options]
     with user_environment(place / "log") as environment:
+        if not answers:
+            ended = cosim(environment, *words, directory=place)
+            return ended.returncode, ended
         ended = subprocess.run(
-            [*command, "--controllers", "law.py:Law", *options],
+            [sys.executable, "-m", "ros2_cosim.cli.main", *words],
             cwd=place, input=answers, capture_output=True, text=True, timeout=HANG_S, check=False,
             env=environment,
         )  # fmt: skip
