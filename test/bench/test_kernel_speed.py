@@ -14,8 +14,8 @@ BENCH = Path(__file__).resolve().parents[2] / "bench" / "kernel_speed.py"
 
 
 def bench(out: Path, *options: str) -> list[dict[str, object]]:
-    """A quick run; guarded against hanging only."""
-    command = [sys.executable, str(BENCH), "--quick", "--out", str(out / "speed.json"), *options]
+    """A short run; guarded against hanging only."""
+    command = [sys.executable, str(BENCH), "--out", str(out / "speed.json"), *options]
     environment = without_dds_settings(os.environ)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
     assert done.returncode == 0, done.stderr
@@ -27,25 +27,28 @@ def bench(out: Path, *options: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.usefixtures("ros_domain", "nothing_left")
-@pytest.mark.parametrize("workload", ["loop", "lockstep"])
-def test_our_shapes_are_measured(tmp_path: Path, workload: str) -> None:
-    results = bench(tmp_path, "--only", workload, "--subjects", "inproc", "composed", "ros")
-    assert [result["subject"] for result in results] == ["inproc", "composed", "ros"]
+def test_our_shapes_are_measured(tmp_path: Path) -> None:
+    shapes = ["inproc", "composed", "ros"]
+    options = ("--quick", "--only", "loop", "lockstep")
+    results = bench(tmp_path, *options, "--subjects", *shapes)
+    assert [(result["workload"], result["subject"]) for result in results] == [
+        (workload, shape) for workload in ("loop", "lockstep") for shape in shapes
+    ]
     for result in results:
         assert result["rtf"] > 0  # type: ignore[operator]
         assert result["cpu_per_sim_s"] >= 0  # type: ignore[operator]
         assert result["participants"]
-    if workload == "loop":
-        # Plant every 10 ms; sensors and controllers every 40 ms.
-        assert {result["messages"] for result in results} == {1000 + 4 * 250}
-        # All four share one process.
-        assert {"group1", "recorder", "clock"} <= set(results[2]["processes"])  # type: ignore[call-overload]
+    # Plant every 10 ms; sensors and controllers every 40 ms.
+    assert {result["messages"] for result in results[:3]} == {1000 + 4 * 250}
+    # All four share one process.
+    assert {"group1", "recorder", "clock"} <= set(results[2]["processes"])  # type: ignore[call-overload]
 
 
 @pytest.mark.usefixtures("ros_domain", "nothing_left")
 def test_baselines_are_measured_or_reported_missing(tmp_path: Path) -> None:
     subjects = ["plain calls", "star", "bare rclpy", "helics", "mosaik"]
-    results = bench(tmp_path, "--subjects", *subjects)
+    # A hundredth of the simulated time, and the smallest lockstep.
+    results = bench(tmp_path, "--scale", "0.01", "--sizes", "2", "--subjects", *subjects)
     assert {result["subject"] for result in results} == set(subjects)
     for result in results:
         if result["subject"] in ("plain calls", "star", "bare rclpy"):
@@ -56,7 +59,8 @@ def test_baselines_are_measured_or_reported_missing(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nothing_left")
 def test_platoons_are_measured_compiled_and_pure(tmp_path: Path) -> None:
     subjects = ["inproc", "inproc, pure"]
-    results = bench(tmp_path, "--only", "platoon", "--rounds", "2", "--subjects", *subjects)
+    options = ("--quick", "--only", "platoon", "--rounds", "2")
+    results = bench(tmp_path, *options, "--subjects", *subjects)
     assert [result["subject"] for result in results] == subjects * 2
     for result in results:
         assert result["size"] == 3
