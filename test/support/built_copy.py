@@ -54,8 +54,8 @@ class BuiltCopy:
 
     def __init__(self, directory: Path, *without: str) -> None:
         self.checkout = directory / "checkout"
-        left_out = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "ros2_cosim", self.checkout / "ros2_cosim", ignore=left_out)
+        # With what has been compiled: sources of a copy are as old as they were.
+        shutil.copytree(ROOT / "ros2_cosim", self.checkout / "ros2_cosim")
         for wing in without:
             shutil.rmtree(self.checkout / "ros2_cosim" / wing)
         for name in _DATA:
