@@ -58,7 +58,7 @@ needs_two_cores = pytest.mark.skipif(
             id="pdus",
         ),
         pytest.param(
-            "sweep --runs 4 --duration 100ms --rounds 1",
+            "sweep --runs 4 --duration 20ms --rounds 1",
             r"tables equal",
             id="sweep",
             marks=(needs_sweep, needs_two_cores),
@@ -79,7 +79,7 @@ def test_a_benchmark_prints_its_figures(command: str, figures: str) -> None:
             id="dcp",
         ),
         pytest.param(
-            "sweep_two_hosts --runs 20 --workers 1 --duration 200ms",
+            "sweep_two_hosts --runs 20 --workers 1 --duration 20ms",
             r"table the same\n.*\n.*table the same",
             id="sweep",
             marks=needs_sweep,

@@ -15,7 +15,6 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunRequest, adjusted_scenario
-from ros2_cosim.core.run.start import run_request
 from ros2_cosim.driving.controllers.law_as_fmu import build_law
 
 PLATOON = share_file("config/platoon.yaml")
@@ -63,22 +62,6 @@ def test_the_platoon_drives_the_same(form: str, built_in: Summary, tmp_path: Pat
     assert modes[0] == modes[1] and modes[0]["v2v"] > 0.05
     foreign = form != "node"
     assert found.repeatable_scope == ("same_machine" if foreign else "everywhere")
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_a_process_with_a_law_drives_the_same(tmp_path: Path, ros_domain: int) -> None:
-    law = tmp_path / "node.py"
-    law.write_text(NODE)
-    traces = {
-        run_request(
-            RunRequest(
-                PLATOON, set=("duration=2s",), controllers=controllers, shape=shape,
-                out=tmp_path / shape, record=False,
-            )
-        ).trace_sha256
-        for controllers, shape in (("ploeg_cacc", "inproc"), (str(law), "ros"))
-    }  # fmt: skip
-    assert len(traces) == 1
 
 
 def test_another_law_drives_otherwise(built_in: Summary, tmp_path: Path) -> None:
