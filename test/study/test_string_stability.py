@@ -157,7 +157,7 @@ def test_a_ratio_of_two_remains_is_no_gain(tmp_path: Path) -> None:
             assert gain is None or gain == pytest.approx(theory, abs=0.1)
 
 
-def test_a_vehicle_that_does_not_move_determines_nothing_behind_it(tmp_path: Path) -> None:
+def test_a_law_that_follows_nothing_determines_nothing_and_has_no_theory(tmp_path: Path) -> None:
     arguments = ["study", "string-stability", str(library_file("sine_leader"))]
     arguments += ["--law", "cruise_control", "--vehicles", "3", "--seeds", "1", "--no-bisect"]
     done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
@@ -165,7 +165,9 @@ def test_a_vehicle_that_does_not_move_determines_nothing_behind_it(tmp_path: Pat
     assert "string stability not determined" in done.stdout
     found = json.loads((tmp_path / RESULT_FILE).read_text())
     assert found["string_stable"] is None and found["gain"][1] is None
-    assert "not determined" in (tmp_path / "report.html").read_text()
+    assert found["theory"] is None
+    page = (tmp_path / "report.html").read_text()
+    assert "not determined" in page and "Without theory" in page
 
 
 def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
@@ -206,15 +208,6 @@ def test_a_time_gap_that_nothing_looked_for_is_not_told_as_not_found(
               "string_stable": False, "min_time_gap_s": smallest}  # fmt: skip
     line = stability_line(result, looked=looked)
     assert line == f"ploeg_cacc, time gap 0.6 s: largest gain 1.028, {end}"
-
-
-def test_a_law_that_follows_nothing_has_no_theory(tmp_path: Path) -> None:
-    arguments = ["study", "string-stability", str(library_file("sine_leader")), "--json"]
-    arguments += ["--law", "cruise_control", "--vehicles", "2", "--seeds", "1", "--no-bisect"]
-    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["theory"] is None
-    assert "Without theory" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
