@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,8 +26,12 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A directory with the scenarios of the checkout."""
-    (tmp_path / "config").symlink_to(ROOT / "config")
+    """A directory with the scenarios of the checkout; the platoon ends after two seconds."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    platoon = tmp_path / "config" / "platoon.yaml"
+    text = platoon.read_text(encoding="utf-8")
+    assert "\nduration: 60s " in text
+    platoon.write_text(text.replace("\nduration: 60s ", "\nduration: 2s "), encoding="utf-8")
     return tmp_path
 
 

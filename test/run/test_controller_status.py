@@ -17,15 +17,15 @@ from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.lab.report.report import render_report
 
 
-def outage(out: Path, status: bool) -> Summary:
-    changes = ["duration=12s", f"platoon.status={str(status).lower()}"]
+def outage(out: Path, status: bool, duration: str) -> Summary:
+    changes = [f"duration={duration}", f"platoon.status={str(status).lower()}"]
     return run_inproc(load_scenario(library_file("v2v_outage"), changes), out)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
     out = tmp_path_factory.mktemp("outage")
-    return out, outage(out, True)
+    return out, outage(out, True, "12s")
 
 
 def statuses(out: Path) -> list[ControllerStatus]:
@@ -67,7 +67,7 @@ def test_the_report_shows_it(run: tuple[Path, Summary]) -> None:
 
 
 def test_without_the_port_nothing_is_published(tmp_path: Path) -> None:
-    summary = outage(tmp_path, False)
+    summary = outage(tmp_path, False, "2s")
     assert statuses(tmp_path) == []
     assert summary.figures is not None and "modes" in summary.figures["cacc1"]
     assert "Controller mode" not in render_report(tmp_path).read_text()
