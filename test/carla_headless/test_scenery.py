@@ -112,8 +112,9 @@ def test_shapes_are_bounded_and_live_a_frame_at_least(simulation: Simulation) ->
     assert len(world.shapes.alive(world.elapsed_s, world.step_s)) == 1
     simulation.tick()
     assert world.shapes.alive(world.elapsed_s, world.step_s) == []
+    shape = _shape(simulation)
     for _ in range(MOST_SHAPES + 5):
-        world.shapes.draw(_shape(simulation), -1.0, world.elapsed_s)
+        world.shapes.draw(shape, -1.0, world.elapsed_s)
     assert len(world.shapes.alive(world.elapsed_s, world.step_s)) == MOST_SHAPES
     assert _call(simulation, "clear_debug_shape") == ""
     assert world.shapes.alive(world.elapsed_s, world.step_s) == []

@@ -19,6 +19,8 @@ from ros2_cosim.world.headless.methods import ALL
 from ros2_cosim.world.headless.simulation import Simulation
 
 _WILD = (0.0, -0.0, 1e-40, -1.0, 1.0, 7.5, -120.0, 1e4, 1e6, -3e38, 3e38)
+#: Attributes of cameras, for what they see is not looked at.
+_SMALL = {"image_size_x": "64", "image_size_y": "48"}
 
 
 class _Fuzzer:
@@ -54,7 +56,7 @@ class _Fuzzer:
 
     def spawn(self) -> Any:
         blueprint = self.draws.choice(list(LIBRARY.values()))
-        attributes = [[a.id, a.type, a.value] for a in blueprint.attributes]
+        attributes = [[a.id, a.type, _SMALL.get(a.id, a.value)] for a in blueprint.attributes]
         if attributes and self.draws.random() < 0.3:
             self.draws.choice(attributes)[2] = self.draws.choice(
                 ["", "x", "nan", "1e99", "-5", "2"]

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 
 import pytest
 from runs.cosim_process import ROOT, cosim, left_processes, user_environment
+from support import warm
 from support.fmu_builder import build_fmu
 from typer.testing import CliRunner
 
@@ -99,14 +98,8 @@ PURE = ("platoon_seed_1", "platoon_traffic", "car_following_seed_1")
 @pytest.mark.parametrize("name", PURE)
 def test_pure_python_has_the_same_trace(name: str, tmp_path: Path, fmus: Path) -> None:
     """The other tests run the compiled modules, where ``make setup`` could compile them."""
-    command = [sys.executable, "-m", "ros2_cosim.cli.main", "run"]
-    done = subprocess.run(
-        [*command, *arguments_of(name, "inproc", tmp_path, fmus)],
-        env={**os.environ, "COSIM_PURE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "COSIM_PURE": "1"}
+    done = warm.cosim(environment, "run", *arguments_of(name, "inproc", tmp_path, fmus))
     assert done.returncode in (0, EXIT_VERDICT), done.stderr
     assert_unchanged(name, tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["compiled"] is False
@@ -148,13 +141,12 @@ ELSEWHERE = re.compile(r"platoon_seed_.*|car_following_seed_[23]")
 
 
 def in_processes() -> list[tuple[str, str]]:
-    """Each entry in one of the shapes with processes by turns, one of each kind in both."""
+    """Each entry in one of the shapes with processes, by turns."""
     found = []
     for number, name in enumerate(RUNS):
         shapes = [shape for shape in SHAPES[1:] if shape in shapes_of(name)]
         if shapes and name not in LONG and not ELSEWHERE.fullmatch(name):
-            taken = shapes if name in QUICK else [shapes[number % len(shapes)]]
-            found += [(name, shape) for shape in taken]
+            found.append((name, shapes[number % len(shapes)]))
     return found
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -183,9 +184,14 @@ def _sections(kind: Any, data: Any, path: Path_) -> Iterator[tuple[type[BaseMode
             yield from _sections(get_args(kind)[0], value, (*path, index))
 
 
+@cache
+def _laws() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=LAW_GROUP)}
+
+
 def places(example: Example) -> Iterator[tuple[type[BaseModel], Place]]:
     """Every section that an example has, and where."""
-    laws = {entry.name: entry for entry in entry_points(group=LAW_GROUP)}
+    laws = _laws()
     for key, section in TEMPLATES.items():
         if key in example.raw:
             for kind, path in _sections(section, example.raw[key], (key,)):
