@@ -6,13 +6,30 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from support.bridge_scenes import HIGHWAY
 
+Server = tuple["subprocess.Popen[str]", int]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A headless server process, in which one test follows the other, and its RPC port."""
+    with served() as found:
+        yield found
+
 
 @pytest.fixture
-def server() -> Iterator[tuple[subprocess.Popen[str], int]]:
+def own_server() -> Iterator[Server]:
+    """A headless server process of this test alone, and its RPC port."""
+    with served() as found:
+        yield found
+
+
+@contextmanager
+def served() -> Iterator[Server]:
     """A headless server process and its RPC port; it must end cleanly unless a test ends it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0", "--exit-with-parent"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 import threading
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any
 
 import carla
 import pytest
+from carla_bridge.conftest import Server
 from support.bridge_scenes import careless_commands, platoon, record
 from support.patience import until
 from support.sensor_scenario import SENSORS, sensor_scenario
@@ -36,7 +36,6 @@ from ros2_cosim.world.headless.server_wire import ServerWire
 from ros2_cosim.world.road.traffic_lights import GREEN, RED, YELLOW
 
 ROOT = Path(__file__).parents[2]
-Server = tuple["subprocess.Popen[str]", int]
 
 
 def other_world(port: int) -> Any:
@@ -46,22 +45,27 @@ def other_world(port: int) -> Any:
     return client.get_world()
 
 
-def test_the_same_bits_as_in_process(server: Server) -> None:
+@pytest.fixture(scope="module")
+def usual() -> list[str]:
+    """What the platoon does in process."""
+    return record(InProcessWorld(), platoon(), 900)
+
+
+def test_the_same_bits_as_in_process(server: Server, usual: list[str]) -> None:
     """Curve, lane keeping, pile-up: every record and every collision is the same."""
-    expected = record(InProcessWorld(), platoon(), 900)
-    assert "CollisionEvent" in "".join(expected)
-    assert record(ClientWorld(port=server[1]), platoon(), 900) == expected
+    assert "CollisionEvent" in "".join(usual)
+    assert record(ClientWorld(port=server[1]), platoon(), 900) == usual
 
 
-def test_bodies_of_other_sizes_have_the_same_bits(server: Server) -> None:
-    usual = platoon()
+def test_bodies_of_other_sizes_have_the_same_bits(server: Server, usual: list[str]) -> None:
+    base = platoon()
     given = replace(
-        usual,
-        vehicles=tuple(replace(v, size=Size(6.0, 2.4, 2.0), offset=0.3) for v in usual.vehicles),
-        objects=tuple(replace(o, size=Size(0.4, 1.0, 1.1)) for o in usual.objects),
+        base,
+        vehicles=tuple(replace(v, size=Size(6.0, 2.4, 2.0), offset=0.3) for v in base.vehicles),
+        objects=tuple(replace(o, size=Size(0.4, 1.0, 1.1)) for o in base.objects),
     )
     expected = record(InProcessWorld(), given, 900)
-    assert expected != record(InProcessWorld(), usual, 900)
+    assert expected != usual
     assert "CollisionEvent" in "".join(expected)
     assert record(ClientWorld(port=server[1]), given, 900) == expected
 
@@ -94,20 +98,19 @@ def test_a_server_can_be_used_again(server: Server) -> None:
     assert [actor.type_id for actor in left_over.get_actors()] == ["spectator"]
 
 
-def test_a_crashed_predecessor_leaves_no_trace(server: Server) -> None:
+def test_a_crashed_predecessor_leaves_no_trace(server: Server, usual: list[str]) -> None:
     scene = Scene(ClientWorld(port=server[1]), platoon())
     scene.initialise()
     scene.step(careless_commands(0))
     # Neither dismantled nor stopped: still synchronous, actors still there.
-    expected = record(InProcessWorld(), platoon(), 30)
-    assert record(ClientWorld(port=server[1]), platoon(), 30) == expected
+    assert record(ClientWorld(port=server[1]), platoon(), 30) == usual[: 3 + 30]
 
 
 def test_a_server_that_ends_while_it_loads_a_map(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    own_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client would wait for the answer until the time of the call is over: a minute."""
-    process, port = server
+    process, port = own_server
     world = ClientWorld(port=port)
     connect = world._connect
 
@@ -159,8 +162,8 @@ def test_wrong_map_blueprint_and_place(server: Server) -> None:
             Scene(ClientWorld(port=server[1]), replace(base, vehicles=vehicles)).initialise()
 
 
-def test_a_server_that_dies_is_named(server: Server) -> None:
-    process, port = server
+def test_a_server_that_dies_is_named(own_server: Server) -> None:
+    process, port = own_server
     scene = Scene(ClientWorld(port=port), platoon())
     scene.initialise()
     process.kill()
@@ -255,15 +258,15 @@ def connections_to(port: int) -> int:
     return sum(int(r[2].rpartition(":")[2], 16) == port and r[3] == established for r in rows)
 
 
-def test_a_client_that_nothing_needs_is_let_go(server: Server) -> None:
+def test_a_client_that_nothing_needs_is_let_go(own_server: Server) -> None:
     """Without it strangers are seen all the same, and everything is tidied up."""
-    scene = Scene(ClientWorld(port=server[1]), platoon(reports_traffic=True))
+    scene = Scene(ClientWorld(port=own_server[1]), platoon(reports_traffic=True))
     scene.initialise()
-    assert connections_to(server[1]) == 3  # the client, the calls of each step, one that is idle
+    assert connections_to(own_server[1]) == 3  # the client, the calls of steps, one that is idle
     for _ in range(200):
         scene.step({})
-    until(lambda: connections_to(server[1]) == 2)  # its own threads close it
-    other = other_world(server[1])
+    until(lambda: connections_to(own_server[1]) == 2)  # its own threads close it
+    other = other_world(own_server[1])
     own = scene.read()["leader"].odometry
     truck = other.get_blueprint_library().find("vehicle.carlamotors.firetruck")
     place = carla.Transform(carla.Location(own.x + 90.0, -own.y - 9.0, own.z + 0.5))
@@ -282,19 +285,19 @@ def test_a_client_that_nothing_needs_is_let_go(server: Server) -> None:
     assert {actor.type_id for actor in other.get_actors()} == {"spectator", truck.id}
 
 
-def test_a_sensor_is_mounted_after_the_client_was_let_go(server: Server) -> None:
-    world = ClientWorld(port=server[1])
+def test_a_sensor_is_mounted_after_the_client_was_let_go(own_server: Server) -> None:
+    world = ClientWorld(port=own_server[1])
     scene = Scene(world, platoon())
     scene.initialise()
     for _ in range(200):
         scene.step({})
-    leader = min(world_actors(server[1], "vehicle."))
+    leader = min(world_actors(own_server[1], "vehicle."))
     mount = SensorMount("imu", "sensor.other.imu", leader, Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), {})
     sensor = world.attach(mount)
     world.tick()
     assert len(world.measurements([sensor])) == 1
     scene.dismantle()
-    assert world_actors(server[1], "vehicle.") == []
+    assert world_actors(own_server[1], "vehicle.") == []
 
 
 def world_actors(port: int, kind: str) -> list[int]:

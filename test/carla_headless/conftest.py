@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +14,19 @@ from support.headless_process import start_server, ticking_town
 @pytest.fixture
 def server_port() -> Iterator[int]:
     """RPC port of a fresh server, which must end cleanly."""
+    with _served() as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def shared_port() -> Iterator[int]:
+    """RPC port of a server in which one test follows the other; it must end cleanly."""
+    with _served() as port:
+        yield port
+
+
+@contextmanager
+def _served() -> Iterator[int]:
     process, port = start_server()
     yield port
     process.terminate()

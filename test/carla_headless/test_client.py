@@ -36,8 +36,11 @@ def _at(x: float, y: float = 5.25) -> Any:
 
 
 @pytest.fixture
-def client(server_port: int) -> Any:
-    return _client(server_port)
+def client(shared_port: int) -> Any:
+    """A client that has loaded the map anew: nothing is left of the test before."""
+    found = _client(shared_port)
+    found.load_world("highway")
+    return found
 
 
 @pytest.fixture
@@ -248,8 +251,8 @@ def test_asynchronous_mode_runs_by_itself(client: Any) -> None:
     assert car.get_location().x > 100.5
 
 
-def test_several_clients_share_one_world(server_port: int, world: Any) -> None:
-    other = _client(server_port).get_world()
+def test_several_clients_share_one_world(shared_port: int, world: Any) -> None:
+    other = _client(shared_port).get_world()
     car = _car(world, 100.0)
     frame = world.tick()
     other.tick()
@@ -263,10 +266,10 @@ def test_several_clients_share_one_world(server_port: int, world: Any) -> None:
     assert car.get_velocity().x > 0.5
 
 
-def test_a_client_that_vanishes_harms_no_other(server_port: int, world: Any) -> None:
+def test_a_client_that_vanishes_harms_no_other(shared_port: int, world: Any) -> None:
     script = (
         "import carla, os, time\n"
-        f"world = carla.Client('127.0.0.1', {server_port}).get_world()\n"
+        f"world = carla.Client('127.0.0.1', {shared_port}).get_world()\n"
         "world.get_map()\n"
         "os._exit(3)\n"
     )

@@ -36,11 +36,11 @@ def _closed(sock: socket.socket) -> bool:
     return True
 
 
-def test_garbage_closes_its_connection_only(server_port: int) -> None:
+def test_garbage_closes_its_connection_only(shared_port: int) -> None:
     draws = random.Random(1)
-    with _connect(server_port) as bystander:
+    with _connect(shared_port) as bystander:
         for _ in range(30):
-            with _connect(server_port) as sock:
+            with _connect(shared_port) as sock:
                 try:
                     sock.sendall(b"\xc1" + draws.randbytes(draws.randrange(2000)))
                 except ConnectionError:
@@ -49,18 +49,18 @@ def test_garbage_closes_its_connection_only(server_port: int) -> None:
         assert _call(bystander, "version") == [1, 1, None, [[1, "0.9.16"]]]
 
 
-def test_unknown_method_is_an_error_answer(server_port: int) -> None:
-    with _connect(server_port) as sock:
+def test_unknown_method_is_an_error_answer(shared_port: int) -> None:
+    with _connect(shared_port) as sock:
         kind, _, error, result = _call(sock, "make_coffee")
         assert (kind, result) == (1, None)
         assert "make_coffee" in error
         assert _call(sock, "version")[2] is None
 
 
-def test_wrong_arguments_are_error_answers_for_every_method(server_port: int) -> None:
+def test_wrong_arguments_are_error_answers_for_every_method(shared_port: int) -> None:
     draws = random.Random(2)
     choices = [None, True, -1, 2**40, 1.5, "x", b"y", [], [1, [2]], {"a": 1}, float("nan")]
-    with _connect(server_port) as sock:
+    with _connect(shared_port) as sock:
         for name in ALL.names():
             if name in ("load_new_episode", "tick_cue"):
                 continue
@@ -70,9 +70,9 @@ def test_wrong_arguments_are_error_answers_for_every_method(server_port: int) ->
         assert _call(sock, "get_weather_parameters")[3][0][0] == 1
 
 
-def test_asynchronous_calls_are_answered_too(server_port: int) -> None:
+def test_asynchronous_calls_are_answered_too(shared_port: int) -> None:
     """CARLA does so, and its client keeps each call until then: it would grow without an end."""
-    with _connect(server_port) as sock:
+    with _connect(shared_port) as sock:
         calls = ["set_weather_parameters", "set_actor_location", "no_such_method"]
         for number, method in enumerate(calls):
             sock.sendall(msgpack.packb([0, 5 + number, method, [[True]]]))
@@ -84,8 +84,8 @@ def test_asynchronous_calls_are_answered_too(server_port: int) -> None:
         assert [answer[:2] for answer in answers] == [[1, 5], [1, 6], [1, 7]]
 
 
-def test_stream_port_survives_garbage(server_port: int) -> None:
-    with _connect(server_port) as rpc:
+def test_stream_port_survives_garbage(shared_port: int) -> None:
+    with _connect(shared_port) as rpc:
         token = _call(rpc, "get_episode_info")[3][0][1][1][0]
         stream_port = int.from_bytes(token[4:6], "little")
         with _connect(stream_port) as sock:
