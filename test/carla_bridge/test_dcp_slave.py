@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from runs.cosim_process import cosim, user_environment
 from support.world_scenarios import world_data, world_scenario
 
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
@@ -168,13 +167,7 @@ def test_a_scenario_with_fewer_vehicles_and_traffic_is_the_same_in_all_shapes(
         world_scenario(2, vehicles=2, traffic=6, traffic_seed=9), tmp_path, record=False
     )
     for shape in ("composed", "ros"):
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(file)]
-        done = subprocess.run(
-            [*command, "--shape", shape, "--out", str(tmp_path / shape)],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        with user_environment(tmp_path / "log") as environment:
+            done = cosim(environment, file, "--shape", shape, "--no-bag", "--out", tmp_path / shape)
+        assert done.code == 0, done
         assert f"trace {expected.trace_sha256}" in done.stdout

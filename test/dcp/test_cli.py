@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from support import warm
 from support.dcp_models import Offset, Sine, Types, running, sine_description
 from support.fmu_builder import build_fmu
 from support.patience import HANG_S
@@ -352,11 +353,10 @@ def test_an_fmu_that_crashes_or_hangs_or_ends_the_simulation_leaves_the_rows_bef
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     (tmp_path / "fmus.yaml").write_text(FMUS.format(step=step, u=u))
-    ended = subprocess.run(
-        [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "run", "fmus.yaml", "--out", "a.csv"],
-        cwd=tmp_path, env=os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=HANG_S, check=False,
-    )  # fmt: skip
+    path = [str(ROOT), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(path)}
+    words = ("dcp", "run", "fmus.yaml", "--out", "a.csv")
+    ended = warm.cosim(environment, *words, directory=tmp_path)
     assert (ended.returncode, ended.stderr) == (code, f"cosim: {message}\n")
     rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
     assert rows[0] == ["step", "time", "first.x", "second.x"]

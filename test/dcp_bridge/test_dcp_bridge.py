@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support import warm
 from support.wave_models import Trigonometric
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
@@ -264,14 +265,8 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
         settings |= {"port": port, "transport": transport}
         file = tmp_path / "waves.yaml"
         file.write_text(yaml.safe_dump({**found, "base_directory": str(TESTS)}, sort_keys=False))
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(file)]
-        done = subprocess.run(
-            [*command, "--shape", "ros", "--out", str(tmp_path / "out")],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        words = ("run", file, "--shape", "ros", "--no-bag", "--out", tmp_path / "out")
+        done = warm.cosim(environment, *words)
         assert done.returncode == 0, done.stdout + done.stderr
         assert slave.wait(20) == 0
     finally:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from dcp_bridge.test_dcp_bridge import ROOT, TESTS, data
+from support import warm
 
 from ros2_cosim.core.documents.installed import module_command
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -152,14 +152,8 @@ def test_a_run_starts_and_ends_its_slave(tmp_path: Path, ros_domain: int, kind: 
     file.write_text(yaml.safe_dump({**found, "base_directory": str(TESTS)}, sort_keys=False))
     path = [str(ROOT), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     shape = "ros" if kind == "process" else "composed"
-    done = subprocess.run(
-        [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(file)]
-        + ["--shape", shape, "--out", str(tmp_path / "out")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("run", file, "--shape", shape, "--no-bag", "--out", tmp_path / "out")
+    done = warm.cosim({**os.environ, "PYTHONPATH": os.pathsep.join(path)}, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     inproc = run_inproc(scenario(), tmp_path, record=False)
     assert f"trace {inproc.trace_sha256}" in done.stdout
@@ -177,14 +171,8 @@ def test_a_slave_that_cannot_start_ends_the_run(tmp_path: Path, ros_domain: int)
     file = tmp_path / "waves.yaml"
     file.write_text(yaml.safe_dump({**found, "base_directory": str(TESTS)}, sort_keys=False))
     path = [str(ROOT), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(file)]
-        + ["--out", str(tmp_path / "out")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("run", file, "--no-bag", "--out", tmp_path / "out")
+    done = warm.cosim({**os.environ, "PYTHONPATH": os.pathsep.join(path)}, *words)
     assert done.returncode == 1
     line = done.stderr.splitlines()[-1]
     assert line.startswith("cosim: ")
