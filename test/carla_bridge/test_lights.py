@@ -160,7 +160,7 @@ def test_the_leader_may_have_another_driver(obeys: bool, tmp_path: Path) -> None
     town = library_file("town")
     text = ANOTHER_DRIVER.format(town=town, map=town.parents[1] / "town.xodr")
     path.write_text(text if obeys else text.replace("      light: world.light/leader\n", ""))
-    scenario = load_scenario(path, ["duration=20s"])
+    scenario = load_scenario(path, ["duration=14s", "parameters.traffic=4"])
     summary = run_inproc(scenario, tmp_path / "out", record=False)
     verdicts = {verdict.name: verdict.passed for verdict in summary.verdicts}
     assert verdicts["no_collision"] and verdicts["red_lights_passed"] is obeys

@@ -17,7 +17,7 @@ def test_the_trace_is_the_same_in_every_shape(tmp_path: Path, ros_domain: int) -
     traces = {}
     for shape in ("inproc", "composed", "ros"):
         out = tmp_path / shape
-        request = RunRequest(EXAMPLE, set=("duration=9s",), shape=shape, out=out, record=False)
+        request = RunRequest(EXAMPLE, set=("duration=8s",), shape=shape, out=out, record=False)
         summary = run_request(request)
         traces[shape] = summary.trace_sha256
         assert summary.figures is not None

@@ -41,11 +41,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "changes"), CASES, ids=[name for name, _ in CASES])
-def test_the_report_has_the_values_of_the_verdicts(
+def test_the_report_has_the_values_of_the_verdicts_and_of_the_summary(
     name: str, changes: list[str], tmp_path: Path
 ) -> None:
     changes = [*changes, "participants.referee.parameters.min_ttc_limit=0.1"]
-    summary = run_inproc(load_scenario(library_file(name), changes), tmp_path)
+    scenario = load_scenario(library_file(name), changes)
+    summary = run_inproc(scenario, tmp_path)
     verdicts = {verdict.name: verdict for verdict in summary.verdicts}
     found = load_run(tmp_path).encounters
     for least, verdict in (
@@ -62,6 +63,9 @@ def test_the_report_has_the_values_of_the_verdicts(
         assert min(values, default=least.value) == least.value
     assert found.least_gap.pair is not None and found.least_gap.time is not None
     one, two = found.least_gap.pair
+    pet = found.least_pet.value if found.least_pet.pair is not None else None
+    assert summary.min_pet_s == least_pet(tmp_path / "bag", scenario.scene) == pet
+    assert least_pet(tmp_path / "no bag", scenario.scene) is None
     text = f"smallest gap: {one} to {two} at {found.least_gap.time / 1e9:.2f} s"
     page = render_report(tmp_path).read_text()
     assert text in page
@@ -94,15 +98,6 @@ def test_without_a_road_there_are_no_gaps_and_still_post_encroachment_times() ->
     assert not found.gap and found.least_gap.pair is None
     assert found.least_pet.pair == ("ego", "other")
     assert found.least_pet.value == pytest.approx(1.0, abs=0.0401)
-
-
-def test_the_summary_has_the_post_encroachment_time_of_the_bag(tmp_path: Path) -> None:
-    scenario = load_scenario(library_file("town"), ["duration=5s"])
-    summary = run_inproc(scenario, tmp_path)
-    assert summary.min_pet_s == least_pet(tmp_path / "bag", scenario.scene)
-    data = load_run(tmp_path).encounters.least_pet
-    assert summary.min_pet_s == (data.value if data.pair is not None else None)
-    assert least_pet(tmp_path / "no bag", scenario.scene) is None
 
 
 @pytest.mark.parametrize(

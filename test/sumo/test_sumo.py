@@ -284,7 +284,7 @@ def test_what_sumo_refuses_is_one_sentence_and_leaves_it_free(tmp_path: Path) ->
 def test_all_obey_the_lights_of_the_map(tmp_path: Path) -> None:
     """The same phases as in the headless world; SUMO's own vehicles stop at them, too."""
     changes = ["simulator.kind=sumo", "simulator.options={vehicles: 20}", "platoon.traffic=0"]
-    scenario = load_scenario(library_file("town"), [*changes, "duration=30s"])
+    scenario = load_scenario(library_file("town"), [*changes, "duration=16s"])
     summary = run_inproc(scenario, tmp_path, record=False)
     assert {v.name: v.passed for v in summary.verdicts}["red_lights_passed"]
     world = sumo_world(vehicles=20)
