@@ -75,10 +75,15 @@ def test_a_demand_that_is_held_leaves_the_emergency_brake_free(seed: int, tmp_pa
     assert found["min_gap_m"] > 1.0
 
 
+@pytest.fixture(scope="module")
+def healthy() -> list[float]:
+    """What follower2 does that sees all the time."""
+    return _accelerations()
+
+
 @pytest.mark.parametrize("kind", [_EMPTY, _DROP, _FREEZE], ids=["empty", "silent", "frozen"])
-def test_a_short_blindness_brakes_little_more(kind: str) -> None:
+def test_a_short_blindness_brakes_little_more(kind: str, healthy: list[float]) -> None:
     draws = Random(20260902)
-    healthy = _accelerations()
     for _ in range(3):
         begin = draws.uniform(3.0, 9.0)
         fault = kind.format(f"{begin:.3f}s", f"{begin + 0.3:.3f}s")
