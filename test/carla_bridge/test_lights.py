@@ -88,7 +88,7 @@ def test_leader_and_traffic_stop_at_red_and_go_on_at_green() -> None:
     scene = scene_in_town()
     scene.initialise()
     seen: list[tuple[TrafficLightAhead, float]] = []
-    for _ in range(2500):
+    for _ in range(1700):
         scene.step({})
         assert not scene.collisions()
         seen.append((scene.lights_ahead()["leader"], scene.read()["leader"].odometry.vx))
@@ -111,7 +111,7 @@ def test_drivers_that_do_not_look_pass_at_red(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(LightStop, "most", lambda *_: None)
     scene = scene_in_town()
     scene.initialise()
-    for _ in range(1500):
+    for _ in range(500):
         scene.step({})
     passed = scene.red_lights_passed()
     assert passed is not None and passed.vehicles > 0 and passed.traffic > 0

@@ -28,8 +28,8 @@ def test_a_live_slave_survives_fuzzing_and_answers_as_the_engine() -> None:
 
 def test_a_master_survives_slaves_that_send_anything() -> None:
     """Its calls return or say what is wrong, and without faults every session succeeds."""
-    ends = soak_master(range(400), seed=7).ends
-    assert 100 < ends["complete"] < 350
+    ends = soak_master(range(200), seed=7).ends
+    assert 50 < ends["complete"] < 175
     phases = {end.split(" in ")[1] for end in ends if end != "complete"}
     assert {"configure", "initialise", "do_step"} <= phases
 
