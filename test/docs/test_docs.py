@@ -35,6 +35,7 @@ from ros2_cosim.vds.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "docs/clock.md"
+ORDER = "docs/how-to/see-the-order-of-participants.md"
 REFERENCE = "docs/reference.md"
 OUTSIDE = ("README.md", "CONTRIBUTING.md")
 PAGES = [*(ROOT / name for name in OUTSIDE), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -330,7 +331,7 @@ def test_make_targets_exist(page: Path) -> None:
 
 def test_check_prints_what_the_page_shows() -> None:
     shown = re.search(
-        r"\$ cosim (check config/platoon\.yaml)\n(.*?)^```", text_of(CLOCK), re.S | re.M
+        r"\$ cosim (check config/platoon\.yaml)\n(.*?)^```", text_of(ORDER), re.S | re.M
     )
     assert shown
     assert cosim(*shown[1].split(), directory=ROOT) == shown[2]
