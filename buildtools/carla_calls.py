@@ -88,6 +88,8 @@ def page() -> str:
         "",
         "## Partly or refused",
         "",
+        "<!-- generated: calls of the client -->",
+        "",
         "| Calls | State | Note |",
         "|---|---|---|",
     ]
@@ -100,6 +102,7 @@ def page() -> str:
         )
         if works:
             lines += [f"**{owner}**: {works}", ""]
+    lines += ["<!-- end of generated -->", ""]
     return "\n".join(lines)
 
 
