@@ -82,7 +82,7 @@ SEE = {
     "--view": "carla-headless.md#the-view",
     "--without": "clock.md#joining-late-and-leaving-early",
 }
-#: Sections of a participant that have tables of their own.
+#: Sections of a participant that stand in another table.
 APART = ("inputs", "outputs", "services", "calls", "coupling")
 #: Where more of a key stands.
 SCENARIO_LINKS = {

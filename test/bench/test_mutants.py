@@ -78,19 +78,8 @@ def test_a_seed_draws_one_sample_with_enough_of_each_room() -> None:
 
 
 def test_mutants_are_put_in_run_as_python_and_judged(tmp_path: Path) -> None:
-    options = [
-        "--rooms",
-        "measure",
-        "--jobs",
-        "1",
-        "--mutants",
-        "2",
-        "--least",
-        "2",
-        "--out",
-        str(tmp_path),
-    ]
-    assert main([*options, "--share", "0"]) == 0
+    options = ["--rooms", "measure", "--jobs", "1", "--mutants", "2", "--least", "2"]
+    assert main([*options, "--out", str(tmp_path), "--share", "0"]) == 0
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     outcomes = [json.loads(line) for line in lines]
     assert len(outcomes) == 2

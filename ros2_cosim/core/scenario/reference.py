@@ -36,7 +36,7 @@ _LIMITS = {
 }
 
 
-#: Types of JSON that people call otherwise; null is no type of a value.
+#: What people call some types of JSON. Null is left out: a missing value has no type.
 _NAMES = {"null": "", "object": "mapping"}
 
 
@@ -375,7 +375,7 @@ def section_table(
     """The keys of a section of scenario files as Markdown, for the reference.
 
     :param links: key -> where more of it stands
-    :param apart: keys whose sections have tables of their own
+    :param apart: keys whose sections stand in another table
     """
     lines = ["| Key | Type | Default | Limits | Unit | |", "|---|---|---|---|---|---|"]
     for row in parameter_rows(kind, apart):

@@ -286,7 +286,7 @@ class SimulatorSettings(Section):
         default="headless",
         min_length=1,
         max_length=200,
-        description="`headless`: a server of its own; `carla`: a running CARLA 0.9.16; `sumo`, "
+        description="`headless`: our own server; `carla`: a running CARLA 0.9.16; `sumo`, "
         "another installed one, or `module:Class`",
     )
     host: Host = Field(default="127.0.0.1", description="address of the server")
