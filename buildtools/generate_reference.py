@@ -25,6 +25,7 @@ from ros2_cosim.core.realtime.settings import CouplingSettings, RuleSettings
 from ros2_cosim.core.record.realtime_summary import RealtimeSummary
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.removed import REMOVED
+from ros2_cosim.core.scenario import schema
 from ros2_cosim.core.scenario.calls import CallSettings, ServiceSettings
 from ros2_cosim.core.scenario.host_settings import HostSettings
 from ros2_cosim.core.scenario.reference import (
@@ -36,13 +37,6 @@ from ros2_cosim.core.scenario.reference import (
     section_table,
 )
 from ros2_cosim.core.scenario.registry import available_models
-from ros2_cosim.core.scenario.schema import (
-    BagSettings,
-    InputSettings,
-    OutputSettings,
-    ParticipantSettings,
-    Scenario,
-)
 from ros2_cosim.core.scenario.templates import templates
 from ros2_cosim.core.scene.manoeuvres import Action
 from ros2_cosim.core.scene.scene import SceneSettings
@@ -82,72 +76,54 @@ SEE = {
     "--view": "carla-headless.md#the-view",
     "--without": "clock.md#joining-late-and-leaving-early",
 }
-#: Sections of a participant that stand in another table.
-APART = ("inputs", "outputs", "services", "calls", "coupling")
+#: Keys whose sections stand in another table.
+APART = (
+    *("participants", "hosts", "faults", "bag", "inputs", "outputs", "services", "calls"),
+    *("coupling", "estimate.rules", "vehicles.NAME.driver.manoeuvre"),
+)
 #: Where more of a key stands.
-SCENARIO_LINKS = {
-    "bag": "#bag",
-    "changes": "run-control.md#changes-during-a-run",
-    "external": "dcp.md#a-scenario-as-a-slave",
-    "faults": "faults.md",
-    "hosts": "hosts.md#keys-of-a-host",
-    "messages": "messages.md#types-that-are-not-installed",
-    "participants": "#keys-of-a-participant",
-    "scene": "#scene",
-    "simulator.options": "sumo.md#options",
-    "watchdog_warn_s": "run-control.md#signs-of-life-and-limits",
-}
-PARTICIPANT_LINKS = {
+LINKS = {
     "activation": "#activation-functions",
+    "as": "messages.md#seams",
+    "bag": "#bag",
+    "branch": "checkpoints.md",
     "calls": "services.md#services",
+    "changes": "run-control.md#changes-during-a-run",
+    "compiled": "architecture.md#compiled-modules",
+    "conditions": "sensing.md#weather",
     "coupling": "realtime.md#keys-of-a-coupling",
     "dynamic_step": "lifecycle.md#step-handlers",
     "enter": "clock.md#joining-late-and-leaving-early",
+    "estimate": "realtime.md#where-the-estimator-stands",
+    "external": "dcp.md#a-scenario-as-a-slave",
+    "faults": "faults.md",
+    "handled": "services.md#handled-inputs",
     "host": "hosts.md",
+    "hosts": "hosts.md#keys-of-a-host",
     "inputs": "#keys-of-an-input",
+    "latency": "#latencies",
     "layers": "architecture.md#a-layer",
-    "leave": "clock.md#joining-late-and-leaving-early",
-    "mode": "clock.md#joining-late-and-leaving-early",
+    "messages": "messages.md#types-that-are-not-installed",
+    "min_gap_m": "library.md#what-a-verdict-looks-at",
+    "min_pet_s": "library.md#what-a-verdict-looks-at",
     "model": "#models",
     "outputs": "#keys-of-an-output",
     "overrun": "realtime.md#deadlines",
+    "participants": "#keys-of-a-participant",
     "process": "architecture.md#shared-processes",
-    "services": "services.md#services",
-    "substitute": "replay.md#what-if",
-}
-INPUT_LINKS = {
-    "as": "messages.md#seams",
-    "call": "services.md#services",
-    "estimate": "realtime.md#where-the-estimator-stands",
-    "handled": "services.md#handled-inputs",
-    "service": "services.md#services",
-    "unsynchronised": "clock.md#nodes-without-simulated-time",
-}
-OUTPUT_LINKS = {
-    "as": "messages.md#seams",
-    "call": "services.md#services",
-    "latency": "#latencies",
-    "schedule": "clock.md#guarantees",
-    "service": "services.md#services",
-    "type": "messages.md",
-}
-SCENE_LINKS = {
-    "conditions": "sensing.md#weather",
-    "sensors": "messages.md#sensors-of-the-simulator",
-    "traffic_lights": "#traffic-lights",
-    "vehicles.NAME.driver.manoeuvre": "#manoeuvres",
-    "weather": "sensing.md#weather",
-}
-SUMMARY_LINKS = {
-    "branch": "checkpoints.md",
-    "changes": "run-control.md#changes-during-a-run",
-    "compiled": "architecture.md#compiled-modules",
-    "min_gap_m": "library.md#what-a-verdict-looks-at",
-    "min_pet_s": "library.md#what-a-verdict-looks-at",
     "realtime": "realtime.md#figures",
-    "required": "lifecycle.md#system-controller",
+    "scene": "#scene",
+    "schedule": "clock.md#guarantees",
+    "sensors": "messages.md#sensors-of-the-simulator",
+    "services": "services.md#services",
+    "simulator.options": "sumo.md#options",
+    "substitute": "replay.md#what-if",
     "trace_sha256": "clock.md#guarantees",
+    "traffic_lights": "#traffic-lights",
     "transport": "architecture.md#the-lane",
+    "unsynchronised": "clock.md#nodes-without-simulated-time",
+    "vehicles.NAME.driver.manoeuvre": "#manoeuvres",
+    "watchdog_warn_s": "run-control.md#signs-of-life-and-limits",
 }
 
 
@@ -155,19 +131,19 @@ def generated() -> dict[Path, str]:
     """File -> the content that it should have."""
     tables = {
         REFERENCE: {
-            "scenario": section_table(Scenario, SCENARIO_LINKS, SCENARIO_LINKS),
-            "participant": section_table(ParticipantSettings, PARTICIPANT_LINKS, APART),
-            "input": section_table(InputSettings, INPUT_LINKS, ("estimate.rules",)),
-            "output": section_table(OutputSettings, OUTPUT_LINKS),
-            "bag": section_table(BagSettings),
-            "scene": section_table(SceneSettings, SCENE_LINKS, ("vehicles.NAME.driver.manoeuvre",)),
+            "scenario": section_table(schema.Scenario, LINKS, APART),
+            "participant": section_table(schema.ParticipantSettings, LINKS, APART),
+            "input": section_table(schema.InputSettings, LINKS, APART),
+            "output": section_table(schema.OutputSettings, LINKS),
+            "bag": section_table(schema.BagSettings, {"scene": "messages.md#frames"}),
+            "scene": section_table(SceneSettings, LINKS, APART),
             "manoeuvres": section_table(Action),
             **{key: section_table(template) for key, template in templates().items()},
             "models": models_table(),
             "laws": laws_table(),
             "commands": "\n".join(commands()),
             "launch arguments": "\n".join(launch_table()),
-            "summary": record_table(Summary, SUMMARY_LINKS, ("realtime",)),
+            "summary": record_table(Summary, LINKS, ("realtime",)),
         },
         DOCS / "faults.md": {
             "fault": section_table(FaultSettings),
@@ -195,8 +171,8 @@ def generated() -> dict[Path, str]:
         texts[page] = page.read_text(encoding="utf-8")
         for name, table in of_page.items():
             texts[page] = _between(texts[page], name, table)
-    schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
-    return {**texts, SCHEMA: schema, JAZZY: jazzy_types()}
+    content = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
+    return {**texts, SCHEMA: content, JAZZY: jazzy_types()}
 
 
 def jazzy_types() -> str:
