@@ -18,10 +18,10 @@
 PYTHON ?= python3
 EXTRAS ?=
 PYTEST_ARGS ?=
-# Tests of processes wait for half of their time, so there is one worker more than processors; the
+# Tests of processes wait for half of their time, so there are two workers more than processors; the
 # fast ones do not wait. The tests of one file share what they set up: they stay together.
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
-WORKERS ?= $(if $(filter quick,$(MAKECMDGOALS)),$(PROCESSORS),$(shell echo $$(($(PROCESSORS) + 1))))
+WORKERS ?= $(if $(filter quick,$(MAKECMDGOALS)),$(PROCESSORS),$(shell echo $$(($(PROCESSORS) + 2))))
 # A worker that is killed by what it tests ends the run; a new one would wait for its tests for ever.
 PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   --max-worker-restart 0
