@@ -35,6 +35,7 @@ from ros2_cosim.core.scenario.reference import (
     record_table,
     scenario_schema,
     section_table,
+    table,
 )
 from ros2_cosim.core.scenario.registry import available_models
 from ros2_cosim.core.scenario.templates import templates
@@ -147,7 +148,7 @@ def generated() -> dict[Path, str]:
         },
         DOCS / "faults.md": {
             "fault": section_table(FaultSettings),
-            "fault kinds": "\n".join(fault_kinds_table()),
+            "fault kinds": fault_kinds_table(),
         },
         DOCS / "hosts.md": {"host": section_table(HostSettings)},
         DOCS / "realtime.md": {
@@ -169,8 +170,8 @@ def generated() -> dict[Path, str]:
     texts = {}
     for page, of_page in tables.items():
         texts[page] = page.read_text(encoding="utf-8")
-        for name, table in of_page.items():
-            texts[page] = _between(texts[page], name, table)
+        for name, content in of_page.items():
+            texts[page] = _between(texts[page], name, content)
     content = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
     return {**texts, SCHEMA: content, JAZZY: jazzy_types()}
 
@@ -188,10 +189,7 @@ def jazzy_types() -> str:
 
 def laws_table() -> str:
     """The control laws and their parameters as Markdown, for the reference."""
-    lines = [
-        "| Law | Needs V2V of | Parameter | Default | Limits | Unit | |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    found = []
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP)):
         law = entry.load()
         peers = inspect.getattr_static(law, "needs_v2v", ())
@@ -201,22 +199,22 @@ def laws_table() -> str:
             first = (f"`{entry.name}`", needs) if number == 0 else ("", "")
             name = f"`{row.name}`" if row.name else ""
             cells = (*first, name, row.default, row.limits, row.unit, row.description)
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+            found.append(cells)
+    return table(("Law", "Needs V2V of", "Parameter", "Default", "Limits", "Unit", "Meaning"), found)
 
 
-def fault_kinds_table() -> Iterator[str]:
+def fault_kinds_table() -> str:
     """The kinds of faults and their own keys as Markdown."""
-    yield "| Kind | What it does | Key | Type | Default | Limits | Unit | |"
-    yield "|---|---|---|---|---|---|---|---|"
+    found = []
     shared = {row.name for row in parameter_rows(FaultSettings)}
     for name, kind in sorted(fault_kinds().items()):
         rows = [row for row in parameter_rows(kind) if row.name not in shared]
         first = (f"`{name}`", (inspect.getdoc(kind) or "").partition("\n")[0])
         for row in rows or [ParameterRow(*[""] * 6)]:
-            yield f"| {' | '.join((*first, *row))} |"
+            key = f"`{row.name}`" if row.name else ""
+            found.append((*first, key, row.type, row.limits, row.description))
             first = ("", "")
-    yield ""
+    return table(("Kind", "What it does", "Key", "Type", "Limits", "Meaning"), found)
 
 
 def commands() -> Iterator[str]:

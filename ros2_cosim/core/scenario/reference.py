@@ -7,7 +7,8 @@ Both are made from the same classes that check a scenario, so they cannot say an
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -377,10 +378,19 @@ def section_table(
     :param links: key -> where more of it stands
     :param apart: keys whose sections stand in another table
     """
-    lines = ["| Key | Type | Default | Limits | Unit | |", "|---|---|---|---|---|---|"]
-    for row in parameter_rows(kind, apart):
-        name, *cells = row
-        lines.append(f"| {_linked(name, links)} | {' | '.join(cells)} |")
+    rows = [(_linked(name, links), *cells) for name, *cells in parameter_rows(kind, apart)]
+    return table(("Key", *_PARAMETER), rows)
+
+
+#: The head of what a row says of a parameter, behind its name.
+_PARAMETER = ("Type", "Default", "Limits", "Unit", "Meaning")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as Markdown, without the columns in which nothing stands."""
+    used = [any(row[number] for row in rows) for number in range(len(head))]
+    lines = [f"| {' | '.join(compress(cells, used))} |" for cells in (head, *rows)]
+    lines.insert(1, "|" + sum(used) * "---|")
     return "\n".join(lines) + "\n"
 
 
@@ -392,11 +402,11 @@ def record_table(
     kind: type[BaseModel], links: Mapping[str, str] = _NO_LINKS, apart: Collection[str] = ()
 ) -> str:
     """The fields of a file that a run writes as Markdown, for the reference; as above."""
-    lines = ["| Field | Type | Meaning |", "|---|---|---|"]
+    rows = []
     for row in parameter_rows(kind, apart):
         unit = f" [{row.unit}]" if row.unit else ""
-        lines.append(f"| {_linked(row.name, links)} | {row.type} | {row.description}{unit} |")
-    return "\n".join(lines) + "\n"
+        rows.append((_linked(row.name, links), row.type, row.description + unit))
+    return table(("Field", "Type", "Meaning"), rows)
 
 
 def models_table() -> str:
@@ -420,14 +430,6 @@ def models_table() -> str:
         if page.other_ports:
             lines += ["Further ports: as its parameters say, or any.", ""]
         if page.parameters:
-            lines += [
-                "| Parameter | Type | Default | Limits | Unit | |",
-                "|---|---|---|---|---|---|",
-            ]
-            for row in page.parameters:
-                lines.append(
-                    f"| `{row.name}` | {row.type} | {row.default} | {row.limits} | {row.unit} | "
-                    f"{row.description} |"
-                )
-            lines.append("")
+            rows = [(f"`{name}`", *cells) for name, *cells in page.parameters]
+            lines += [table(("Parameter", *_PARAMETER), rows)]
     return "\n".join(lines).rstrip() + "\n"
