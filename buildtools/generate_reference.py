@@ -200,7 +200,9 @@ def laws_table() -> str:
             name = f"`{row.name}`" if row.name else ""
             cells = (*first, name, row.default, row.limits, row.unit, row.description)
             found.append(cells)
-    return table(("Law", "Needs V2V of", "Parameter", "Default", "Limits", "Unit", "Meaning"), found)
+    return table(
+        ("Law", "Needs V2V of", "Parameter", "Default", "Limits", "Unit", "Meaning"), found
+    )
 
 
 def fault_kinds_table() -> str:
