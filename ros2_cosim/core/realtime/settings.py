@@ -151,7 +151,7 @@ class CouplingSettings(Section):
     )
     buffer: int = Field(default=1000, ge=1, description="queued inputs at which the run ends")
     keep_values: bool = Field(
-        default=False, description="whether `values.json` is written, for the method earlier"
+        default=False, description="write `values.json`, which the method `earlier` reads"
     )
 
 

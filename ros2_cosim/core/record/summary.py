@@ -139,8 +139,8 @@ class Summary(Section):
     shape: str = Field(description="run shape")
     complete: bool = Field(
         default=True,
-        description="false: the run has not reached its end, for the reason `end_reason`; it is "
-        "recorded up to `sim_time_s`, and there is neither trace nor verdict",
+        description="false: the run ended too early, at `sim_time_s`; `end_reason` says why. It "
+        "has no trace and no verdicts",
     )
     simulator: str = Field(default="", description="kind of the simulator")
     processes: dict[str, tuple[str, ...]] | None = Field(
@@ -208,8 +208,7 @@ class Summary(Section):
     )
     figures: dict[str, dict[str, Any]] | None = Field(
         default=None,
-        description="participant -> figures of its model beside the fields below; "
-        "recorder -> those of installed measures",
+        description="figures of each model; `recorder` has those of installed measures",
     )
     realtime: RealtimeSummary | None = Field(
         default=None, description="figures of paced runs and couplings"

@@ -373,7 +373,7 @@ _NO_LINKS: Mapping[str, str] = MappingProxyType({})
 def section_table(
     kind: type[BaseModel], links: Mapping[str, str] = _NO_LINKS, apart: Collection[str] = ()
 ) -> str:
-    """The keys of a section of scenario files as Markdown, for the reference.
+    """Make a Markdown table of the keys of a section of scenario files.
 
     :param links: key -> where more of it stands
     :param apart: keys whose sections stand in another table
@@ -401,7 +401,7 @@ def _linked(name: str, links: Mapping[str, str]) -> str:
 def record_table(
     kind: type[BaseModel], links: Mapping[str, str] = _NO_LINKS, apart: Collection[str] = ()
 ) -> str:
-    """The fields of a file that a run writes as Markdown, for the reference; as above."""
+    """Make a Markdown table of the fields of a file that a run writes; parameters as above."""
     rows = []
     for row in parameter_rows(kind, apart):
         unit = f" [{row.unit}]" if row.unit else ""

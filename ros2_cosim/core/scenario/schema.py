@@ -159,7 +159,9 @@ class OutputSettings(Section):
     seam: SeamChoice | None = Field(
         default=None, alias="as", description="the seam that makes its messages from those of `of`"
     )
-    of: tuple[str, ...] = Field(default=(), description="output ports of the model, for the seam")
+    of: tuple[str, ...] = Field(
+        default=(), description="output ports of the model that the seam reads"
+    )
     service: str | None = Field(
         default=None, description="set by `services`: its messages are answers of this service"
     )
@@ -436,17 +438,17 @@ class Scenario(Section):
     startup_s: float = Field(
         default=120.0,
         gt=0,
-        description="the run is stopped if participants are not ready by then, of wall time [s]",
+        description="stop the run if participants are not ready after this wall time [s]",
     )
     watchdog_warn_s: float = Field(
         default=10.0,
         gt=0,
-        description="a warning comes so long after the last sign of life, of wall time [s]",
+        description="warn if there is no sign of life for this wall time [s]",
     )
     watchdog_s: float = Field(
         default=30.0,
         gt=0,
-        description="the run is stopped so long after the last progress, of wall time [s]",
+        description="stop the run if there is no progress for this wall time [s]",
     )
     messages: tuple[str, ...] = Field(
         default=(), description="directories of message packages that are not installed"
@@ -470,7 +472,8 @@ class Scenario(Section):
         default=None, description="for a program that steps the run: what it sees and gives"
     )
     base_directory: str = Field(
-        default=".", description="where relative file names begin; default: beside the file"
+        default=".",
+        description="directory of relative file names; default: that of the scenario file",
     )
 
     def outputs_of(self, name: str) -> dict[str, OutputSettings]:
