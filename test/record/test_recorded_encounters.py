@@ -36,7 +36,11 @@ CASES = [
     ("cut_in", ["duration=9s", "parameters.gap=15"]),
     ("merge", ["duration=6s"]),
     ("roadblock", ["duration=8s"]),
-    ("town", ["duration=3s", "parameters.traffic=20"]),
+    # Without lights vehicles cross each other's way: the only one with post-encroachment times.
+    (
+        "town",
+        ["duration=20s", "platoon.lights=false", "parameters.traffic=60", "parameters.speed=9"],
+    ),
 ]
 
 
@@ -65,6 +69,7 @@ def test_the_report_has_the_values_of_the_verdicts_and_of_the_summary(
     one, two = found.least_gap.pair
     pet = found.least_pet.value if found.least_pet.pair is not None else None
     assert summary.min_pet_s == least_pet(tmp_path / "bag", scenario.scene) == pet
+    assert (pet is not None) == (name == "town")
     assert least_pet(tmp_path / "no bag", scenario.scene) is None
     text = f"smallest gap: {one} to {two} at {found.least_gap.time / 1e9:.2f} s"
     page = render_report(tmp_path).read_text()
