@@ -117,9 +117,11 @@ class LayeredModel(FullModel):
 
     :param model: what computes
     :param layers: from the model to its ports
+    :ivar on_change: called when other layers, or another model, are there
     """
 
     def __init__(self, model: Model, layers: Sequence[Layer] = ()) -> None:
+        self.on_change: Callable[[], None] = lambda: None
         self._model = model = bare(model)
         #: It too, if it takes part in more than activations.
         self._full: FullModel
@@ -173,6 +175,7 @@ class LayeredModel(FullModel):
         self._ending = [x for x in layers if type(x).stop_reason is not Layer.stop_reason]
         self._choosing = [x for x in layers if type(x).next_time is not Layer.next_time]
         self._around = self._over(model.activate)
+        self.on_change()
 
     def _over(self, activation: Activation) -> Activation:
         for layer in self._layers:
@@ -186,6 +189,16 @@ class LayeredModel(FullModel):
             if layer.unsaved is not None:
                 return layer.unsaved
         return self._full.unsaved
+
+    @property
+    def activation(self) -> Activation:
+        """What an activation calls until ``on_change``: what begins nothing has no part in it."""
+        return self.activate if self._beginning else self._around
+
+    @property
+    def decider(self) -> Model:
+        """Whose ``stop_reason`` and ``next_time`` count until ``on_change``."""
+        return self if self._ending or self._choosing else self._model
 
     @property
     def stop_reason(self) -> str | None:  # type: ignore[override]

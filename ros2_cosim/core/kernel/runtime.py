@@ -23,7 +23,8 @@ from ros2_cosim.core.kernel.latched import (
     SharedInputs,
 )
 from ros2_cosim.core.kernel.loading import line_of
-from ros2_cosim.core.kernel.model import FullModel
+from ros2_cosim.core.kernel.layers import Activation, LayeredModel
+from ros2_cosim.core.kernel.model import FullModel, Model
 from ros2_cosim.core.kernel.participant import Past, Sample, Step
 from ros2_cosim.core.kernel.time import NEVER, format_ns
 from ros2_cosim.core.kernel.time_advance import QueuedSample, TimeAdvance
@@ -123,7 +124,11 @@ class ParticipantRuntime:
         self.next_time: int | None = spec.first_time
         self._timer = timer
         self._period_ns = spec.period_ns
-        self._activate = model.activate
+        self._decider: Model = model
+        self._activate: Activation = model.activate
+        if isinstance(model, LayeredModel):
+            model.on_change = self._follow_layers
+            self._follow_layers()
         #: Time of the last activation [ns], or of the one that is going on.
         self.last_time = NEVER
         #: What its inputs held at the last activation.
@@ -153,6 +158,12 @@ class ParticipantRuntime:
         self._inputs = self._wired(graph, shared)
         #: What has arrived from outside of the simulated time, by port.
         self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
+
+    def _follow_layers(self) -> None:
+        """Call no more of the layers than there is something to do: this is asked each time."""
+        assert isinstance(self.model, LayeredModel)
+        self._activate = self.model.activation
+        self._decider = self.model.decider
 
     def _wired(self, graph: Graph, shared: SharedInputs | None) -> LatchedInputs:
         """What holds the values of its inputs; each connection gets its receiver."""
@@ -302,7 +313,7 @@ class ParticipantRuntime:
             inbox.read(time, samples, latest, partial(self._record, recorded, time))
         self._latest = latest
         self._regular += not handled
-        chosen_before = self.model.next_time if handled else None
+        chosen_before = self._decider.next_time if handled else None
         self.last_time = time
         self._now, self._sent_now = time, recorded
         self.moment[0] = time
@@ -321,12 +332,12 @@ class ParticipantRuntime:
             raise failure from error
         if timer:
             self.compute_ns += timer() - started
-        following = self.model.next_time
+        following = self._decider.next_time
         # While it handles a message it may leave the choice of its last step alone.
         if following is not None and not (handled and following == chosen_before):
             self._choose_next(time, following)
         if self.stop_reason is None:
-            self.stop_reason = self.model.stop_reason
+            self.stop_reason = self._decider.stop_reason
             if self.stop_reason is not None:
                 self.stop_time = time
         outputs = self._send(time, values, handled=handled)
