@@ -30,6 +30,7 @@ _HERE = Path(__file__).resolve().parent
 # Run as a file: the project lies beside this directory.
 sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
+from speed_page import medians, write_page  # noqa: E402
 from speed_result import Result  # noqa: E402
 
 from ros2_cosim import compiled  # noqa: E402
@@ -179,17 +180,9 @@ def run_all(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def print_medians(results: list[dict[str, Any]]) -> None:
     """The medians of several rounds."""
-    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for result in results:
-        if "missing" not in result:
-            key = result["workload"], result["subject"], result["size"]
-            found.setdefault(key, []).append(result)
     print("\nmedians")
-    for (workload, subject, size), same in found.items():
-        rtf, steps, cpu = (
-            statistics.median(one[name] or float("nan") for one in same)
-            for name in ("rtf", "steps_per_s", "cpu_per_sim_s")
-        )
+    for (workload, subject, size), same in medians(results).items():
+        rtf, steps, cpu = map(statistics.median, same)
         print(f"{workload:9s} {subject:12s} {size:4d} {rtf:9.1f} {steps:9.0f} {1e3 * cpu:12.2f}")
 
 
@@ -241,6 +234,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="factor on simulated durations")
     parser.add_argument("--bag", action="store_true", help="our shapes record a bag, too")
     parser.add_argument("--out", type=Path, default=Path("out/bench/kernel_speed.json"))
+    parser.add_argument("--page", type=Path, help="write the table into this page")
     chosen = parser.parse_args()
     if chosen.one:
         measure_one(chosen.one)
@@ -255,6 +249,8 @@ def main() -> int:
     document = {"machine": before, "load_after": os.getloadavg(), "results": results}
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if chosen.page:
+        write_page(chosen.page, results, chosen.rounds)
     return 0
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support.isolation import without_dds_settings
 
+from bench.speed_page import write_page
+
 BENCH = Path(__file__).resolve().parents[2] / "bench" / "kernel_speed.py"
 
 
@@ -65,3 +67,34 @@ def test_platoons_are_measured_compiled_and_pure(tmp_path: Path) -> None:
     for result in results:
         assert result["size"] == 3
         assert result["rtf"] > 0  # type: ignore[operator]
+
+
+def test_the_page_gets_the_medians_the_fastest_first(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- generated: speed -->\nold\n<!-- end of generated -->\nafter\n")
+    figures = {"helics": (9.5, 9.7, 9.6), "inproc": (630.4, 610.0, 655.0), "ros": (50.0,) * 3}
+    results: list[dict[str, object]] = [
+        {"workload": workload, "subject": subject, "size": size, "rtf": rtf, "steps_per_s": 1.0,
+         "cpu_per_sim_s": 0.0158 / rtf}
+        for workload, sizes in (("loop", (5,)), ("lockstep", (2, 16)))
+        for size in sizes
+        for subject, factors in figures.items()
+        for rtf in factors
+    ]  # fmt: skip
+    results.append({"workload": "loop", "subject": "mosaik", "size": 5, "missing": "not installed"})
+    write_page(page, results, 3)
+    lines = page.read_text().splitlines()
+    assert (lines[0], lines[-1], lines.count("old")) == ("before", "after", 0)
+    assert " 3 rounds by turns; " in lines[3]
+    assert [line for line in lines if line.startswith("| W")] == [
+        "| Workload | Subject | Size | rtf | lowest to highest | cpu [ms/s] |",
+        "| W1 | inproc | 16 | 630 | 610 to 655 | 0.0251 |",
+        "| W1 | ros | 16 | 50 | 50 to 50 | 0.316 |",
+        "| W1 | helics | 16 | 9.6 | 9.5 to 9.7 | 1.65 |",
+        "| W2 | inproc | 5 | 630 | 610 to 655 | 0.0251 |",
+        "| W2 | ros | 5 | 50 | 50 to 50 | 0.316 |",
+        "| W2 | helics | 5 | 9.6 | 9.5 to 9.7 | 1.65 |",
+    ]
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="the lines '<!-- generated: speed -->' and"):
+        write_page(page, results, 3)

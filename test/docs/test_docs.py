@@ -42,6 +42,8 @@ PAGES = [*(ROOT / name for name in OUTSIDE), *sorted((ROOT / "docs").rglob("*.md
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 #: Name and content of what is made from the code.
 GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end of generated -->", re.DOTALL)
+#: Those that have no keys.
+_OTHER_TABLES = {"commands", "laws", "launch arguments", "models", "removed words", "speed"}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
@@ -227,7 +229,7 @@ def test_the_example_of_two_hosts_is_one(tmp_path: Path) -> None:
         (page, table)
         for page in PAGES
         for table in GENERATED.findall(page.read_text(encoding="utf-8"))
-        if table[0] not in ("commands", "laws", "launch arguments", "models", "removed words")
+        if table[0] not in _OTHER_TABLES
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value.name,
 )
