@@ -55,6 +55,17 @@ def check(
     _check_scenario(files[0], wanted, as_json=as_json, untrusted=untrusted)
 
 
+def _known_as(shape: str) -> str:
+    """What models know a run shape by; one of this package is not imported for it."""
+    from ros2_cosim.core.documents.offered import find_entry
+    from ros2_cosim.core.kernel.loading import is_own_module
+    from ros2_cosim.core.run.request import SHAPE_GROUP
+    from ros2_cosim.core.run.shape import find_shape
+
+    entry = find_entry(SHAPE_GROUP, shape, "--shape")
+    return shape if is_own_module(entry.module) else find_shape(shape).name
+
+
 def _check_scenario(scenario: Path, wanted: RunWords, *, as_json: bool, untrusted: bool) -> None:
     from ros2_cosim.core.kernel import lookahead
     from ros2_cosim.core.kernel.loading import data_only
@@ -67,7 +78,7 @@ def _check_scenario(scenario: Path, wanted: RunWords, *, as_json: bool, untruste
         try:
             with data_only() if untrusted else nullcontext():
                 loaded = load_scenario(scenario, wanted["set"] or ())
-                graph = check_scenario(loaded, wanted["shape"] or "ros")
+                graph = check_scenario(loaded, _known_as(wanted["shape"] or "ros"))
                 notes = doubts_of(loaded)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]

@@ -49,6 +49,14 @@ def library_names(incomplete: str) -> list[str]:
     return _beginning(incomplete, NAMES)
 
 
+def shapes(incomplete: str) -> list[str]:
+    """Run shapes that distributions offer."""
+    from ros2_cosim.core.documents.offered import offered
+    from ros2_cosim.core.run.request import SHAPE_GROUP
+
+    return _beginning(incomplete, offered(SHAPE_GROUP))
+
+
 def simulators(incomplete: str) -> list[str]:
     """Simulators that scenarios name by a word."""
     from ros2_cosim.core.scene.named_simulator import CARLA_KINDS, available_simulators

@@ -14,7 +14,11 @@ import typer
 from ros2_cosim.cli import completion
 from ros2_cosim.core.run.request import DeclaredOption, run_options
 
-_COMPLETIONS = {"simulator": completion.simulators, "controllers": completion.laws}
+_COMPLETIONS = {
+    "simulator": completion.simulators,
+    "controllers": completion.laws,
+    "shape": completion.shapes,
+}
 
 
 class RunWords(dict[str, Any]):

@@ -43,10 +43,11 @@ def plan(
 
     with clear_errors():
         request = RunRequest(scenario, **read_options(wanted, flags=True))
-        shape = request.shape
+        wanted_shape = find_shape(request.shape)
+        shape = wanted_shape.name
         page_address(dashboard, shape, 1)
         loaded = adjusted_scenario(request)
-        find_shape(shape).check(request, loaded)
+        wanted_shape.check(request, loaded)
         check_scenario(loaded, shape)
         options = request.options(out=Path("out/plan"))
         if shape == "ros":

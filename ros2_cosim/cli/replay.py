@@ -7,11 +7,11 @@ import json
 import sys
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from ros2_cosim.cli.completion import laws, scenario_files
+from ros2_cosim.cli.completion import laws, scenario_files, shapes
 from ros2_cosim.cli.console import EXIT_VERDICT, go_on_apart, print_line, progress_of, running
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
@@ -60,8 +60,8 @@ def replay(
         typer.Option("--from", help="With --substitute: when the model takes over, as 12s."),
     ] = None,
     shape: Annotated[
-        Literal["ros", "composed", "inproc"],
-        typer.Option(help="Run shape in which a run is repeated."),
+        str,
+        typer.Option(help="Run shape in which a run is repeated.", autocompletion=shapes),
     ] = "inproc",
     out: Annotated[
         Path | None,
@@ -97,7 +97,7 @@ def replay(
 
 def _repeat(
     run_directory: Path,
-    shape: Literal["ros", "composed", "inproc"],
+    shape: str,
     out: Path | None,
     as_json: bool,
 ) -> None:

@@ -361,6 +361,8 @@ def test_a_driver_keeps_to_the_performance_of_its_vehicle(tmp_path: Path) -> Non
     assert found["B"] == pytest.approx(56.25, abs=2.0)
 
 
+# What marks the events has no effect.
+@pytest.mark.filterwarnings("ignore::ros2_cosim.core.kernel.errors.WithoutEffectWarning")
 def test_an_offset_that_is_kept_for_ever_never_completes(tmp_path: Path) -> None:
     offset = private(OFFSET.format("<AbsoluteTargetLaneOffset value='0.5'/>"))
     over = by_value(

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from runs.cosim_process import ROOT, Result, Running, left_processes, user_environment
 from support.distribution import installed, write_distribution
+from support.warm import cosim
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import read_summary
-from ros2_cosim.core.run.request import RunRequest
-from ros2_cosim.core.run.start import run_request
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
 
@@ -81,17 +80,15 @@ class Brief(Template):
         return {"startup_s": 60.0 * self.times}
 '''
 SHAPE = '''
-from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.run.inproc_shape import InprocShape
 
 
 class Loud(InprocShape):
-    """A run shape that runs nothing."""
+    """A run shape that says what it does."""
 
-    name = "loud"
-
-    def check(self, request, scenario):
-        raise ConfigurationError("loud: found a run; allowed is silence")
+    def run(self, prepared, callbacks):
+        callbacks.on_line("loud", "I run " + prepared.scenario.name)
+        return super().run(prepared, callbacks)
 '''
 ENTRIES = """[ros2_cosim.layers]
 fading = own_parts:Fading
@@ -176,11 +173,30 @@ def test_what_does_not_fit_is_refused_with_its_place(tmp_path, change, message):
         check_scenario(load_scenario(scenario, [change]), "inproc")
 
 
-def test_a_section_and_a_shape_of_others_are_as_those_of_the_package(tmp_path):
+def test_a_section_of_others_is_as_those_of_the_package(tmp_path):
     scenario = ROOT / "config" / "car_following.yaml"
     with installed(tmp_path, "own_parts", ENTRIES, LAYER + FAULT + TEMPLATE + SHAPE):
-        found = load_scenario(scenario, ["brief={times: 0.5}"])
-        assert found.startup_s == 30.0
-        request = RunRequest(scenario, shape="loud", out=tmp_path / "out")
-        with pytest.raises(ConfigurationError, match="loud: found a run; allowed is silence"):
-            run_request(request)
+        assert load_scenario(scenario, ["brief={times: 0.5}"]).startup_s == 30.0
+
+
+def test_a_shape_of_others_is_a_shape_of_the_command_line(environment, tmp_path):
+    scenario = ROOT / "config" / "car_following.yaml"
+    traces = []
+    for shape in ("loud", "inproc"):
+        out = tmp_path / shape
+        options = ("--set", "duration=1s", "--no-bag", "--shape", shape, "--out", out)
+        done = cosim(environment, "run", scenario, *options)
+        assert done.returncode == 0, done
+        assert ("[loud] I run car_following" in done.stdout) == (shape == "loud")
+        traces.append(read_summary(out).trace_sha256)
+    assert traces[0] == traces[1]
+    # Its participants are checked as those of the shape that it is derived from.
+    for words in (("check", scenario), ("plan", scenario), ("replay", tmp_path / "inproc")):
+        done = cosim(environment, *words, "--shape", "loud")
+        assert done.returncode == 0, done
+    wrong = cosim(environment, "check", scenario, "--shape", "lout")
+    assert (wrong.returncode, wrong.stderr) == (
+        1,
+        "cosim: --shape: found 'lout'; did you mean 'loud'? allowed are composed, inproc, loud, "
+        "ros\n",
+    )

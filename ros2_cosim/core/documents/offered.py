@@ -66,12 +66,11 @@ def load_entry(entry: EntryPoint, where: str, noun: str = "") -> Any:
         ) from error
 
 
-def find_kind(group: str, name: str, where: str, noun: str, *kinds: type) -> Any:
-    """The class that an installed distribution offers under a name.
+def find_entry(group: str, name: str, where: str) -> EntryPoint:
+    """What an installed distribution offers under a name; it is not imported.
 
     :param where: how messages call the place that names it
-    :param kinds: what it may be derived from
-    :raises ConfigurationError: there is none of this name, or it cannot be imported
+    :raises ConfigurationError: there is none of this name
     """
     known = offered(group)
     entry = known.get(name)
@@ -80,6 +79,17 @@ def find_kind(group: str, name: str, where: str, noun: str, *kinds: type) -> Any
             f"{where}: found '{name}'; {did_you_mean(name, known)}allowed are "
             f"{', '.join(known) or 'none'}"
         )
+    return entry
+
+
+def find_kind(group: str, name: str, where: str, noun: str, *kinds: type) -> Any:
+    """The class that an installed distribution offers under a name.
+
+    :param where: how messages call the place that names it
+    :param kinds: what it may be derived from
+    :raises ConfigurationError: there is none of this name, or it cannot be imported
+    """
+    entry = find_entry(group, name, where)
     if not is_own_module(entry.module):
         refuse_code(f"{where}: found '{name}', which")
     found = load_entry(entry, where, noun)

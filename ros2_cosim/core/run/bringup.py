@@ -48,7 +48,7 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.foxglove:
         check_address(request.foxglove)
-    _check_checkpoints(request)
+    _check_checkpoints(request, shape)
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
     shape.check(request, scenario)
@@ -59,7 +59,7 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
         ros_args=tuple(map(renamed_argument, request.ros_args)),
         branch=None if request.branch is None else request.branch.absolute(),
     )
-    check_scenario(scenario, request.shape)
+    check_scenario(scenario, shape.name)
     if options.branch is not None or options.checkpoints:
         options = _checked_branch(scenario, options)
     scenario = shape.arranged(request, scenario, options)
@@ -68,11 +68,11 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
     return scenario, options
 
 
-def _check_checkpoints(request: RunRequest) -> None:
+def _check_checkpoints(request: RunRequest, shape: Shape) -> None:
     asked = "--branch" if request.branch is not None else "--checkpoint"
     if request.branch is None and not request.checkpoints:
         return
-    if request.shape != "inproc":
+    if shape.name != "inproc":
         raise ConfigurationError(
             f"{asked}: found with shape {request.shape}; allowed is shape inproc: messages "
             f"between processes cannot be saved"

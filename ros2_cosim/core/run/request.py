@@ -15,6 +15,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from ros2_cosim.core.documents.offered import find_entry
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import parse_duration
 from ros2_cosim.core.messages.namespaces import ROOT, parse_namespace
@@ -22,6 +23,9 @@ from ros2_cosim.core.realtime.pacing import parse_rate
 
 if TYPE_CHECKING:
     from ros2_cosim.core.scenario.schema import Scenario
+
+#: Entry points of run shapes.
+SHAPE_GROUP = "ros2_cosim.shapes"
 
 
 class RunOption(NamedTuple):
@@ -57,8 +61,9 @@ class RunOptions:
     shape: Annotated[
         str,
         RunOption(
-            "Run shape: ros, composed or inproc (ros; inproc for what only that can do).",
-            choices=("ros", "composed", "inproc"),
+            "Run shape: ros, composed, inproc, or one of others (ros; inproc for what only that "
+            "can do).",
+            read=lambda name, text: find_entry(SHAPE_GROUP, text, name).name,
         ),
     ] = ""
     #: Real-time factor; None: as fast as possible.

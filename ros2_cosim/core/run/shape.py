@@ -19,13 +19,11 @@ from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetition_directory
-from ros2_cosim.core.run.request import RunOptions, RunRequest
+from ros2_cosim.core.run.request import SHAPE_GROUP, RunOptions, RunRequest
 from ros2_cosim.core.scenario.doubts import doubts_of
 from ros2_cosim.core.scenario.drawing import undrawable
 from ros2_cosim.core.scenario.grouping import AUTO
 from ros2_cosim.core.scenario.schema import Scenario, save_scenario
-
-SHAPE_GROUP = "ros2_cosim.shapes"
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,11 @@ class PreparedRun:
 
 
 class Shape(ABC):
-    """A way to run a scenario."""
+    """A way to run a scenario.
+
+    :cvar name: what models know it by: inproc, composed or ros. A shape of others that is derived
+        from one of these keeps its name; the user calls it by its entry point
+    """
 
     name: ClassVar[str]
 
