@@ -126,10 +126,6 @@ def _comparison(studio: Studio, path: Path) -> None:
     studio.shoot_file(studio.place / "comparison.html", path, 1100, 1000)
 
 
-def _town(studio: Studio, path: Path) -> None:
-    studio.shoot_file(studio.run("town", "town") / "report.html", path, 1100, 1000)
-
-
 def _study(studio: Studio, path: Path) -> None:
     words = ("--duration", "5s", "--factors", "1,2,4", "--steps", "2.5ms,10ms,40ms")
     studio.cosim("study", "causality", *words, "--repeat", "2", "--out", "out/causality")
@@ -180,7 +176,6 @@ PICTURES: dict[str, Callable[[Studio, Path], None]] = {
     "start_page.png": _start_page,
     "study.png": _study,
     "time-advance.svg": _time_advance,
-    "town.png": _town,
 }
 
 
