@@ -8,7 +8,8 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import RawIOBase
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,15 @@ ERRORS: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
+def lines_of(screen: RawIOBase) -> list[str]:
+    """What has been written to a terminal that is closed."""
+    text = b""
+    with suppress(OSError):  # at the end
+        while data := screen.read(4096):
+            text += data
+    return text.decode().splitlines()
+
+
 @pytest.mark.parametrize("what", ERRORS)
 def test_an_error_names_its_page_on_a_terminal(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     raises, page = ERRORS[what]
@@ -93,8 +103,8 @@ def test_an_error_names_its_page_on_a_terminal(what: str, monkeypatch: pytest.Mo
         monkeypatch.setattr(sys, "stderr", stream)
         with pytest.raises(typer.Exit), clear_errors():
             raises()
-        first, *others = os.read(reader, 10_000).decode().splitlines()
-    os.close(reader)
+    with open(reader, "rb", buffering=0) as screen:
+        first, *others = lines_of(screen)
     assert first.startswith("cosim: ") and others == [f"Read on: {page}"]
 
 
