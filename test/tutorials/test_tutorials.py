@@ -185,13 +185,15 @@ def test_two_controllers_are_compared(tmp_path):
 
 def test_the_town_is_driven_and_changed(tmp_path):
     tutorial = Tutorial("town.md", tmp_path).carry_out(["town", "busy", "mine"], code_of_short=0)
-    scenes = [
-        json.loads((tmp_path / "out" / run / "scenario.json").read_text())["scene"]
+    ran = [
+        json.loads((tmp_path / "out" / run / "scenario.json").read_text())
         for run in ("town", "busy", "mine")
     ]
-    assert [scene["route"] for scene in scenes] == [[23, 6, 14, 8, 7]] * 2 + [[23, 6, 14]]
-    assert [scene["traffic"]["vehicles"] for scene in scenes] == [20, 60, 20]
-    assert len(verdicts_of(tutorial, "busy")) == 2
+    routes = [scenario["scene"]["route"] for scenario in ran]
+    assert routes == [[23, 6, 14, 8, 7], [23, 6, 14, 8, 7], [23, 6, 14]]
+    traffic = [scenario["participants"]["world"]["parameters"]["traffic"] for scenario in ran]
+    assert traffic == [20, 60, 20]
+    assert verdicts_of(tutorial, "busy") == [True] * 3
     assert "busy" in (tmp_path / "towns.html").read_text()
 
 
