@@ -115,15 +115,14 @@ def _platoon(studio: Studio, path: Path) -> None:
 
 
 def _report(studio: Studio, path: Path) -> None:
-    studio.shoot_file(studio.run("platoon", PLATOON) / "report.html", path, 1100, 1010)
+    studio.shoot_file(studio.run("platoon", PLATOON) / "report.html", path, 1100, 1300)
 
 
 def _comparison(studio: Studio, path: Path) -> None:
-    for law in ("path_cacc", "ploeg_cacc"):
-        studio.run(law, PLATOON, "--controllers", law)
-    words = ("out/path_cacc", "out/ploeg_cacc", "--out", "comparison.html")
-    studio.cosim("report", *words)
-    studio.shoot_file(studio.place / "comparison.html", path, 1100, 1000)
+    studio.run("cacc", PLATOON, "--controllers", "path_cacc")
+    studio.run("acc", PLATOON, "--controllers", "rajamani_acc")
+    studio.cosim("report", "out/cacc", "out/acc", "--out", "comparison.html")
+    studio.shoot_file(studio.place / "comparison.html", path, 1100, 900, "figure")
 
 
 def _study(studio: Studio, path: Path) -> None:

@@ -18,7 +18,7 @@ from ros2_cosim.world.pictures.road_markers import road_markers
 from ros2_cosim.world.road import RoadNetwork
 
 #: Size of the page [pixels].
-SIZE = (1400, 540)
+SIZE = (1400, 530)
 GRASS = "#5d6b52"
 #: How far below its place a label stands [pixels].
 _LOWER = {"platoon gap labels": 28, "obstacle": 47}
@@ -61,7 +61,7 @@ def top_view(run: Path) -> str:
     road = road_markers(network)
     parts = [
         '<!doctype html><meta charset="utf-8"><style>body { margin: 0; background: white; '
-        "font: 15px DejaVu Sans, Verdana, sans-serif } p { margin: 5px 0 3px } "
+        "font: 15px DejaVu Sans, Verdana, sans-serif } p { margin: 5px 4px 3px } "
         f"svg {{ display: block; background: {GRASS}; font-size: 12px }}</style>"
     ]
     for strip in STRIPS:
