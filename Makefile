@@ -11,6 +11,7 @@
 # make lint      style, types and import directions
 # make reference  write what is generated from the models: tables of the reference, JSON Schema
 # make docs      the documentation as a static site with a search: out/site/index.html
+# make pictures  the pictures of the documentation, of this version; needs Chromium
 # make lock      resolve requirements*.lock again (for maintainers; needs uv)
 # make release   build wheel and source archive of the last commit into dist/: the same bytes each time
 # make clean     delete everything that was built
@@ -32,7 +33,7 @@ SEED ?= 20260901
 # Else each worker compiles all tests again, and each process of a test what only it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup environment platoon quick test mutants durations lint reference docs release lock clean
+.PHONY: setup environment platoon quick test mutants durations lint reference docs pictures release lock clean
 
 setup:
 	@$(PYTHON) buildtools/set_up.py --extras "$(EXTRAS)"
@@ -68,6 +69,9 @@ reference: environment
 docs:
 	@$(PYTHON) buildtools/set_up.py --keep-compiled --extras docs
 	.venv/bin/python buildtools/build_site.py
+
+pictures: environment
+	.venv/bin/python docs/images/make_pictures.py
 
 release: environment
 	.venv/bin/python buildtools/release.py

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import typer
 
+from ros2_cosim.cli.read_on import page_about
 from ros2_cosim.core.documents.files import in_words
 from ros2_cosim.core.kernel.errors import (
     Cancelled,
@@ -75,6 +76,16 @@ def _told(error: BaseException) -> str:
     return in_words(error)
 
 
+def show_error(line: str) -> None:
+    """Print an error; on a terminal, where a person reads it, also the page that says more.
+
+    Programs that read standard error get one line.
+    """
+    print(f"cosim: {line}", file=sys.stderr, flush=True)
+    if sys.stderr.isatty() and (page := page_about(line)):
+        print(f"Read on: {page}", file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
 def small_spaces() -> Iterator[None]:
     """An error of memory in a small address space prints one line; in one too small the command
@@ -100,7 +111,7 @@ def clear_errors() -> Iterator[None]:
     except (CosimError, OSError, MemoryError) as error:
         if isinstance(sys.stdout, GuardedStream) and error is sys.stdout.lost:
             raise  # safe_output deals with it
-        print(f"cosim: {_told(error)}", file=sys.stderr)
+        show_error(_told(error))
         raise typer.Exit(EXIT_ERROR) from None
     except (KeyboardInterrupt, Cancelled) as interrupt:
         number = signal_of(interrupt)
@@ -140,7 +151,7 @@ def go_on_apart(subject: str = "the run", *, outlasts: bool = False) -> memoryvi
 
 def _leave_stuck(line: str) -> None:
     """Show why a run cannot go on whose thread does not come back, and end this process."""
-    print(f"cosim: {line}", file=sys.stderr, flush=True)
+    show_error(line)
     if sys.stdout is not None:
         sys.stdout.flush()
     os._exit(EXIT_ERROR)

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ros2_cosim.cli import completion
-from ros2_cosim.cli.console import EXIT_VERDICT, go_on_apart, print_line, progress_of, running
+from ros2_cosim.cli.console import (
+    EXIT_VERDICT,
+    go_on_apart,
+    print_line,
+    progress_of,
+    running,
+    show_error,
+)
 from ros2_cosim.cli.options import RunWords, with_options
 from ros2_cosim.cli.parameters import Dashboard, page_address
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -157,5 +164,5 @@ def _print_checkpoints(prepared: PreparedRun, summary: Summary) -> None:
 def _exit_by_verdicts(summary: Summary) -> None:
     failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
     if failed:
-        print(f"cosim: verdict not met: {', '.join(failed)}", file=sys.stderr)
+        show_error(f"verdict not met: {', '.join(failed)}")
         raise typer.Exit(EXIT_VERDICT)

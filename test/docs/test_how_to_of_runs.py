@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the how-to pages about runs show is accepted: settings, files of sweeps, control laws."""
+"""What the how-to pages about runs show is accepted: settings, control laws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import yaml
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.controllers.registry import available_laws
-from ros2_cosim.lab.sweep.settings import SweepSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"
@@ -63,13 +62,6 @@ def test_the_coupling_is_accepted() -> None:
     check_scenario(scenario)
     found = scenario.participants["world"]
     assert (found.model, found.period) == (world["model"], 10_000_000)
-
-
-def test_the_sweep_over_seeds_is_accepted() -> None:
-    (block,) = blocks("run-with-another-seed")
-    settings = SweepSettings.model_validate(yaml.safe_load(block))
-    assert (PLATOON.parent / settings.scenario).is_file()
-    assert settings.seeds == 20
 
 
 @pytest.mark.parametrize("name", NAMES)

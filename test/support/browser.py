@@ -49,10 +49,11 @@ class Browser:
 
     :param program: path of the browser
     :param profile: directory of its own
+    :param options: more options of its command line
     :raises BrowserError: it does not start
     """
 
-    def __init__(self, program: str, profile: Path) -> None:
+    def __init__(self, program: str, profile: Path, *options: str) -> None:
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
         command = [
@@ -67,6 +68,7 @@ class Browser:
             "--disable-extensions",
             "--force-color-profile=srgb",
             f"--user-data-dir={profile}",
+            *options,
             "about:blank",
         ]
         launch = [sys.executable, "-c", _LAUNCHER, str(to_browser), str(from_browser), *command]
@@ -147,9 +149,9 @@ class Browser:
         pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
 
-    def screenshot(self, path: Path) -> None:
-        """Write a picture (PNG) of the whole page."""
-        data = self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+    def screenshot(self, path: Path, *, whole: bool = True) -> None:
+        """Write a picture (PNG) of the whole page, or of the part in the window."""
+        data = self._call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(data))
 
     def close(self) -> None:
@@ -206,10 +208,15 @@ class Browser:
         return found
 
 
+def find_chromium() -> str | None:
+    """The path of the browser; None: there is none."""
+    return next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+
+
 @pytest.fixture(scope="module")
 def started_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser for the tests of one file."""
-    program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+    program = find_chromium()
     if program is None:
         pytest.skip("there is no Chromium to show it")
     profile = tmp_path_factory.mktemp("browser") / "profile"

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tutorial import Tutorial
@@ -51,17 +48,3 @@ def test_camera_and_lidar_are_in_the_bag(tmp_path: Path) -> None:
     topics = [message.topic for message in read_bag(tmp_path / "out" / "recording" / "bag")]
     assert topics.count("/ego/front/image") == topics.count("/ego/roof") == 30
     assert {"/tf", "/clock"} <= set(topics)
-
-
-@pytest.mark.skipif(find_spec("rclpy") is None, reason="needs rclpy: the node is one of ROS")
-def test_a_ros_node_controls_a_vehicle(tmp_path: Path, ros_domain: Any, nothing_left: Any) -> None:
-    how_to = page("use-your-ros-node-as-controller", tmp_path)
-    assert how_to.files == ["acc_node.py", "with_my_node.yaml"]
-    (command,) = how_to.commands
-    # Long enough that the node has to follow, short enough for a test: no vehicle stands still yet.
-    done = how_to.run(f"{command} --set duration=3s")
-    assert done.returncode == 3, done.stdout + done.stderr
-    summary = summary_of(how_to, "node")
-    assert summary["repeatable"] is True
-    failed = [v["name"] for v in summary["verdicts"] if not v["passed"]]
-    assert "no_collision" not in failed and failed
