@@ -22,8 +22,8 @@ from ros2_cosim.core.kernel.latched import (
     LatchedPort,
     SharedInputs,
 )
-from ros2_cosim.core.kernel.loading import line_of
 from ros2_cosim.core.kernel.layers import Activation, LayeredModel
+from ros2_cosim.core.kernel.loading import line_of
 from ros2_cosim.core.kernel.model import FullModel, Model
 from ros2_cosim.core.kernel.participant import Past, Sample, Step
 from ros2_cosim.core.kernel.time import NEVER, format_ns
