@@ -85,7 +85,7 @@ def test_the_page_gets_the_medians_the_fastest_first(tmp_path: Path) -> None:
     write_page(page, results, 3)
     lines = page.read_text().splitlines()
     assert (lines[0], lines[-1], lines.count("old")) == ("before", "after", 0)
-    assert " 3 rounds by turns; " in lines[3]
+    assert " medians of 3 rounds; " in lines[3]
     assert [line for line in lines if line.startswith("| W")] == [
         "| Workload | Subject | Size | rtf | lowest to highest | cpu [ms/s] |",
         "| W1 | inproc | 16 | 630 | 610 to 655 | 0.0251 |",

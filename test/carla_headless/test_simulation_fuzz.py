@@ -19,7 +19,7 @@ from ros2_cosim.world.headless.methods import ALL
 from ros2_cosim.world.headless.simulation import Simulation
 
 _WILD = (0.0, -0.0, 1e-40, -1.0, 1.0, 7.5, -120.0, 1e4, 1e6, -3e38, 3e38)
-#: Cameras are small: nobody looks at their pictures.
+#: Cameras are small: their pictures are not looked at.
 _SMALL = {"image_size_x": "64", "image_size_y": "48"}
 
 

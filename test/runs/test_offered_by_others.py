@@ -187,7 +187,7 @@ def test_a_shape_of_others_is_a_shape_of_the_command_line(environment, tmp_path)
         options = ("--set", "duration=1s", "--no-bag", "--shape", shape, "--out", out)
         done = cosim(environment, "run", scenario, *options)
         assert done.returncode == 0, done
-        assert ("[loud] I run car_following" in done.stdout) == (shape == "loud")
+        assert ("[loud] I run car_following" in done.stderr) == (shape == "loud")
         traces.append(read_summary(out).trace_sha256)
     assert traces[0] == traces[1]
     # Its participants are checked as those of the shape that it is derived from.
