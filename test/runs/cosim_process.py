@@ -143,6 +143,12 @@ class Running:
         """Whether the command has come to its end."""
         return self._process.poll() is not None
 
+    @property
+    def errors(self) -> str:
+        """What a copy of the warm process has told so far on standard error."""
+        assert isinstance(self._process, Warm)
+        return self._process.errors
+
     def result(self) -> Result:
         """Wait for the end."""
         stdout, stderr = self._process.communicate(timeout=HANG_S)

@@ -9,6 +9,7 @@ process of its own.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import signal
@@ -73,6 +74,11 @@ class Warm:
         self._told.setblocking(False)
         self.returncode: int | None = None
         self._printed = [_Reader(stdout), _Reader(stderr)]
+
+    @property
+    def errors(self) -> str:
+        """What it has told so far on standard error."""
+        return self._printed[1].text
 
     def _hear(self) -> int:
         heard = self._told.recv(TOLD.size)
@@ -190,17 +196,19 @@ class _Distant:
 
 
 class _Reader(threading.Thread):
-    """Reads a stream to its end."""
+    """Reads a stream to its end; ``text`` is what it has read so far."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(daemon=True)
-        self._file: IO[bytes] = open(descriptor, "rb")
+        self._file: IO[bytes] = open(descriptor, "rb", buffering=0)
         self.text = ""
         self.start()
 
     def run(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")()
         with self._file:
-            self.text = self._file.read().decode()
+            while data := self._file.read(65_536):
+                self.text += decoder.decode(data)
 
 
 def imported_as(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
