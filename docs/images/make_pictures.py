@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from top_view import SIZE, top_view  # noqa: E402
 PLATOON = "config/platoon.yaml"
 #: What has been drawn is on the screen after the next frame but one.
 _DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+#: The simulated time [s] that a dashboard shows.
+_TIME = "parseFloat(document.getElementById('time').innerText)"
 
 
 class Studio:
@@ -91,7 +94,9 @@ class Studio:
         self.browser.open(page.as_uri(), width=width, height=height)
         self.browser.wait_for("document.readyState === 'complete'")
         if top:
-            self.browser.evaluate(f"document.querySelector({top!r}).scrollIntoView()")
+            below_the_bar = "element.style.scrollMarginTop = '50px'"
+            found = f"const element = document.querySelector({top!r})"
+            self.browser.evaluate(f"{{ {found}; {below_the_bar}; element.scrollIntoView(); }}")
         self.shoot(path)
 
     def click(self, name: str) -> None:
@@ -108,6 +113,11 @@ def _command(words: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-m", "ros2_cosim.cli.main", *words]
 
 
+def _state(state: str) -> str:
+    """Whether a dashboard shows this state of the run."""
+    return f"document.getElementById('state').innerText === '{state}'"
+
+
 def _platoon(studio: Studio, path: Path) -> None:
     page = studio.place / "top_view.html"
     page.write_text(top_view(studio.run("platoon", PLATOON)), encoding="utf-8")
@@ -115,14 +125,14 @@ def _platoon(studio: Studio, path: Path) -> None:
 
 
 def _report(studio: Studio, path: Path) -> None:
-    studio.shoot_file(studio.run("platoon", PLATOON) / "report.html", path, 1100, 1300)
+    studio.shoot_file(studio.run("platoon", PLATOON) / "report.html", path, 1100, 1200)
 
 
 def _comparison(studio: Studio, path: Path) -> None:
-    studio.run("cacc", PLATOON, "--controllers", "path_cacc")
-    studio.run("acc", PLATOON, "--controllers", "rajamani_acc")
+    studio.run("cacc", "braking", "--controllers", "path_cacc")
+    studio.run("acc", "braking", "--controllers", "rajamani_acc")
     studio.cosim("report", "out/cacc", "out/acc", "--out", "comparison.html")
-    studio.shoot_file(studio.place / "comparison.html", path, 1100, 900, "figure")
+    studio.shoot_file(studio.place / "comparison.html", path, 1100, 740, "figure")
 
 
 def _study(studio: Studio, path: Path) -> None:
@@ -132,33 +142,39 @@ def _study(studio: Studio, path: Path) -> None:
 
 
 def _dashboard(studio: Studio, path: Path) -> None:
-    """The platoon brakes, 10 s after the start."""
+    """The platoon brakes, 11 s after the start."""
+    page = studio.browser
     words = ("--paused", "--dashboard", "0", "--no-bag", "--out", "out/shown")
     with studio.served("run", PLATOON, *words) as address:
-        studio.browser.open(address, width=1240, height=1000)
-        studio.browser.wait_for("document.getElementById('state').innerText === 'paused'")
-        studio.choose("count", "1000")
-        studio.click("step")
-        studio.browser.wait_for("document.body.dataset.steps >= 1000")
+        page.open(address, width=1240, height=1000)
+        for steps, time in (("100", 5.0), ("100", 10.0), ("10", 10.5), ("10", 11.0)):
+            page.wait_for(_state("paused"))
+            studio.choose("count", steps)
+            studio.click("step")
+            page.wait_for(f"{_TIME} >= {time}")
+        page.wait_for(_state("paused"))
+        # A page that is opened anew has all that was before, also what this one has missed.
+        page.open(address, width=1240, height=1000)
+        page.wait_for("document.body?.dataset.steps > 0")
         studio.shoot(path)
 
 
 def _start_page(studio: Studio, path: Path) -> None:
     """The platoon in the town, started from the page, seen from behind."""
-    folder = studio.place / "folder"
-    folder.mkdir()
+    page = studio.browser
+    (studio.place / "folder").mkdir()
     with studio.served("dashboard", "0", "--folder", "folder") as address:
-        studio.browser.open(address, width=1280, height=1330, dark=True)
-        studio.browser.wait_for("document.getElementById('scenario').options.length")
+        page.open(address, width=1280, height=1420, dark=True)
+        page.wait_for("document.getElementById('scenario').options.length")
         studio.choose("scenario", "town")
-        studio.browser.wait_for("document.querySelector('[data-key=\"parameters.traffic\"]')")
+        page.wait_for("document.querySelector('[data-key=\"parameters.traffic\"]') !== null")
         studio.click("start")
-        studio.browser.wait_for("document.getElementById('state').innerText === 'running'")
+        page.wait_for(_state("running"))
         studio.choose("rate", "5")
         studio.click("solid-view")
-        studio.browser.wait_for("parseFloat(document.getElementById('time').innerText) >= 8")
+        page.wait_for(f"{_TIME} >= 8")
         studio.click("pause")
-        studio.browser.wait_for("document.getElementById('state').innerText === 'paused'")
+        page.wait_for(_state("paused"))
         studio.shoot(path)
 
 
@@ -189,6 +205,8 @@ def main() -> None:
     program = find_chromium()
     if program is None:
         sys.exit("make_pictures: there is no Chromium to show the pages")
+    # What has been started ends with this process.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, ExitStack() as opened:
         profile = Path(place) / "browser" / "profile"
