@@ -147,8 +147,8 @@ class VdsServer:
         view = FleetView(self.fleet, kinds, free_run)
         telemetry = Telemetry(view.vehicles(), clock)
         self._closers.append(telemetry.close)
-        self._observers.append(telemetry)
-        api = DataPortApi("vds", self.control, view, view, telemetry)
+        self._observers += [telemetry, view.remember]
+        api = DataPortApi("vds", self.control, view, view, telemetry, history=view.history)
         self.data_port = DataPort(api, settings.http_host, settings.http_port or 0, settings.token)
         self.data_port.start()
         self._closers.append(self.data_port.close)
