@@ -17,6 +17,7 @@ from ros2_cosim.vds.data_port.messages import (
     ChangeValueRequest,
     IoRequest,
     TargetsRequest,
+    VehicleFilesRequest,
     plain_output,
     plain_status,
 )
@@ -31,6 +32,7 @@ from ros2_cosim.vds.data_port.routes import (
     parts_of,
 )
 from ros2_cosim.vds.data_port.telemetry import Telemetry
+from ros2_cosim.vds.data_port.vehicle_files import VehicleFiles
 from ros2_cosim.vds.data_port.view import (
     HISTORY,
     ChangeTarget,
@@ -48,7 +50,8 @@ from ros2_cosim.world.pictures.road_shapes import (
 )
 
 _OWN: Final = (
-    "index.html", "dashboard.css", "dashboard.js", "cameras.js", "faults.js", "histogram.js",
+    "index.html", "dashboard.css", "dashboard.js", "cameras.js", "drive.js", "faults.js",
+    "garage.js", "histogram.js",
     "parameters.js", "start.js",
 )  # fmt: skip
 _TYPES: Final = {"html": "html", "css": "css", "js": "javascript"}
@@ -97,6 +100,7 @@ class DataPortApi:
     :param starts: whether runs are started at the same address: ``/api/scenarios``
     :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one
     :param changes: lets parameters change, and faults be switched
+    :param garage: vehicle and tyre files, which may change; None: there are none
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -114,6 +118,7 @@ class DataPortApi:
         starts: bool = False,
         camera: Callable[[int], bytes | None] = lambda number: None,
         changes: ChangeTarget | None = None,
+        garage: VehicleFiles | None = None,
     ) -> None:
         self._name = name
         self._number = number
@@ -121,6 +126,7 @@ class DataPortApi:
         self._starts = starts
         self._camera = camera
         self._changes = changes or NoChanges()
+        self._garage = garage
         self._road, self._sectors = road, [sector._asdict() for sector in sectors]
         self._control = control
         self._view = view
@@ -160,7 +166,12 @@ class DataPortApi:
 
     def _scene(self, query: Query) -> HttpAnswer:
         road = self._road if isinstance(self._road, RoadShapes) else self._road()
-        known = {**road._asdict(), "sectors": self._sectors, "starts": self._starts}
+        known = {
+            **road._asdict(),
+            "sectors": self._sectors,
+            "starts": self._starts,
+            "driven": list(self._target.vehicles()) if self._target else [],
+        }
         return json_answer(200, known)
 
     def _image(self, query: Query) -> HttpAnswer:
@@ -216,6 +227,21 @@ class DataPortApi:
             target.command(vehicle, VehicleCommand(steer, *pedals, request.gear, request.handbrake))
         return json_answer(200, plain_output(vehicle, target.output(vehicle), command=True))
 
+    def _vehicle_files(self, query: Query) -> HttpAnswer:
+        target = self._commandable()
+        vehicle = known_vehicle(target, query.get("vehicle", list(target.vehicles()))[0])
+        return json_answer(200, self._files_of_vehicles().plain(vehicle))
+
+    def _change_vehicle(self, request: VehicleFilesRequest) -> HttpAnswer:
+        vehicle = known_vehicle(self._commandable(), request.vehicle)
+        self._files_of_vehicles().change(request)
+        return json_answer(200, self._files_of_vehicles().plain(vehicle))
+
+    def _files_of_vehicles(self) -> VehicleFiles:
+        if self._garage is None:
+            raise ConfigurationError("the vehicles of this run have no files to change")
+        return self._garage
+
     def _targets(self, query: Query) -> HttpAnswer:
         return json_answer(200, {"vehicles": self._sender().targets()})
 
@@ -257,6 +283,10 @@ ROUTES: Final = (
     PortRoute("GET", "/api/state", _Api._state, "Measured states and commands",
           query=("vehicle", "string")),
     PortRoute("POST", "/api/io", _Api._io, "Command in, state out", "Vehicle", IoRequest),
+    PortRoute("GET", "/api/vehicle", _Api._vehicle_files, "Vehicle and tyre file of a vehicle",
+          query=("vehicle", "string")),
+    PortRoute("POST", "/api/vehicle", _Api._change_vehicle, "Change them from now on",
+          request=VehicleFilesRequest),
     PortRoute("GET", "/api/io/targets", _Api._targets, "Receivers of telemetry"),
     PortRoute("POST", "/api/io/targets", _Api._set_targets, "Set the receivers of a vehicle",
           request=TargetsRequest),

@@ -8,7 +8,7 @@ its own; ``picture_of`` makes the picture from vehicles.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -98,14 +98,14 @@ class FleetView:
     """Shows a fleet, and commands it where it runs freely.
 
     :param fleet: the vehicles
-    :param parameters: their types
+    :param parameters: gives the type of a vehicle as it is now
     :param free_run: ticks them by the wall clock; None: their commands step them
     """
 
     def __init__(
         self,
         fleet: Fleet,
-        parameters: Mapping[str, VehicleParameters],
+        parameters: Callable[[str], VehicleParameters],
         free_run: FreeRunMode | None = None,
     ) -> None:
         self._fleet = fleet
@@ -120,7 +120,7 @@ class FleetView:
 
     def max_steer(self, vehicle: str) -> float:
         """Angle of the front wheels at steer 1 [rad]."""
-        return self._parameters[vehicle].max_steer_angle
+        return self._parameters(vehicle).max_steer_angle
 
     def command(self, vehicle: str, command: VehicleCommand) -> None:
         """Give a command.
@@ -155,7 +155,7 @@ class FleetView:
         free = self._free_run
         views, movers = [], []
         for name, output in self._fleet.outputs().items():
-            s, realised, p = output.state, output.realised, self._parameters[name]
+            s, realised, p = output.state, output.realised, self._parameters(name)
             failing = free is not None and free.in_fail_safe(name)
             view = VehicleView(
                 *(name, s.x, s.y, s.yaw, s.vx, s.ax, p.length, p.width, s.ay),

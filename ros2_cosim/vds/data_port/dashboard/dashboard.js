@@ -4,6 +4,8 @@
 import { Cameras } from "./cameras.js";
 import { colourOf } from "./canvas.js";
 import { LiveChart, Together } from "./charts.js";
+import { Drive } from "./drive.js";
+import { Garage } from "./garage.js";
 import { drawHistogram } from "./histogram.js";
 import { known as number } from "./numbers.js";
 import { Parameters } from "./parameters.js";
@@ -101,6 +103,9 @@ async function change(request) {
 
 const starter = new Starter(ask, complain);
 const parameters = new Parameters(ask, complain);
+const drive = new Drive(element("drive"), ask, complain);
+const garage = new Garage(element("garage"), ask, complain);
+drive.chosen = (vehicle) => garage.show(vehicle);
 
 function setText(id, text) {
   const place = element(id);
@@ -162,6 +167,8 @@ async function recall() {
   ({ sectors } = known);
   element("field-key").hidden = !sectors.length;
   if (known.starts) await starter.offer();
+  drive.offer(known.driven);
+  if (known.driven.length) await garage.show(drive.vehicle);
   recallPast().catch(() => {}); // what is seen from now on is shown in any case
 }
 
