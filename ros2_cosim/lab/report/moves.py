@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,13 +69,15 @@ class Moves:
         elif isinstance(record, RoadUsers):
             for user in record.users:
                 other = traffic_name(user.id)
-                self._sizes[other] = user.length, user.width
+                if isfinite(user.length) and isfinite(user.width):
+                    self._sizes[other] = user.length, user.width
                 self._past.add(other, stamp, (user.vx, None, user.x, user.y, user.yaw, None))
         elif isinstance(record, StaticObjects):
             self._objects = [
                 {"name": obstacle_name(o.id), "x": o.x, "y": o.y, "yaw": o.yaw}
                 | {"length": o.length, "width": o.width}
                 for o in record.objects
+                if all(map(isfinite, (o.x, o.y, o.yaw, o.length, o.width)))
             ]
 
     def rows(self) -> dict[str, list[Row]]:
@@ -87,17 +90,23 @@ class Moves:
         :param scenario: knows the sizes of the vehicles
         """
         rows = self.rows()
-        own = {} if scenario is None else read_scene(scenario.scene).vehicles
-        sizes = {
-            name: (v.length or DEFAULT_SIZE[0], v.width or DEFAULT_SIZE[1])
-            for name, v in own.items()
-        }
+        sizes = _sizes(scenario)
         return {
             "fields": FIELDS,
             "vehicles": rows,
             "sizes": {name: size for name, size in (sizes | self._sizes).items() if name in rows},
             "objects": self._objects,
         }
+
+
+def _sizes(scenario: Scenario | None) -> dict[str, tuple[float, float]]:
+    """Length and width of the vehicles of a scene [m]."""
+    try:
+        own = {} if scenario is None else read_scene(scenario.scene).vehicles
+    except ConfigurationError:
+        return {}
+    length, width = DEFAULT_SIZE[:2]
+    return {name: (v.length or length, v.width or width) for name, v in own.items()}
 
 
 def read_moves(bag: Path) -> Moves:

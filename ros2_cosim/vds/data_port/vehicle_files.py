@@ -104,7 +104,7 @@ class VehicleFiles:
                 data |= {"body": {}, "steering": {}} | vehicle_of(now.kind, vehicle, None)
             if tyre is not None:
                 data["tyre"] = tyre
-            wanted = read_section(FleetVehicleSettings, data, origin=request.vehicle)
+            wanted = read_section(FleetVehicleSettings, data, origin=request.vehicle, by_hand=False)
             session, road = self._fleet[request.vehicle], self._road
             wanted.plant_at(session.state(), road)  # what is wrong with it is said here
             session.replace_plant(lambda state: wanted.plant_at(state, road))

@@ -216,7 +216,7 @@ export class LiveChart extends Chart {
 
   /** One pixel is one unit, so that texts keep their size. */
   layOut() {
-    const wide = Math.max(160, this.picture.clientWidth);
+    const wide = Math.max(160, this.picture.getBoundingClientRect().width);
     const sizes = { x: EDGES.left, y: EDGES.top, width: wide - EDGES.left - EDGES.right,
       height: HEIGHT - EDGES.top - EDGES.bottom };
     for (const [name, value] of Object.entries(sizes)) this.plot.setAttribute(name, value);
@@ -311,6 +311,7 @@ export class Together {
     this.stretch = null;
     this.seek = () => {}; // a place was chosen
     this.enlarged = () => {}; // another stretch is shown; null: all
+    this.bounds = () => this.whole; // nothing beyond them is shown
     for (const chart of charts) this.#listen(chart);
   }
 
@@ -374,8 +375,9 @@ export class Together {
     const [from, to] = chart.shown;
     const at = chart.reading ?? (from + to) / 2;
     const step = ((to - from) / 100) * (event.shiftKey ? 10 : 1);
-    const near = (factor) => [Math.max(this.whole[0], at - (at - from) * factor),
-      Math.min(this.whole[1], at + (to - at) * factor)];
+    const [begin, end] = this.bounds();
+    const near = (factor) => [Math.max(begin, at - (at - from) * factor),
+      Math.min(end, at + (to - at) * factor)];
     const actions = {
       ArrowLeft: () => this.read(Math.max(from, at - step)),
       ArrowRight: () => this.read(Math.min(to, at + step)),

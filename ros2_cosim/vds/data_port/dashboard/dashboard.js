@@ -53,6 +53,7 @@ stage.find(".keys").innerHTML = `
     <span id="shapes">0</span> debug shapes</span>`;
 together.seek = (time) => player.go(time);
 together.enlarged = () => showCharts(true);
+together.bounds = () => [player.begin, player.end];
 
 const token = takeToken();
 const cameras = new Cameras(element("cameras"), askImage);
@@ -262,6 +263,7 @@ function rowOf(index) {
 
 function showTable(vehicles) {
   const body = element("vehicles");
+  element("no-vehicles").hidden = vehicles.length > 0;
   while (body.rows.length > vehicles.length) body.deleteRow(-1);
   vehicles.forEach((vehicle, index) => {
     const row = body.rows[index] ?? body.appendChild(rowOf(index));
