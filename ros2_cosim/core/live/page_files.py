@@ -15,7 +15,7 @@ from typing import Final
 #: Where the modules for all pages are; each comes after those that it imports.
 PAGE: Final = "ros2_cosim.core.live"
 STYLE: Final = "page.css"
-SCRIPTS: Final = ("numbers.js", "canvas.js", "charts.js", "recording.js", "player.js")
+SCRIPTS: Final = ("numbers.js", "canvas.js", "charts.js", "player.js")
 
 _IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)

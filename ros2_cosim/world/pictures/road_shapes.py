@@ -11,7 +11,7 @@ from ros2_cosim.world.pictures.road_markers import Roads, road_markers
 
 #: Where the modules of pages for scenes are; each comes after those that it imports.
 PICTURES: Final = "ros2_cosim.world.pictures"
-SCENE_SCRIPTS: Final = ("world.js", "scene.js", "scene3d.js", "stage.js")
+SCENE_SCRIPTS: Final = ("recording.js", "world.js", "scene.js", "scene3d.js", "stage.js")
 
 Line = list[tuple[float, float]]
 
