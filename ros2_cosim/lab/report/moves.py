@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -80,17 +80,22 @@ class Moves:
                 if all(map(isfinite, (o.x, o.y, o.yaw, o.length, o.width)))
             ]
 
-    def rows(self) -> dict[str, list[Row]]:
-        """Name -> rows of ``FIELDS``."""
-        return self._past.rows()
+    def rows(self, first: Iterable[str] = ()) -> dict[str, list[Row]]:
+        """Name -> rows of ``FIELDS``.
 
-    def plain(self, scenario: Scenario | None) -> dict[str, Any]:
+        :param first: names that come first, in the order of their colours
+        """
+        found = self._past.rows()
+        return {name: found[name] for name in dict.fromkeys([*first, *found]) if name in found}
+
+    def plain(self, scenario: Scenario | None, first: Iterable[str] = ()) -> dict[str, Any]:
         """What the script of a page needs.
 
         :param scenario: knows the sizes of the vehicles
+        :param first: see :meth:`rows`
         """
-        rows = self.rows()
-        sizes = _sizes(scenario)
+        sizes = vehicle_sizes(scenario)
+        rows = self.rows([*first, *sizes])
         return {
             "fields": FIELDS,
             "vehicles": rows,
@@ -99,7 +104,7 @@ class Moves:
         }
 
 
-def _sizes(scenario: Scenario | None) -> dict[str, tuple[float, float]]:
+def vehicle_sizes(scenario: Scenario | None) -> dict[str, tuple[float, float]]:
     """Length and width of the vehicles of a scene [m]."""
     try:
         own = {} if scenario is None else read_scene(scenario.scene).vehicles
@@ -136,13 +141,16 @@ def scenario_of_run(run_dir: Path) -> Scenario | None:
         return None
 
 
-def played(runs: Mapping[str, tuple[Moves, Scenario | None]]) -> Markup:
+def played(runs: Mapping[str, tuple[Moves, Scenario | None]], first: Sequence[str] = ()) -> Markup:
     """The data of a player as JSON inside a page; empty: nothing has moved.
 
     :param runs: what each is called -> what moved, and its scenario; the road is that of the first
+    :param first: names of vehicles in the order of their colours
     """
     moved = {
-        label: moves.plain(scenario) for label, (moves, scenario) in runs.items() if moves.rows()
+        label: moves.plain(scenario, first)
+        for label, (moves, scenario) in runs.items()
+        if moves.rows()
     }
     if not moved:
         return Markup("")

@@ -5,7 +5,12 @@ import { colour, prepared } from "./canvas.js";
 
 export function drawHistogram(canvas, entries) {
   const { pen, width, height } = prepared(canvas);
-  if (!entries.length) return;
+  if (!entries.length) {
+    pen.fillStyle = colour("--soft");
+    pen.textAlign = "center";
+    pen.fillText("nothing to show yet", width / 2, height / 2);
+    return;
+  }
   const total = entries.reduce((sum, [, count]) => sum + count, 0);
   const most = Math.max(...entries.map(([, count]) => count));
   const area = { left: 6, right: width - 6, top: 20, bottom: height - 22 };
