@@ -9,7 +9,7 @@ mode. Commands may come from another thread at any time; a tick uses the newest.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
@@ -80,6 +80,7 @@ class VehicleSession:
         self._sensor = DelayLine(settings.sensor_delay_ns, (0, state))
         self._lock = threading.Lock()
         self._command = initial
+        self._successor: Callable[[PlantState], VehiclePlant] | None = None
         self._output = VehicleOutput(0, 0, state, 0, state, initial, initial, plant.forces())
 
     def set_input(self, command: VehicleCommand) -> None:
@@ -92,10 +93,21 @@ class VehicleSession:
         with self._lock:
             self._command = command
 
+    def replace_plant(self, make: Callable[[PlantState], VehiclePlant]) -> None:
+        """Go on with another plant from the next tick on.
+
+        :param make: makes it from the true state
+        """
+        with self._lock:
+            self._successor = make
+
     def tick(self) -> VehicleOutput:
         """Advance by one step; returns what :meth:`output` gives from now on."""
         with self._lock:
-            command = self._command
+            command, successor = self._command, self._successor
+            self._successor = None
+        if successor is not None:
+            self._plant = successor(self._output.state)
         dt = self.settings.dt_ns
         begin, steps = self._output.time, self._output.steps
         realised = self._actuator.apply(command, begin, dt)

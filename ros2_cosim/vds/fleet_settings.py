@@ -27,7 +27,12 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import to_seconds
 from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
 from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
-from ros2_cosim.vds.vehicle_plant import TYPICAL_STEERING, SteeringParameters, VehiclePlant
+from ros2_cosim.vds.vehicle_plant import (
+    TYPICAL_STEERING,
+    PlantState,
+    SteeringParameters,
+    VehiclePlant,
+)
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.vehicle import VEHICLES, Vehicle, VehicleParameters
 from ros2_cosim.world.vehicle.levels import (
@@ -187,22 +192,28 @@ class VehicleSettings(Section):
         :raises ConfigurationError: step, delay or limits are out of range, or there is no such
             place on the road
         """
-        parameters = self._vehicle_parameters()
-        vehicle = self._vehicle(parameters, road)
-        vehicle.longest_substep = to_seconds(self.solver_step)
-        plant = VehiclePlant(
-            parameters,
-            road=road,
-            vehicle=vehicle,
-            steering=self._steering(),
-        )
         actuator = ActuatorSettings(
             self.actuator_delay,
             self.steer.limits(-inf, inf),
             self.throttle.limits(0.0, 1.0),
             self.brake.limits(0.0, 1.0),
         )
-        return VehicleSession(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
+        settings = SessionSettings(dt_ns, actuator, self.sensor_delay)
+        return VehicleSession(self._plant(road), settings)
+
+    def plant_at(self, state: PlantState, road: RoadNetwork | None) -> VehiclePlant:
+        """The vehicle at the place and speed of a state, rather than at its start.
+
+        :raises ConfigurationError: it cannot be made
+        """
+        place = {"start": None, "x": state.x, "y": state.y, "yaw": state.yaw}
+        return self.model_copy(update={**place, "speed": max(state.vx, 0.0)})._plant(road)
+
+    def _plant(self, road: RoadNetwork | None) -> VehiclePlant:
+        parameters = self.vehicle_parameters()
+        vehicle = self._vehicle(parameters, road)
+        vehicle.longest_substep = to_seconds(self.solver_step)
+        return VehiclePlant(parameters, road=road, vehicle=vehicle, steering=self._steering())
 
     def _steering(self) -> SteeringParameters:
         return TYPICAL_STEERING
@@ -215,7 +226,8 @@ class VehicleSettings(Section):
                 raise ValueError(f"unknown key {name!r}; allowed are {', '.join(PARAMETER_NAMES)}")
         return given
 
-    def _vehicle_parameters(self) -> VehicleParameters:
+    def vehicle_parameters(self) -> VehicleParameters:
+        """Its type, with what the settings and the tyres say."""
         values = asdict(VEHICLES[self.kind]) | self.parameters
         tyre = self.tyre.model_dump(include={"front_stiffness", "rear_stiffness", "friction"})
         values.update({name: value for name, value in tyre.items() if value is not None})
@@ -265,13 +277,23 @@ def read_vehicle(kind: str, vehicle: Path | None, tyre: Path | None) -> dict[str
     :param kind: type of the vehicle where no file names another one
     :raises ConfigurationError: a file cannot be read
     """
+    return vehicle_of(
+        kind,
+        None if vehicle is None else read_mapping(vehicle, "vehicle file"),
+        None if tyre is None else read_mapping(tyre, "tyre file"),
+    )
+
+
+def vehicle_of(
+    kind: str, vehicle: Mapping[str, Any] | None, tyre: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """As :func:`read_vehicle`, from the content of the files."""
     settings: dict[str, Any] = {"kind": kind}
     if vehicle is not None:
-        data = read_mapping(vehicle, "vehicle file")
-        settings["parameters"] = {k: v for k, v in data.items() if k not in _SECTIONS}
-        settings.update({key: data[key] for key in _SECTIONS if key in data})
+        settings["parameters"] = {k: v for k, v in vehicle.items() if k not in _SECTIONS}
+        settings.update({key: vehicle[key] for key in _SECTIONS if key in vehicle})
     if tyre is not None:
-        settings["tyre"] = read_mapping(tyre, "tyre file")
+        settings["tyre"] = tyre
     return settings
 
 
@@ -293,19 +315,24 @@ class FleetSettings(Section):
         Field(min_length=1, max_length=MAX_VEHICLES),
     ]
 
+    def network(self) -> RoadNetwork | None:
+        """The road; None: the ground is the plane z = 0.
+
+        :raises ConfigurationError: it cannot be read
+        """
+        return None if self.road is None else RoadNetwork.from_file(self.road)
+
     def fleet(self) -> Fleet:
         """Make the fleet.
 
         :raises ConfigurationError: step, delay or limits are out of range, or the road cannot be
             read, or is another one
         """
-        road = None
-        if self.road is not None:
-            if self.road_sha256 not in (None, road_digest(self.road)):
-                raise ConfigurationError(
-                    f"road: found another content of {self.road} than when the run was recorded"
-                )
-            road = RoadNetwork.from_file(self.road)
+        if self.road is not None and self.road_sha256 not in (None, road_digest(self.road)):
+            raise ConfigurationError(
+                f"road: found another content of {self.road} than when the run was recorded"
+            )
+        road = self.network()
         return Fleet({name: v.session(self.dt, road) for name, v in self.vehicles.items()})
 
 

@@ -368,18 +368,27 @@ def test_the_page_shows_both_values(runs: list[DrivenRun], tmp_path: Path) -> No
     answer = diff(runs[0].directory, runs[1].directory, "--html", page)
     assert answer.exit_code == 3
     document = html.fromstring(page.read_bytes())
-    charts = document.findall(".//figure")
-    assert len(charts) == 8
-    for chart in charts:
+    apart, *charts = document.xpath(".//figure[not(@class)]")
+    assert apart.find("figcaption/strong").text == "Distance between the runs"
+    assert len(charts) == 16
+    titles = [chart.find("figcaption/strong").text for chart in charts]
+    assert titles[1::2] == [f"{title}: difference" for title in titles[0::2]]
+    for chart in charts[0::2]:
         assert [p.get("class") for p in chart.iterfind(".//path") if p.get("stroke")] == [
             "line", "line", "key", "key"]  # fmt: skip
         one, other = (p.get("d") for p in chart.iterfind(".//path") if p.get("class") == "line")
         assert one != other
         assert {text.text for text in chart.iterfind(".//text")} >= {"A", "B"}
     headings = [node.text for node in document.iterfind(".//h2")]
-    assert headings[:4] == [
-        "First difference", "Where it began, at the same time", "Settings that differ",
+    assert headings[:5] == [
+        "Player", "First difference", "Where it began, at the same time", "Settings that differ",
         "Fields that differ most"]  # fmt: skip
+    (played,) = document.xpath(".//script[@type='application/json']")
+    moved = json.loads(played.text)
+    assert [run["label"] for run in moved["runs"]] == ["A", "B"]
+    names = ["leader", "follower1", "follower2"]
+    assert all(list(run["vehicles"]) == names for run in moved["runs"])
+    assert moved["road"]["surfaces"] and len(moved["road"]["sectors"]) == 2
     text = page.read_text()
     assert not re.search(r"<(link|img)|(src|href)=", text), "it stands alone"
     assert len(text) < 300_000

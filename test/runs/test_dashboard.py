@@ -32,9 +32,9 @@ from ros2_cosim.core.scenario.schema import load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
+from ros2_cosim.lab.report.road_of_scenario import lanes_of
 from ros2_cosim.lab.web.dashboard import RequestedControl, footprints, shown_ports
 from ros2_cosim.lab.web.records_view import RecordsView
-from ros2_cosim.lab.web.road_lines import lanes_of
 from ros2_cosim.ros.bringup.domain_lock import active_runs, own_domain
 
 

@@ -98,6 +98,12 @@ def test_bags_are_kept_where_they_are_asked_for(tmp_path):
     result = run(path, tmp_path / "out")
     kept = {each.name for each in (tmp_path / "out" / "runs" / "000001").iterdir()}
     assert {"bag", "report.html", "activations.json", "summary.json", "run.json"} <= kept
+    # What the reports of runs share is beside them, once.
+    report = (tmp_path / "out" / "runs" / "000001" / "report.html").read_text()
+    assert '<script src="../page.js">' in report and "<style>\n:root" not in report
+    assert (tmp_path / "out" / "runs" / "page.js").is_file()
+    whole = (tmp_path / "out" / "report.html").read_text()
+    assert '<a href="runs/000001/report.html">' in whole
     plain = run(sweep_file(tmp_path, parameters={START: [40.0]}), tmp_path / "plain")
     assert plain.runs[0].trace_sha256 == result.runs[0].trace_sha256
     kept = {each.name for each in (tmp_path / "plain" / "runs" / "000001").iterdir()}

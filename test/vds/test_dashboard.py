@@ -22,15 +22,19 @@ def opened(browser: Browser, server: VdsServer, **options: object) -> None:
     browser.wait_for("document.body?.dataset.steps !== undefined")
 
 
+#: What a key does: it is pressed, and held until it is released.
+KEY = "document.body.dispatchEvent(new KeyboardEvent('%s', {key: '%s', bubbles: true}))"
+
+
 def text(browser: Browser, selector: str) -> str:
     found = browser.evaluate(f"document.querySelector({selector!r}).innerText")
     assert isinstance(found, str)
     return found
 
 
-#: How many pixels of a canvas have a colour of their own.
+#: How many colours the pixels of a canvas have.
 INKED = """(() => {
-  const canvas = document.getElementById(%r);
+  const canvas = document.querySelector(%r);
   const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
   const colours = new Set();
   for (let i = 0; i < data.length; i += 4) colours.add(data.slice(i, i + 3).join());
@@ -51,8 +55,9 @@ def test_it_shows_the_run(browser: Browser, server: VdsServer, dark: bool) -> No
     assert "driven" in rows[0]
     server.control.step(20)
     browser.wait_for("document.body.dataset.steps >= 20")
-    for canvas in ("scene", "speeds", "gaps"):
-        browser.wait_for(f"{INKED % canvas} > 3")
+    browser.wait_for(f"{INKED % 'canvas.top'} > 3")
+    for chart in ("speeds", "gaps"):
+        browser.wait_for(f"document.querySelectorAll('#{chart} path.line[d]').length === 2")
     assert browser.complaints == []
 
 
@@ -73,7 +78,7 @@ def test_the_controls_work(browser: Browser, server: VdsServer) -> None:
     browser.evaluate("document.getElementById('pause').click()")
     browser.wait_for("document.getElementById('state').innerText === 'running'")
     browser.wait_for(f"document.body.dataset.steps > {before + 11}")
-    browser.wait_for(f"{INKED % 'timing'} > 3")
+    browser.wait_for(f"{INKED % '#timing'} > 3")
     browser.evaluate("document.getElementById('pause').click()")
     browser.wait_for("document.getElementById('state').innerText === 'paused'")
     assert server.control.status().state == "paused"
@@ -125,6 +130,41 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
     assert "19.00 m" in text(browser, "tbody")
     assert browser.complaints == []
     port.close()
+
+
+def test_it_is_driven_by_keys_and_its_files_are_changed(browser: Browser) -> None:
+    with data_port({"car": {}}) as server:
+        opened(browser, server, width=420)
+        browser.wait_for("document.querySelectorAll('#tyre-fields input').length === 7")
+        server.control.resume()
+        browser.evaluate("document.getElementById('take').click()")
+        for key in ("w", "ArrowLeft"):
+            browser.evaluate(KEY % ("keydown", key))
+        browser.wait_for("parseFloat(document.getElementById('speed-told').value) > 5")
+        command = server.fleet["car"].output().command
+        assert command.throttle > 0.5 and command.steer > 0.0 and command.brake == 0.0
+        for kind, key in (("keyup", "w"), ("keyup", "ArrowLeft"), ("keydown", "ArrowDown")):
+            browser.evaluate(KEY % (kind, key))
+        browser.wait_for("document.getElementById('brake-meter').value === 1")
+        browser.wait_for("parseFloat(document.getElementById('speed-told').value) === 0")
+        browser.evaluate("document.getElementById('take').click()")
+
+        field = "document.querySelector('#tyre-fields [data-key=friction]')"
+        mass = "document.querySelector('#vehicle-fields [data-key=mass]')"
+        before = server.fleet["car"].output().state
+        browser.evaluate(f"{field}.value = '0.4'; {mass}.value = '900'")
+        browser.evaluate("document.getElementById('garage-form').requestSubmit()")
+        browser.wait_for(f"{field}.defaultValue === '0.4' && {mass}.defaultValue === '900'")
+        steps = server.control.status().steps
+        browser.wait_for(f"document.body.dataset.steps > {steps}")
+        after = server.fleet["car"].output().state
+        assert sum(after.wheel_load) == pytest.approx(900 * 9.81)
+        assert (after.x, after.y) == pytest.approx((before.x, before.y), abs=0.1)
+        browser.evaluate(f"{mass}.value = '-1'")
+        browser.evaluate("document.getElementById('garage-form').requestSubmit()")
+        browser.wait_for("document.getElementById('message').innerText.includes('found -1')")
+        fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert browser.evaluate(fits)
 
 
 def test_it_says_that_the_run_does_not_answer(browser: Browser) -> None:

@@ -26,6 +26,7 @@ from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.data_port.view import NoChanges, VehicleView, picture_of
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces
+from ros2_cosim.world.pictures.road_shapes import RoadShapes
 
 FORCES = TyreForces((0.0,) * 4, 0.0)
 STATE = PlantState(*range(14), (14.0, 15.0, 16.0, 17.0), 18.0, 19.0, (20.0, 21.0, 22.0, 23.0))
@@ -160,10 +161,16 @@ def test_a_run_says_what_it_is() -> None:
     run = {"name": "run", "number": 3, **PLAIN}
     nothing = {"vehicles": [], "objects": [], "links": [], "timing": None}
     assert said("GET", "/api/run", number=3) == (200, {"run": run, **nothing})
-    scene = {"lines": [[[0.0, 1.0]]], "sectors": [], "starts": True}
-    lines = [[(0.0, 1.0)]]
-    assert said("GET", "/api/scene", lines=lines, starts=True) == (200, scene)
-    assert said("GET", "/api/scene", lines=lambda: lines, starts=True) == (200, scene)
+    scene = {
+        "surfaces": [[[2.0, 3.0]]],
+        "lines": [[[0.0, 1.0]]],
+        "sectors": [],
+        "starts": True,
+        "driven": [],
+    }
+    road = RoadShapes([[(2.0, 3.0)]], [[(0.0, 1.0)]])
+    assert said("GET", "/api/scene", road=road, starts=True) == (200, scene)
+    assert said("GET", "/api/scene", road=lambda: road, starts=True) == (200, scene)
     past = {"car": [[1.0, None]]}
     assert said("GET", "/api/history", history=lambda: past)[1]["vehicles"] == past
     assert said("GET", "/api/history")[1]["vehicles"] == {}

@@ -55,7 +55,7 @@ def test_what_a_file_does_not_say_is_that_of_the_type(tmp_path: Path) -> None:
     assert found == {"kind": "van", "parameters": {"mass": 2000.0}}
     assert read_vehicle("sedan", None, None) == {"kind": "sedan"}
     plain = read_settings({"dt": f"{DT}ns", "vehicles": {"v0": {}}}, "test").vehicles["v0"]
-    assert plain._vehicle_parameters() == SEDAN
+    assert plain.vehicle_parameters() == SEDAN
 
 
 @pytest.mark.parametrize(

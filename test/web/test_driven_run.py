@@ -306,7 +306,7 @@ def test_a_road_that_cannot_be_drawn_leaves_no_run_behind(
 
     close = InprocRun.__exit__
     monkeypatch.setattr(InprocRun, "__exit__", leave)
-    monkeypatch.setattr(dashboard, "road_lines", broken)
+    monkeypatch.setattr(dashboard, "road_of", broken)
     request = RunRequest(
         load_scenario(CONFIG / "platoon.yaml"), shape="inproc", out=tmp_path / "out"
     )

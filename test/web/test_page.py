@@ -16,32 +16,25 @@ from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.inproc import InprocRun
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.lab.report.road_of_scenario import road_of, sectors
 from ros2_cosim.lab.web.dashboard import footprints, shown_ports
 from ros2_cosim.lab.web.driven_run import DrivenControl
 from ros2_cosim.lab.web.records_view import RecordsView
-from ros2_cosim.lab.web.road_lines import road_lines, sectors
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 
 PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
 
-#: The share of the columns of a chart in which a line is: axes and labels are grey.
+#: The share of the width of a chart in which its first line is.
 DRAWN = """(() => {
-  const canvas = document.getElementById(%r);
-  const { width, height } = canvas;
-  const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
-  const columns = new Set();
-  for (let i = 0; i < data.length; i += 4) {
-    const [r, g, b, a] = data.slice(i, i + 4);
-    if (a > 128 && Math.max(r, g, b) - Math.min(r, g, b) > 60) columns.add((i / 4) %% width);
-  }
-  return columns.size / width;
+  const plot = document.querySelector("#%s svg.plot");
+  return plot.querySelector("path.line").getBBox().width / plot.viewBox.baseVal.width;
 })()"""
 
 
-#: How many lines one above the other the top view has at the most, other than those of the grid.
+#: How many white lines one above the other the top view has at the most.
 LANES = """(() => {
-  const canvas = document.getElementById("scene");
+  const canvas = document.querySelector("canvas.top");
   const { width, height } = canvas;
   const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
   let most = 0;
@@ -50,9 +43,9 @@ LANES = """(() => {
     for (let y = 0; y < height - 24; y++) {
       const at = 4 * (y * width + x);
       const [r, g, b] = data.slice(at, at + 3);
-      const dark = Math.max(r, g, b) < 200 && Math.max(r, g, b) - Math.min(r, g, b) < 60;
-      if (dark && !inside) found++;
-      inside = dark;
+      const light = Math.min(r, g, b) > 240;
+      if (light && !inside) found++;
+      inside = light;
     }
     most = Math.max(most, found);
   }
@@ -60,9 +53,20 @@ LANES = """(() => {
 })()"""
 
 
+#: How many pixels of the top view have the colour of the road.
+GREY = """(() => {
+  const canvas = document.querySelector("canvas.top");
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4)
+    found += [189, 196, 205].every((part, k) => Math.abs(data[i + k] - part) < 3);
+  return found;
+})()"""
+
+
 #: How many pixels of the top view are other ones with fields of view, and with links.
 MORE = """(async () => {
-  const { Scene } = await import("./drawing.js");
+  const { Scene } = await import("./scene.js");
   const known = await (await fetch("api/scene")).json();
   const { vehicles, objects, links } = await (await fetch("api/run")).json();
   const drawn = (sectors, links) => {
@@ -70,8 +74,8 @@ MORE = """(async () => {
     canvas.style = "width: 400px; height: 300px";
     document.body.append(canvas);
     const scene = new Scene(canvas, document.createElement("span"));
-    scene.take({ lines: [], sectors });
-    scene.draw(vehicles, objects, links);
+    scene.take({ surfaces: [], lines: [], sectors });
+    scene.draw({ vehicles, objects, links });
     const { width, height } = canvas;
     const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
     canvas.remove();
@@ -102,7 +106,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         scenario.name,
         control,
         view,
-        lines=road_lines(scenario),
+        road=road_of(scenario),
         sectors=sectors(scenario),
         history=view.history,
     )
@@ -127,6 +131,8 @@ def test_a_late_page_shows_what_was_before(
     for chart in ("speeds", "gaps", "accelerations"):
         assert browser.evaluate(DRAWN % chart) > 0.6, chart
     assert browser.evaluate(LANES) > 2
+    # The road is filled beside its lines, and the ground beside it is not.
+    assert browser.evaluate(GREY) > 500
     fields, links, *pixels = browser.evaluate(MORE)
     assert (fields, links) == (2, 3)
     assert min(pixels) > 100 and pixels[1] != pixels[2]
@@ -138,5 +144,24 @@ def test_a_late_page_shows_what_was_before(
     assert browser.evaluate(cells) == [heads] * 3
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert browser.evaluate(wide)
+    # Back in time: the table shows where the vehicles were, and the charts have a mark there.
+    speed = "document.querySelector('#vehicles tr').cells[2].innerText"
+    now = browser.evaluate(speed)
+    browser.evaluate(
+        "(() => { const slider = document.querySelector('#player input'); slider.value = 3;"
+        " slider.dispatchEvent(new Event('input')); })()"
+    )
+    browser.wait_for(f"{speed} !== {now!r}")
+    told = "document.querySelector('#player .told').innerText"
+    assert browser.evaluate(told) == "3.0 / 8.0 s"
+    assert browser.evaluate("!!document.querySelector('#speeds .marked').getAttribute('d')")
+    for key, time in (("ArrowLeft", "2.9"), ("Home", "0.0")):
+        browser.evaluate(
+            f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}',"
+            " bubbles: true}))"
+        )
+        assert browser.evaluate(told) == f"{time} / 8.0 s"
+    browser.evaluate("document.querySelector('#player button:last-child').click()")
+    assert browser.evaluate(speed) == now
     assert browser.complaints == []
     browser.screenshot(tmp_path / "page.png")

@@ -162,9 +162,9 @@ def test_a_late_page_learns_what_was_before() -> None:
             view.take(name, pose(x, 0.0, 0.0, number / 100), stamp)
     past = view.history()
     assert list(past) == ["a", "b"]
-    assert [row[0] for row in past["a"]] == pytest.approx([20 + 0.1 * n for n in range(300)])
-    assert past["a"][-1] == (49.9, 49.9, 16.0, 0.0)
-    assert past["b"][-1] == (49.9, 49.9, None, 0.0)
+    assert [row[0] for row in past["a"]] == pytest.approx([0.1 * n for n in range(500)])
+    assert past["a"][-1] == (49.9, 49.9, 16.0, 0.0, 0.0, 0.0, 0.0, None)
+    assert past["b"][-1] == (49.9, 49.9, None, 0.0, 20.0, 0.0, 0.0, None)
     view.take("a", pose(0.0, 0.0, 0.0, 1.0), 0)  # the run has begun anew
     view.take("b", pose(20.0, 0.0, 0.0, 1.0), 0)
     assert [row[0] for row in view.history()["a"]] == [0.0]

@@ -31,7 +31,7 @@ from ros2_cosim.vds.data_port.api import ROUTES
 #: Guards against hanging only.
 #: Whether the view from behind has strong colours of two kinds.
 COLOURED = """(() => {
-  const canvas = document.getElementById("solid");
+  const canvas = document.querySelector("canvas.solid");
   if (!canvas.width) return false;
   const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
   let blue = 0, orange = 0;
@@ -300,7 +300,7 @@ def test_the_page_starts_a_scenario(port: Port, browser: Browser, tmp_path: Path
     browser.evaluate("document.getElementById('start').click()")
     browser.wait_for("document.getElementById('state').innerText === 'running'")
     browser.wait_for("document.querySelectorAll('#vehicles tr').length === 2")
-    browser.evaluate("document.getElementById('solid-view').click()")
+    browser.evaluate("document.querySelector('[data-view=solid]').click()")
     # The solids have the colours of both vehicles.
     browser.wait_for(COLOURED)
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"

@@ -167,7 +167,7 @@ def test_depth_and_instances_have_colours_for_the_eye() -> None:
 
 #: How many pixels of the top view have a colour, within a little.
 COLOURED = """(() => {
-  const canvas = document.getElementById("scene");
+  const canvas = document.querySelector("canvas.top");
   const { width, height } = canvas;
   const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
   let found = 0;
@@ -177,7 +177,7 @@ COLOURED = """(() => {
 })()"""
 SHOWN = "document.querySelectorAll('#cameras canvas[data-pictures]').length === 3"
 FOLLOW = """(() => {
-  const select = document.getElementById("follow");
+  const select = document.querySelector("select.follow");
   select.value = "hero";
   select.dispatchEvent(new Event("change"));
 })()"""
@@ -190,7 +190,7 @@ def test_a_browser_shows_the_world(browser: Browser, tmp_path: Path) -> None:
         assert browser.evaluate("document.getElementById('people').innerText") == "1"
         assert browser.evaluate("document.getElementById('shapes').innerText") == "4"
         assert browser.evaluate("document.getElementById('pause').disabled")
-        names = "[...document.getElementById('follow').options].map(o => o.value)"
+        names = "[...document.querySelector('select.follow').options].map(o => o.value)"
         assert browser.evaluate(names)[:2] == ["", "hero"]
         # Red and green lights in the picture of the whole town; shapes near the hero.
         assert browser.evaluate(COLOURED % (229, 56, 43)) > 20

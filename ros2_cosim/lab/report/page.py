@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Final, NamedTuple
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from ros2_cosim.core.live.page_files import SCRIPTS, STYLE, as_one_script, page_file
 from ros2_cosim.core.record.summary import figure_text
+from ros2_cosim.world.pictures.road_shapes import PICTURES, SCENE_SCRIPTS
+
+#: The one script of pages that stand alone.
+SCRIPT: Final = "page.js"
 
 
 class Tile(NamedTuple):
@@ -18,6 +24,35 @@ class Tile(NamedTuple):
     label: str
     value: str
     good: bool | None = None
+
+
+def _style() -> str:
+    return page_file(STYLE).decode()
+
+
+def _script() -> str:
+    """The modules of all pages, and those of pages that stand alone, as one."""
+    modules = [page_file(name) for name in SCRIPTS]
+    modules += [page_file(name, PICTURES) for name in SCENE_SCRIPTS]
+    own = files(__package__).joinpath("templates")
+    modules += [own.joinpath(name).read_bytes() for name in ("tables.js", "still.js")]
+    return as_one_script(modules)
+
+
+def shared_files() -> dict[str, bytes]:
+    """Name -> content of what pages beside each other share instead of having it inside."""
+    return {STYLE: _style().encode(), SCRIPT: _script().encode()}
+
+
+def with_shared_files(page: bytes, place: str) -> bytes:
+    """A page that loads :func:`shared_files` instead of having them inside.
+
+    :param place: of the files as seen from the page, with a slash at its end
+    """
+    style = f'<link rel="stylesheet" href="{place}{STYLE}">'
+    script = f'<script src="{place}{SCRIPT}"></script>'
+    page = page.replace(f"<style>\n{_style()}</style>".encode(), style.encode())
+    return page.replace(f"<script>\n{_script()}</script>".encode(), script.encode())
 
 
 def page_template(name: str, room: str = "ros2_cosim.lab.report") -> Template:
@@ -32,6 +67,7 @@ def page_template(name: str, room: str = "ros2_cosim.lab.report") -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(shared_style=Markup(_style()), shared_script=Markup(_script()))
     environment.filters["figure"] = figure_text
     environment.filters["breakable"] = _breakable
     return environment.get_template(name)

@@ -16,6 +16,7 @@ from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.core.record.summary import ParticipantSummary, Summary, read_summary
 from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
 from ros2_cosim.lab.report.driving_plots import drawn, driving_plots
+from ros2_cosim.lab.report.moves import played, scenario_of_run
 from ros2_cosim.lab.report.page import Tile, page_template
 from ros2_cosim.lab.report.realtime_report import error_rows, realtime_charts
 from ros2_cosim.lab.report.report_data import RunData, load_run, stamps_between
@@ -44,6 +45,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         summary=summary,
         tiles=_tiles(summary, data.encounters),
         facts=_facts(summary),
+        played=played({"": (data.moves, scenario_of_run(run_dir))}, data.vehicles),
         driving=[drawn(plot) for plot in driving_plots(data)],
         timing=timing_charts(data, summary.participants, partial(stamps_between, run_dir)),
         parts=PARTS,

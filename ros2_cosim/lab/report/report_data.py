@@ -43,6 +43,7 @@ from ros2_cosim.lab.report.driving_measures import (
     intended,
     time_gap_error,
 )
+from ros2_cosim.lab.report.moves import Moves
 from ros2_cosim.world.geometry.frames import forward_axis
 
 NS = 1e-9
@@ -94,6 +95,8 @@ class RunData:
     """of the vehicle behind vehicle i [s]"""
     braking: dict[str, Braking] = field(default_factory=lambda: defaultdict(Braking))
     """of each vehicle"""
+    moves: Moves = field(default_factory=Moves)
+    """where everything was"""
     intended: Intended = field(default_factory=Intended)
     """the platoon of the scenario"""
     _ways: dict[str, Way] = field(default_factory=lambda: defaultdict(Way))
@@ -166,6 +169,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
             codec, handle = entry
             parts, record = topic.strip("/").split("/"), codec.decode(message.data)[2]
             handle(data, parts, time, record)
+            data.moves.take(parts, message.stamp, record)
             encounters.take(parts, message.stamp, record)
     encounters.finish()
     for series in data.series():

@@ -24,6 +24,7 @@ from ros2_cosim.core.record.summary import Summary, Verdict, figure_text, read_s
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.driving.measures.recorded_encounters import RecordedEncounters
 from ros2_cosim.lab.report.driving_plots import Plot, drawn, driving_plots
+from ros2_cosim.lab.report.moves import Moves, played
 from ros2_cosim.lab.report.page import page_template
 from ros2_cosim.lab.report.report_data import load_run
 from ros2_cosim.lab.report.svg_plot import COLOURS, Axes, Chart, Line, spread
@@ -65,6 +66,7 @@ class ReportedRun:
     scenario: Scenario | None
     encounters: RecordedEncounters
     plots: Mapping[str, Plot]
+    moves: Moves
 
 
 def write_side_by_side(
@@ -95,6 +97,7 @@ def write_side_by_side(
             figures=_figures(runs),
             verdicts=_verdicts(runs),
             settings=[(path, list(map(json.dumps, found))) for path, found in settings.items()],
+            played=played({run.label: (run.moves, run.scenario) for run in runs}),
             overlaid=_overlaid(runs),
             rows=_beside(runs),
             most_vehicles=MOST_VEHICLES,
@@ -128,6 +131,7 @@ def _read(label: str, directory: Path, catalogue: Catalogue) -> ReportedRun:
         load_scenario(scenario) if scenario.is_file() else None,
         data.encounters,
         {plot.title: plot for plot in driving_plots(data)},
+        data.moves,
     )
 
 

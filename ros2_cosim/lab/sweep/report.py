@@ -15,9 +15,10 @@ from ros2_cosim.lab.sweep.rates import CONFIDENCE, FailureRate
 from ros2_cosim.lab.sweep.search import Finding
 from ros2_cosim.lab.sweep.settings import SweepSettings
 from ros2_cosim.lab.sweep.store import SweepRun
+from ros2_cosim.lab.sweep.task import RUNS
 
 #: The page stays readable: the table of all runs is ``runs.parquet``.
-MAX_ROWS = 200
+MAX_ROWS = 2000
 MAX_CHARTS = 24
 #: Figures that say how long a run took, not how it went.
 _COUNTS = ("steps", "activations")
@@ -51,10 +52,17 @@ def render_sweep(
         runs=shown[:MAX_ROWS],
         more_runs=max(0, len(runs) - MAX_ROWS),
         figures=_figures(runs),
+        pages=_pages(output, runs),
     )
     path = output / REPORT_FILE
     write_atomically(path, page)
     return path
+
+
+def _pages(output: Path, runs: Sequence[SweepRun]) -> dict[str, str]:
+    """Run -> its report as seen from the page; of runs without bag there is none."""
+    places = {run.run_id: f"{RUNS}/{run.run_id}/{REPORT_FILE}" for run in runs}
+    return {run_id: place for run_id, place in places.items() if (output / place).is_file()}
 
 
 def _tiles(runs: Sequence[SweepRun], rates: Sequence[FailureRate]) -> list[Tile]:

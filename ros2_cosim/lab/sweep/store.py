@@ -17,8 +17,10 @@ import ros2_cosim
 from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.core.record.summary import Summary, read_summary
 from ros2_cosim.core.run.output_directory import OutputDirectory
+from ros2_cosim.lab.report.page import shared_files, with_shared_files
 from ros2_cosim.lab.sweep.task import RUNS, RunOutcome
 
 SWEEP_FILE = "sweep.json"
@@ -127,6 +129,8 @@ class Store:
         for name, content in outcome.files.items():
             file = path / name
             file.parent.mkdir(parents=True, exist_ok=True)
+            if name == REPORT_FILE:
+                content = self._lean(content)
             write_atomically(file, content)
         status = DONE if outcome.error is None else FAILED
         record = {
@@ -141,6 +145,13 @@ class Store:
             version = ros2_cosim.__version__
             return SweepRun(run_id, seed, parameters, FAILED, outcome.error, version=version)
         return _row(run_id, parameters, seed, read_summary(path))
+
+    def _lean(self, page: bytes) -> bytes:
+        """The report of a run without what all of them share, which is beside the runs."""
+        for name, content in shared_files().items():
+            if not (self.output / RUNS / name).is_file():
+                write_atomically(self.output / RUNS / name, content)
+        return with_shared_files(page, "../")
 
     def write_table(self, runs: Sequence[SweepRun]) -> Path:
         """Write ``runs.parquet``: a row per run, by their numbers, whichever was done first."""

@@ -28,9 +28,9 @@ from ros2_cosim.core.scenario.changes_by_hand import recorded_changes
 from ros2_cosim.core.scenario.faultable import faultable
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scene.scene import read_scene
+from ros2_cosim.lab.report.road_of_scenario import lanes_of, road_of, sectors
 from ros2_cosim.lab.web.recorded_past import RecordedPast
 from ros2_cosim.lab.web.records_view import Footprint, History, RecordsView
-from ros2_cosim.lab.web.road_lines import lanes_of, road_lines, sectors
 from ros2_cosim.lab.web.server_world import server_world
 from ros2_cosim.lab.web.world_view import WithWorld
 from ros2_cosim.ros.bringup.control import Visit, current_output, find_run
@@ -268,7 +268,7 @@ def page_of(
         scenario.name,
         control,
         world or view,
-        lines=road_lines(scenario),
+        road=road_of(scenario),
         sectors=sectors(scenario),
         history=history or view.history,
         number=number,

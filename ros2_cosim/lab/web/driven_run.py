@@ -28,6 +28,7 @@ from ros2_cosim.core.run.shape import PreparedRun
 from ros2_cosim.core.scenario.changes import changeable
 from ros2_cosim.core.scenario.faultable import faultable
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.lab.report.road_of_scenario import lanes_of
 from ros2_cosim.lab.web.dashboard import (
     LAST_LOOK_S,
     RequestQueue,
@@ -36,7 +37,6 @@ from ros2_cosim.lab.web.dashboard import (
     shown_ports,
 )
 from ros2_cosim.lab.web.records_view import RecordsView
-from ros2_cosim.lab.web.road_lines import lanes_of
 from ros2_cosim.lab.web.world_view import WithWorld
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi

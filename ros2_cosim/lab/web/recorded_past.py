@@ -11,12 +11,22 @@ from typing import Final
 
 from ros2_cosim.core.kernel.errors import ProtocolError
 from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.live.past import APART_NS
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.record.bag_reader import read_growing
-from ros2_cosim.lab.web.records_view import REMEMBERED_NS, History, RecordsView
+from ros2_cosim.lab.web.records_view import History, RecordsView
 
 #: Types of messages that rows of the history are made of.
-_KINDS: Final = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/AccelStamped")
+_KINDS: Final = (
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/AccelStamped",
+    "ros2_cosim/msg/ControlCommand",
+    "ros2_cosim/msg/RoadUsers",
+)
+#: Of a long past, messages of the begin of each of so many stretches of time are decoded.
+_STRETCHES: Final = 3_000
+#: Within which each vehicle tells where it is [ns].
+_WINDOW_NS: Final = 120_000_000
 
 
 class RecordedPast:
@@ -47,34 +57,33 @@ class RecordedPast:
         self._whole_to: int | None = None
 
     def history(self) -> History:
-        """Vehicle -> rows of ``HISTORY`` of the last 30 s."""
+        """Vehicle -> rows of ``HISTORY`` since the run began."""
         heard = self._view.history()
         if not heard:
             return heard
         first = round(min(rows[0][0] or 0.0 for rows in heard.values()) * SECOND)
-        newest = round(max(rows[-1][0] or 0.0 for rows in heard.values()) * SECOND)
-        since = newest - REMEMBERED_NS
-        if first <= max(since, 0):
+        if first <= 0:
             return heard
         with self._lock:
             if self._whole_to != first:
                 with suppress(OSError, ProtocolError):  # what was heard is shown in any case
-                    self._read(since, first)
+                    self._read(first)
             before = self._before
         past = {
-            name: [row for row in rows if since <= round((row[0] or 0.0) * SECOND) < first]
+            name: [row for row in rows if round((row[0] or 0.0) * SECOND) < first]
             for name, rows in before.items()
         }
-        return {name: [*past.get(name, ()), *rows] for name, rows in heard.items()}
+        names = dict.fromkeys([*heard, *past])
+        return {name: [*past.get(name, ()), *heard.get(name, ())] for name in names}
 
-    def _read(self, since: int, first: int) -> None:
+    def _read(self, first: int) -> None:
         past = self._view.beginning()
-        reached = False
-        for message in read_growing(self._bag(), max(since, 0), first + SECOND):
+        reached, apart = False, max(APART_NS, first // _STRETCHES)
+        for message in read_growing(self._bag(), 0, first + SECOND):
             if message.stamp >= first:
                 reached = True
                 break
-            if message.topic in self._topics:
+            if message.topic in self._topics and message.stamp % apart < _WINDOW_NS:
                 codec, vehicle = self._topics[message.topic]
                 stamp, _, record = codec.decode(message.data)
                 past.take(vehicle, record, stamp)

@@ -8,11 +8,11 @@ needed.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.live.past import Past, Row
 from ros2_cosim.core.messages.records import (
     Acceleration,
     CollisionEvent,
@@ -43,13 +43,7 @@ class Footprint(NamedTuple):
 _PATIENCE = 50
 
 
-#: Rows of the history are so far apart [ns of simulated time], and so many are kept: 30 s.
-_APART_NS = 100_000_000
-_KEPT = 300
-REMEMBERED_NS = _APART_NS * _KEPT
-
-
-History = dict[str, list[tuple[float | None, ...]]]
+History = dict[str, list[Row]]
 """Vehicle -> rows: time [s], then what ``HISTORY`` names."""
 
 
@@ -77,8 +71,7 @@ class RecordsView:
         self._accelerations: dict[str, Acceleration] = {}
         self._controls: dict[str, ControlCommand] = {}
         self._struck: set[int] = set()
-        self._past: dict[str, deque[tuple[float | None, ...]]] = {}
-        self._remembered: int | None = None
+        self._past = Past()
         self._boxes: tuple[BoxView, ...] = ()
         self._fixed: list[MovingBox] = []
         self._traffic: tuple[BoxView, ...] = ()
@@ -119,9 +112,9 @@ class RecordsView:
                 self._fixed = self._movers.fixed(record)
 
     def history(self) -> History:
-        """Vehicle -> rows of ``HISTORY`` of the last 30 s, for a page that is opened late."""
+        """Vehicle -> rows of ``HISTORY`` of all that was heard, for a page that is opened late."""
         with self._lock:
-            return {name: list(rows) for name, rows in self._past.items()}
+            return self._past.rows()
 
     def beginning(self) -> RecordsView:
         """Another view of the same vehicles and objects, which has heard of nothing else."""
@@ -162,19 +155,20 @@ class RecordsView:
 
     def _remember(self, stamp: int) -> None:
         """Keep a row of each vehicle, if the last ones are old enough."""
-        if self._remembered is not None and stamp - self._remembered < _APART_NS:
+        if not any(self._past.wants(name, stamp) for name in self._poses):
             return
-        self._remembered = stamp
         for vehicle in self._picture()["vehicles"]:
-            rows = self._past.setdefault(vehicle["name"], deque(maxlen=_KEPT))
-            rows.append((stamp / SECOND, *(vehicle[field] for field in HISTORY[1:])))
+            self._past.add(vehicle["name"], stamp, [vehicle[field] for field in HISTORY[1:]])
+        for box in self._traffic:
+            place = None, None, None, box.x, box.y, box.yaw, None
+            self._past.add(box.name, stamp, place)
 
     def _take_pose(self, vehicle: str, pose: Odometry, stamp: int) -> None:
         if self._shown is not None and stamp < self._shown - SECOND:
             # Time has gone back: the run was reset.
             self._shown, self._poses, self._coming = None, {}, {}
             self._heard, self._struck = set(), set()
-            self._past, self._remembered = {}, None
+            self._past = Past()
             self._told = {}
         self._heard.add(vehicle)
         if self._shown is not None and stamp <= self._shown:

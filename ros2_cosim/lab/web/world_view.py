@@ -10,7 +10,6 @@ from typing import Any, Final, NoReturn
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.lab.web.pictures import png_of
-from ros2_cosim.lab.web.road_lines import Line, lines_of
 from ros2_cosim.vds.controllable import RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
@@ -18,6 +17,7 @@ from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, pict
 from ros2_cosim.world.geometry.movers import TRAFFIC, traffic_name
 from ros2_cosim.world.headless.onlooker import CameraPicture, WorldOnlooker, WorldPicture
 from ros2_cosim.world.headless.server import Server
+from ros2_cosim.world.pictures.road_shapes import RoadShapes, shapes_of
 from ros2_cosim.world.road import RoadNetwork
 
 _LOOK_NS: Final = 50_000_000
@@ -70,7 +70,7 @@ class WorldView:
             lambda: simulation.world, lambda: simulation.sensors, lambda: simulation.weather
         )
         server.every(_LOOK_NS, self._onlooker.serve)
-        self._road: tuple[RoadNetwork, list[Line]] | None = None
+        self._road: tuple[RoadNetwork, RoadShapes] | None = None
 
     def picture(self) -> dict[str, Any]:
         """The world now."""
@@ -89,11 +89,11 @@ class WorldView:
             picture["vehicles"] = [view._asdict() | none for view in views]
         return picture | {"world": world_part(seen, whole=True)}
 
-    def lines(self) -> list[Line]:
-        """The lines of the present map's roads; made once for each map."""
+    def road(self) -> RoadShapes:
+        """The present map's roads; made once for each map."""
         network = self._server.simulation.world.network
         if self._road is None or self._road[0] is not network:
-            self._road = network, lines_of(network)
+            self._road = network, shapes_of(network)
         return self._road[1]
 
     def camera(self, number: int) -> bytes | None:
@@ -179,7 +179,7 @@ def world_page(server: Server, port: int) -> Iterator[str]:
     :raises ConnectionFailedError: the port cannot be had
     """
     view = WorldView(server)
-    api = DataPortApi("CARLA, headless", view, view, lines=view.lines, camera=view.camera)
+    api = DataPortApi("CARLA, headless", view, view, road=view.road, camera=view.camera)
     served = DataPort(api, "127.0.0.1", port)
     try:
         served.start()

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.model import Sector
+from ros2_cosim.core.live.page_files import PAGE, SCRIPTS, STYLE, page_file
 from ros2_cosim.vds.controllable import Controllable
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,
     ChangeValueRequest,
     IoRequest,
     TargetsRequest,
+    VehicleFilesRequest,
     plain_output,
     plain_status,
 )
@@ -29,6 +32,7 @@ from ros2_cosim.vds.data_port.routes import (
     parts_of,
 )
 from ros2_cosim.vds.data_port.telemetry import Telemetry
+from ros2_cosim.vds.data_port.vehicle_files import VehicleFiles
 from ros2_cosim.vds.data_port.view import (
     HISTORY,
     ChangeTarget,
@@ -38,18 +42,37 @@ from ros2_cosim.vds.data_port.view import (
     known_vehicle,
 )
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
+from ros2_cosim.world.pictures.road_shapes import (
+    NO_ROAD,
+    PICTURES,
+    SCENE_SCRIPTS,
+    RoadShapes,
+)
 
-_PAGES: Final = {
-    f"/{'' if name == 'index.html' else name}": (name, f"text/{kind}; charset=utf-8")
-    for kind, names in (
-        ("html", ("index.html",)),
-        ("css", ("dashboard.css",)),
-        ("javascript", ("dashboard.js", "canvas.js", "world.js", "drawing.js", "parameters.js",
-                        "faults.js", "start.js", "scene3d.js")),
-    )
-    for name in names
-}  # fmt: skip
-Lines = Sequence[Sequence[tuple[float, float]]]
+_OWN: Final = (
+    "index.html", "dashboard.css", "dashboard.js", "cameras.js", "drive.js", "faults.js",
+    "garage.js", "histogram.js",
+    "parameters.js", "start.js",
+)  # fmt: skip
+_TYPES: Final = {"html": "html", "css": "css", "js": "javascript"}
+
+
+def _files() -> dict[str, tuple[Callable[[], bytes], str]]:
+    """Path -> what reads the file of the page there, and its type."""
+    own = files(__package__).joinpath("dashboard")
+    found: dict[str, Callable[[], bytes]] = {n: own.joinpath(n).read_bytes for n in _OWN}
+    for room, names in ((PAGE, (STYLE, *SCRIPTS)), (PICTURES, SCENE_SCRIPTS)):
+        found |= {name: partial(page_file, name, room) for name in names}
+    return {
+        f"/{'' if name == 'index.html' else name}": (
+            read,
+            f"text/{_TYPES[name.rpartition('.')[2]]}; charset=utf-8",
+        )
+        for name, read in found.items()
+    }
+
+
+_PAGES: Final = _files()
 Query = Mapping[str, Sequence[str]]
 
 
@@ -71,13 +94,13 @@ class DataPortApi:
     :param view: what the dashboard shows
     :param target: takes commands; None: this run takes none
     :param telemetry: sends states to receivers; None: this run does not
-    :param lines: of the road, each a list of places (x, y) [m]; or what makes them, where the road
-        may change
+    :param road: what is drawn of it; or what makes that, where the road may change
     :param sectors: fields of view, which do not change
     :param number: tells a page this run from others at the same address
     :param starts: whether runs are started at the same address: ``/api/scenarios``
     :param camera: makes the picture (PNG) of a camera by its number; None: there is no such one
     :param changes: lets parameters change, and faults be switched
+    :param garage: vehicle and tyre files, which may change; None: there are none
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -88,13 +111,14 @@ class DataPortApi:
         view: RunPicture,
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,
-        lines: Lines | Callable[[], Lines] = (),
+        road: RoadShapes | Callable[[], RoadShapes] = NO_ROAD,
         sectors: Sequence[Sector] = (),
         history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
         number: int = 0,
         starts: bool = False,
         camera: Callable[[int], bytes | None] = lambda number: None,
         changes: ChangeTarget | None = None,
+        garage: VehicleFiles | None = None,
     ) -> None:
         self._name = name
         self._number = number
@@ -102,7 +126,8 @@ class DataPortApi:
         self._starts = starts
         self._camera = camera
         self._changes = changes or NoChanges()
-        self._lines, self._sectors = lines, [sector._asdict() for sector in sectors]
+        self._garage = garage
+        self._road, self._sectors = road, [sector._asdict() for sector in sectors]
         self._control = control
         self._view = view
         self._target = target
@@ -122,9 +147,8 @@ class DataPortApi:
         if parts.path in _PAGES:
             if method != "GET":
                 return method_refused(method, "GET")
-            name, content_type = _PAGES[parts.path]
-            page = files(__package__).joinpath("dashboard", name)
-            return HttpAnswer(200, content_type, page.read_bytes())
+            read, content_type = _PAGES[parts.path]
+            return HttpAnswer(200, content_type, read())
         answer = answered(ROUTES, self, method, parts, body)
         if answer is None:
             known = ", ".join(dict.fromkeys(route.path for route in ROUTES))
@@ -141,8 +165,13 @@ class DataPortApi:
         return json_answer(200, described(ROUTES))
 
     def _scene(self, query: Query) -> HttpAnswer:
-        lines = self._lines() if callable(self._lines) else self._lines
-        known = {"lines": lines, "sectors": self._sectors, "starts": self._starts}
+        road = self._road if isinstance(self._road, RoadShapes) else self._road()
+        known = {
+            **road._asdict(),
+            "sectors": self._sectors,
+            "starts": self._starts,
+            "driven": list(self._target.vehicles()) if self._target else [],
+        }
         return json_answer(200, known)
 
     def _image(self, query: Query) -> HttpAnswer:
@@ -198,6 +227,21 @@ class DataPortApi:
             target.command(vehicle, VehicleCommand(steer, *pedals, request.gear, request.handbrake))
         return json_answer(200, plain_output(vehicle, target.output(vehicle), command=True))
 
+    def _vehicle_files(self, query: Query) -> HttpAnswer:
+        target = self._commandable()
+        vehicle = known_vehicle(target, query.get("vehicle", list(target.vehicles()))[0])
+        return json_answer(200, self._files_of_vehicles().plain(vehicle))
+
+    def _change_vehicle(self, request: VehicleFilesRequest) -> HttpAnswer:
+        vehicle = known_vehicle(self._commandable(), request.vehicle)
+        self._files_of_vehicles().change(request)
+        return json_answer(200, self._files_of_vehicles().plain(vehicle))
+
+    def _files_of_vehicles(self) -> VehicleFiles:
+        if self._garage is None:
+            raise ConfigurationError("the vehicles of this run have no files to change")
+        return self._garage
+
     def _targets(self, query: Query) -> HttpAnswer:
         return json_answer(200, {"vehicles": self._sender().targets()})
 
@@ -226,10 +270,10 @@ ROUTES: Final = (
     PortRoute("GET", "/api/run", _Api._run, "Picture of the run for a dashboard"),
     PortRoute("POST", "/api/run", _Api._change, "Pause, resume, step, change the rate", "Run",
           ChangeRunRequest),
-    PortRoute("GET", "/api/scene", _Api._scene, "Lines of the road, fields of view of sensors"),
+    PortRoute("GET", "/api/scene", _Api._scene, "The road, fields of view of sensors"),
     PortRoute("GET", "/api/camera", _Api._image, "Picture (PNG) of a camera of the world",
           query=("id", "integer")),
-    PortRoute("GET", "/api/history", _Api._past, "Speeds, gaps and accelerations of the last time"),
+    PortRoute("GET", "/api/history", _Api._past, "Where the vehicles were since the run began"),
     PortRoute("GET", "/api/changes", _Api._changeable,
           "Parameters and faults that may be changed, with their values"),
     PortRoute("POST", "/api/changes", _Api._change_value, "Change one of them from now on",
@@ -239,6 +283,10 @@ ROUTES: Final = (
     PortRoute("GET", "/api/state", _Api._state, "Measured states and commands",
           query=("vehicle", "string")),
     PortRoute("POST", "/api/io", _Api._io, "Command in, state out", "Vehicle", IoRequest),
+    PortRoute("GET", "/api/vehicle", _Api._vehicle_files, "Vehicle and tyre file of a vehicle",
+          query=("vehicle", "string")),
+    PortRoute("POST", "/api/vehicle", _Api._change_vehicle, "Change them from now on",
+          request=VehicleFilesRequest),
     PortRoute("GET", "/api/io/targets", _Api._targets, "Receivers of telemetry"),
     PortRoute("POST", "/api/io/targets", _Api._set_targets, "Set the receivers of a vehicle",
           request=TargetsRequest),

@@ -43,6 +43,15 @@ class IoRequest(PortDocument):
     handbrake: bool = Field(False, description="Hand brake.")
 
 
+class VehicleFilesRequest(PortDocument):
+    """Other files of one vehicle; what is left out stays as it is."""
+
+    vehicle: str = Field(description="Name of the vehicle.")
+    level: str | None = Field(None, description="Level of detail.")
+    vehicle_file: str | None = Field(None, description="Text (YAML) of a vehicle file.")
+    tyre_file: str | None = Field(None, description="Text (YAML) of a tyre file.")
+
+
 class Target(PortDocument):
     """Where telemetry goes."""
 

@@ -7,11 +7,13 @@ its own; ``picture_of`` makes the picture from vehicles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import sincos
+from ros2_cosim.core.live.past import Past, Row
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
@@ -21,7 +23,7 @@ from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
 from ros2_cosim.world.vehicle import VehicleParameters
 
 #: What a row of the history of a vehicle has: simulated time [s], and fields of its picture.
-HISTORY = ("time_s", "speed", "gap", "acceleration")
+HISTORY = ("time_s", "speed", "gap", "acceleration", "x", "y", "yaw", "brake")
 
 
 class VehicleView(NamedTuple):
@@ -96,19 +98,21 @@ class FleetView:
     """Shows a fleet, and commands it where it runs freely.
 
     :param fleet: the vehicles
-    :param parameters: their types
+    :param parameters: gives the type of a vehicle as it is now
     :param free_run: ticks them by the wall clock; None: their commands step them
     """
 
     def __init__(
         self,
         fleet: Fleet,
-        parameters: Mapping[str, VehicleParameters],
+        parameters: Callable[[str], VehicleParameters],
         free_run: FreeRunMode | None = None,
     ) -> None:
         self._fleet = fleet
         self._parameters = parameters
         self._free_run = free_run
+        self._past = Past()
+        self._lock = threading.Lock()
 
     def vehicles(self) -> Sequence[str]:
         """Names in order."""
@@ -116,7 +120,7 @@ class FleetView:
 
     def max_steer(self, vehicle: str) -> float:
         """Angle of the front wheels at steer 1 [rad]."""
-        return self._parameters[vehicle].max_steer_angle
+        return self._parameters(vehicle).max_steer_angle
 
     def command(self, vehicle: str, command: VehicleCommand) -> None:
         """Give a command.
@@ -133,12 +137,25 @@ class FleetView:
         """The output of a vehicle."""
         return self._fleet[vehicle].output()
 
+    def remember(self, outputs: Mapping[str, VehicleOutput]) -> None:
+        """Keep where the vehicles are; called after each tick."""
+        with self._lock:
+            for name, output in outputs.items():
+                if self._past.wants(name, output.time):
+                    s, brake = output.state, output.realised.brake
+                    self._past.add(name, output.time, (s.vx, None, s.ax, s.x, s.y, s.yaw, brake))
+
+    def history(self) -> Mapping[str, Sequence[Row]]:
+        """Rows of ``HISTORY`` of each vehicle; the gaps are not remembered."""
+        with self._lock:
+            return self._past.rows()
+
     def picture(self) -> dict[str, Any]:
         """The true states, and the figures of the run."""
         free = self._free_run
         views, movers = [], []
         for name, output in self._fleet.outputs().items():
-            s, realised, p = output.state, output.realised, self._parameters[name]
+            s, realised, p = output.state, output.realised, self._parameters(name)
             failing = free is not None and free.in_fail_safe(name)
             view = VehicleView(
                 *(name, s.x, s.y, s.yaw, s.vx, s.ax, p.length, p.width, s.ay),

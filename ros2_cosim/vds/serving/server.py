@@ -17,6 +17,7 @@ from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.telemetry import Telemetry
+from ros2_cosim.vds.data_port.vehicle_files import VehicleFiles
 from ros2_cosim.vds.data_port.view import FleetView
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings
@@ -24,7 +25,7 @@ from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
 from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.replay import VdsRecorder
 from ros2_cosim.vds.sockets import Address, CommandPorts, CommandReceiver, StateSender
-from ros2_cosim.world.vehicle import VEHICLES
+from ros2_cosim.world.pictures.road_shapes import NO_ROAD, shapes_of
 
 # Without fail-safe a sender counts as silent after this time [ns].
 _SILENCE = SECOND
@@ -143,12 +144,21 @@ class VdsServer:
     def _open_data_port(
         self, settings: ServerSettings, free_run: FreeRunMode | None, clock: MonotonicClock
     ) -> None:
-        kinds = {name: VEHICLES[v.kind] for name, v in settings.fleet.vehicles.items()}
-        view = FleetView(self.fleet, kinds, free_run)
+        refusal = ""
+        if settings.record is not None or free_run is None:
+            refusal = "found a run that is recorded or in lock-step; allowed is one that is not"
+        network = settings.fleet.network()
+        garage = VehicleFiles(self.fleet, settings.fleet.vehicles, network, refusal)
+        view = FleetView(self.fleet, garage.parameters, free_run)
         telemetry = Telemetry(view.vehicles(), clock)
         self._closers.append(telemetry.close)
-        self._observers.append(telemetry)
-        api = DataPortApi("vds", self.control, view, view, telemetry)
+        self._observers += [telemetry, view.remember]
+        api = DataPortApi(
+            *("vds", self.control, view, view, telemetry),
+            road=NO_ROAD if network is None else shapes_of(network),
+            history=view.history,
+            garage=garage,
+        )
         self.data_port = DataPort(api, settings.http_host, settings.http_port or 0, settings.token)
         self.data_port.start()
         self._closers.append(self.data_port.close)

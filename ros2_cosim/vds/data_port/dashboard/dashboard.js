@@ -1,32 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the data port for the picture of the run again and again, shows it, and controls the run.
 
+import { Cameras } from "./cameras.js";
 import { colourOf } from "./canvas.js";
-import { LineChart, Scene, drawHistogram, fixed } from "./drawing.js";
-import { Scene3D } from "./scene3d.js";
+import { LiveChart, Together } from "./charts.js";
+import { Drive } from "./drive.js";
+import { Garage } from "./garage.js";
+import { drawHistogram } from "./histogram.js";
+import { known as number } from "./numbers.js";
 import { Parameters } from "./parameters.js";
+import { Player } from "./player.js";
+import { Memory, Recording, isTraffic } from "./recording.js";
+import { Stage } from "./stage.js";
 import { Starter } from "./start.js";
-import { Cameras } from "./world.js";
 
 const INTERVAL_MS = 50;
 const RETRY_MS = 1000;
-const HISTORY_S = 30; // simulated time that the charts show
-const MOST_POINTS = 1500;
+const HISTORY_S = 30; // simulated time that the charts show while the run goes on
+const MOST_POINTS = 4000; // of a curve; more are thinned out
+const APART_S = 0.1; // of two points
+const CHART_MS = 200; // interval of drawing the charts
+const HISTORY_MS = 60000; // a long past takes its time
+const MOST_REMEMBERED = 60000; // vehicles in all pictures that are kept
 const MOST_LISTED = 24; // of more vehicles charts and table show the followed one and the first
 const FACTOR_MS = 2000; // the measured factor is that of the last two seconds
 
 const element = (id) => document.getElementById(id);
-const scene = new Scene(element("scene"), element("scale"));
-const solid = new Scene3D(element("solid"));
-const speeds = new LineChart(element("speeds"), "m/s", 5);
-const gaps = new LineChart(element("gaps"), "m", 5);
-const accelerations = new LineChart(element("accelerations"), "m/s²", 2);
-const REMEMBERED = ["speed", "gap", "acceleration"];
-const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
+const stage = new Stage(element("stage"));
+const charts = {
+  speed: new LiveChart(element("speeds"), "Speeds of the vehicles over time, in m/s", 5),
+  gap: new LiveChart(element("gaps"), "Gaps ahead of the vehicles over time, in m", 5),
+  acceleration: new LiveChart(
+    element("accelerations"), "Accelerations of the vehicles over time, in m/s²", 2),
+};
+const REMEMBERED = Object.keys(charts);
+const together = new Together(Object.values(charts));
+const player = new Player(element("player"), showPast, { live: true, follow: () => showNow(true) });
+const memory = new Memory(MOST_REMEMBERED);
+const curves = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
 const passed = []; // [wall ms, simulated s, steps]
+let recording = null; // what was before this page was opened
+let sectors = [];
 let shownRun = null;
-let shownPicture = null;
+let newest = null; // the picture of the run as it is
+let drawn = 0; // when the charts were drawn [wall ms]
 let episode = null; // of the world whose roads are shown
+
+stage.find(".keys").innerHTML = `
+  <span class="key" id="field-key" hidden><i class="field"></i>field of view</span>
+  <span class="key" id="link-key" hidden><i class="link"></i>V2V<i class="link old"></i>older than 0.25 s</span>
+  <span class="key" id="world-key" hidden><i class="dot"></i><span id="people">0</span> walkers,
+    <span id="shapes">0</span> debug shapes</span>`;
+together.seek = (time) => player.go(time);
+together.enlarged = () => showCharts(true);
+together.bounds = () => [player.begin, player.end];
 
 const token = takeToken();
 const cameras = new Cameras(element("cameras"), askImage);
@@ -41,9 +68,9 @@ function takeToken() {
   return given ?? sessionStorage.getItem("token");
 }
 
-async function ask(path, body) {
+async function ask(path, body, patience = 10000) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const options = { headers, cache: "no-store", signal: AbortSignal.timeout(10000) };
+  const options = { headers, cache: "no-store", signal: AbortSignal.timeout(patience) };
   if (body !== undefined) {
     headers["Content-Type"] = "application/json";
     Object.assign(options, { method: "POST", body: JSON.stringify(body) });
@@ -77,10 +104,9 @@ async function change(request) {
 
 const starter = new Starter(ask, complain);
 const parameters = new Parameters(ask, complain);
-
-function number(value, decimals, unit = "") {
-  return value === null || value === undefined ? "–" : `${fixed(value, decimals)}${unit}`;
-}
+const drive = new Drive(element("drive"), ask, complain);
+const garage = new Garage(element("garage"), ask, complain);
+drive.chosen = (vehicle) => garage.show(vehicle);
 
 function setText(id, text) {
   const place = element(id);
@@ -135,65 +161,91 @@ function showTiming(timing) {
   drawHistogram(element("timing"), timing.lateness_classes);
 }
 
-function nothingYet() {
-  return Object.fromEntries(REMEMBERED.map((key) => [key, []]));
-}
-
-// What does not change, and what was before this page was opened.
+// What does not change.
 async function recall() {
   const known = await ask("api/scene");
-  scene.take(known);
-  solid.take(known);
-  element("field-key").hidden = !known.sectors.length;
+  stage.take(known);
+  ({ sectors } = known);
+  element("field-key").hidden = !sectors.length;
   if (known.starts) await starter.offer();
-  const { fields, vehicles } = await ask("api/history");
-  for (const [name, rows] of Object.entries(vehicles)) {
-    const known = nothingYet();
-    for (const key of REMEMBERED)
-      known[key] = rows.map((row) => [row[0], row[fields.indexOf(key)]]);
-    if (rows.length) history.set(name, known);
+  drive.offer(known.driven);
+  if (known.driven.length) await garage.show(drive.vehicle);
+  recallPast().catch(() => {}); // what is seen from now on is shown in any case
+}
+
+// What was before this page was opened.
+async function recallPast() {
+  const found = new Recording(await ask("api/history", undefined, HISTORY_MS));
+  if (found.isEmpty) return;
+  recording = found;
+  for (const [name] of found.tracks.filter(([name]) => !isTraffic(name))) {
+    const now = curves.get(name) ?? nothingYet();
+    for (const key of REMEMBERED) {
+      const before = now[key][0]?.[0] ?? Infinity;
+      now[key].unshift(...found.series(name, key).filter(([time]) => time < before));
+    }
+    curves.set(name, now);
   }
 }
 
 // Another run at the same address.
 async function renew() {
-  history.clear();
-  passed.length = 0;
+  forget();
   episode = null;
-  scene.forget();
   await recall();
   await parameters.renew();
 }
 
-function remember(run, vehicles) {
+function forget() {
+  curves.clear();
+  memory.forget();
+  passed.length = 0;
+  recording = null;
+  together.stretch = null;
+  player.goLive();
+  stage.forget();
+}
+
+function nothingYet() {
+  return Object.fromEntries(REMEMBERED.map((key) => [key, []]));
+}
+
+function remember(time, vehicles) {
   for (const vehicle of vehicles) {
-    let known = history.get(vehicle.name);
-    if (!known) history.set(vehicle.name, (known = nothingYet()));
-    const last = known.speed.at(-1);
-    if (last && run.time_s < last[0]) for (const key of REMEMBERED) known[key].length = 0;
-    else if (last && run.time_s === last[0]) continue;
+    let points = curves.get(vehicle.name);
+    if (!points) curves.set(vehicle.name, (points = nothingYet()));
+    const last = points.speed.at(-1)?.[0] ?? -Infinity;
+    if (time < last) for (const key of REMEMBERED) points[key].length = 0;
+    else if (time - last < APART_S - 1e-9) continue;
     for (const key of REMEMBERED) {
-      known[key].push([run.time_s, vehicle[key]]);
-      while (known[key].length > MOST_POINTS || known[key][0][0] < run.time_s - HISTORY_S - 1)
-        known[key].shift();
+      points[key].push([time, vehicle[key]]);
+      if (points[key].length > MOST_POINTS)
+        points[key] = points[key].filter((_, place) => place % 2 === 0);
     }
   }
 }
 
-function showCharts(run, vehicles) {
-  if (!vehicles.length) return;
-  const first = Math.min(...vehicles.map(({ name }) => history.get(name).speed[0][0]));
-  const to = Math.max(run.time_s, first + 5);
-  const from = Math.max(first, to - HISTORY_S);
-  const series = (key) =>
-    vehicles.map(({ name }, index) => ({ name, index, points: history.get(name)[key] }));
-  speeds.draw(series("speed"), from, to);
-  accelerations.draw(series("acceleration"), from, to);
-  element("gap-figure").hidden = !vehicles.some((v) => v.gap !== null);
-  if (!element("gap-figure").hidden) gaps.draw(series("gap"), from, to);
-  const found = vehicles.map((v) => v.gap).filter((gap) => gap !== null);
+// While the run is followed its last half minute, else all of it; or what was enlarged.
+function showCharts(at_once = false) {
+  const now = performance.now();
+  if (!newest || (!at_once && now - drawn < CHART_MS)) return;
+  drawn = now;
+  const vehicles = listed(newest.vehicles).filter(({ name }) => curves.has(name));
+  const first = Math.min(player.begin, newest.run.time_s);
+  const end = Math.max(newest.run.time_s, first + 5);
+  const [from, to] = together.stretch
+    ?? (player.following ? [Math.max(first, end - HISTORY_S), end] : [first, end]);
+  for (const [key, chart] of Object.entries(charts))
+    chart.fill(vehicles.map(({ name }, index) => (
+      { name, index, points: curves.get(name)[key] })), from, to);
+  together.mark(player.following ? null : player.time);
+  element("gaps").hidden = !vehicles.some((vehicle) => vehicle.gap !== null);
+}
+
+function showLeast(vehicles) {
+  const found = vehicles.map((v) => v.gap).filter((gap) => gap !== null && gap !== undefined);
   setText("min-gap", found.length ? `${Math.min(...found).toFixed(1)} m` : "–");
-  const times = vehicles.map((v) => v.ttc).filter((ttc) => ttc !== null);
+  const times = vehicles.map((v) => v.ttc).filter((ttc) => ttc !== null && ttc !== undefined);
   setText("min-ttc", times.length ? `${Math.min(...times).toFixed(1)} s` : "–");
 }
 
@@ -211,6 +263,7 @@ function rowOf(index) {
 
 function showTable(vehicles) {
   const body = element("vehicles");
+  element("no-vehicles").hidden = vehicles.length > 0;
   while (body.rows.length > vehicles.length) body.deleteRow(-1);
   vehicles.forEach((vehicle, index) => {
     const row = body.rows[index] ?? body.appendChild(rowOf(index));
@@ -232,73 +285,59 @@ function showTable(vehicles) {
   });
 }
 
-// The vehicles to choose from; what is chosen stays, also while it is not there.
-function showFollow(vehicles, world) {
-  const select = element("follow");
-  element("follow-choice").hidden = !world && vehicles.length < 2;
-  if (document.activeElement === select) return; // the user is choosing
-  const names = ["", ...vehicles.map(({ name }) => name)];
-  if (scene.followed && !names.includes(scene.followed)) names.push(scene.followed);
-  const shown = [...select.options].map(({ value }) => value);
-  if (names.join("\n") === shown.join("\n")) return;
-  select.replaceChildren(...names.map((name) => new Option(name || "all", name)));
-  select.value = scene.followed;
-}
-
 function listed(vehicles) {
   if (vehicles.length <= MOST_LISTED) return vehicles;
-  const first = vehicles.filter(({ name }) => name === scene.followed);
+  const first = vehicles.filter(({ name }) => name === stage.followed);
   return [...first, ...vehicles.filter((v) => !first.includes(v))].slice(0, MOST_LISTED);
 }
 
 async function showWorld(world) {
   element("world-key").hidden = !world;
-  element("scene").parentElement.classList.toggle("world", Boolean(world?.whole));
+  stage.figure.classList.toggle("world", Boolean(world?.whole));
   if (!world) return;
   cameras.show(world.cameras);
   setText("people", String(world.people.length));
   setText("shapes", String(world.shapes.length));
   if (episode !== null && episode !== world.episode) {
-    episode = world.episode;
-    history.clear();
-    scene.trails.clear();
-    const known = await ask("api/scene"); // another map
-    scene.take(known);
-    solid.take(known);
+    forget(); // another map
+    stage.take(await ask("api/scene"));
   }
   episode = world.episode;
 }
 
 function show(picture) {
-  const { run, vehicles, objects, links, timing, world } = (shownPicture = picture);
+  if (newest && picture.run.time_s < newest.run.time_s) forget(); // it begins anew
+  const { run, vehicles, timing, world } = (newest = { ...picture, time: picture.run.time_s });
   showRun(run);
   showFactor(run);
   showTiming(timing);
-  const some = listed(vehicles);
-  remember(run, some);
-  showFollow(vehicles, world);
-  if (isSolid()) solid.draw(vehicles, objects, world?.people, scene.followed);
-  else scene.draw(vehicles, objects, links, world);
-  element("link-key").hidden = isSolid() || !links.length;
+  memory.add(run.time_s, newest);
+  remember(run.time_s, listed(vehicles));
+  player.range(Math.min(recording?.begin ?? Infinity, memory.begin), run.time_s);
   showWorld(world).catch((error) => complain(error.message));
-  showCharts(run, some);
-  showTable(some);
+  if (player.following) showNow();
+  showCharts();
 }
 
-function isSolid() {
-  return !element("solid").hidden;
+function showNow(at_once = false) {
+  if (!newest) return;
+  showScene(newest);
+  if (at_once) showCharts(true);
 }
 
-// From above, or from behind: the one that is hidden is not drawn.
-function choose(view) {
-  const fromBehind = view === "solid";
-  element("solid").hidden = !fromBehind;
-  element("scene").hidden = fromBehind;
-  element("scale").hidden = element("field-key").hidden = fromBehind;
-  element("field-key").hidden ||= !scene.sectors.length;
-  element("solid-view").setAttribute("aria-pressed", String(fromBehind));
-  element("top-view").setAttribute("aria-pressed", String(!fromBehind));
-  if (shownPicture) show(shownPicture);
+// The scene as it was: what this page has seen, and before that what the run remembers.
+function showPast(time) {
+  const then = memory.at(time) ?? recording?.at(time);
+  if (then) showScene(then);
+  together.mark(time);
+  showCharts();
+}
+
+function showScene(picture) {
+  stage.draw(picture);
+  element("link-key").hidden = !picture.links.length;
+  showLeast(picture.vehicles);
+  showTable(listed(picture.vehicles));
 }
 
 function showOffline(error) {
@@ -326,21 +365,10 @@ async function watch() {
   setTimeout(watch, wait);
 }
 
-element("top-view").addEventListener("click", () => choose("top"));
-element("solid-view").addEventListener("click", () => choose("solid"));
 element("pause").addEventListener("click", () =>
   change({ action: shownRun?.state === "paused" ? "resume" : "pause" }));
 element("step").addEventListener("click", () =>
   change({ action: "step", count: Number(element("count").value) }));
-element("follow").addEventListener("change", () => {
-  scene.followed = element("follow").value;
-  scene.view = null;
-  element("follow").blur();
-});
-element("scene").addEventListener("wheel", (event) => {
-  event.preventDefault();
-  scene.zoom(event.deltaY > 0 ? 1.2 : 1 / 1.2);
-}, { passive: false });
 element("rate").addEventListener("change", () => {
   const value = element("rate").value;
   element("rate").blur();

@@ -2,6 +2,9 @@
 // The run from behind and above: road, vehicles and objects as solids, projected onto a canvas.
 
 import { colour, colourOf, prepared } from "./canvas.js";
+import { clamp } from "./numbers.js";
+import { isTraffic } from "./recording.js";
+import { isBraking, written } from "./scene.js";
 
 const NEAREST = 0.5; // what is nearer to the eye is cut off [m]
 const WIDE = 1.6; // the view opens at most so far from side to side [rad],
@@ -10,6 +13,12 @@ const FAR = 400; // lines of the road are drawn as far as this from the middle [
 const LOWEST = 0.08; // the eye stays above the ground, and does not pass the zenith [rad]
 const HIGHEST = 1.5;
 const TALL_FROM = 6.5; // longer vehicles are lorries and buses: a single box [m]
+
+// Where the way from a place behind the eye to one ahead of it comes into view.
+function cut(behind, ahead) {
+  const part = (NEAREST - behind[2]) / (ahead[2] - behind[2]);
+  return behind.map((value, axis) => value + part * (ahead[axis] - value));
+}
 
 // The eight corners of a box: first those below, then those above.
 function corners(box, from, to, width, low, high) {
@@ -43,62 +52,113 @@ function solids(vehicle) {
   ];
 }
 
+// The two brake lamps, which stand out a little behind.
+function lamps(vehicle) {
+  const low = vehicle.length > TALL_FROM ? 0.6 : 0.55;
+  const aside = (0.36 * vehicle.width);
+  return [-aside, aside].map((shift) => corners({
+    ...vehicle, width: 0.4,
+    x: vehicle.x - Math.sin(vehicle.yaw) * shift,
+    y: vehicle.y + Math.cos(vehicle.yaw) * shift,
+  }, -0.5 - 0.06 / vehicle.length, -0.5, 1, low, low + 0.22));
+}
+
 export class Scene3D {
   constructor(canvas) {
     this.canvas = canvas;
     this.lines = [];
+    this.surfaces = []; // with the middle and the reach of each
     this.turned = 0; // from straight behind the first vehicle [rad]
     this.raised = 0.3;
-    this.zoom = 1;
+    this.zoomed = 1;
     this.heading = null;
+    this.followed = ""; // the vehicle that is looked at; else all of them
+    this.changed = () => {}; // it looks from elsewhere
     this.#listen();
   }
 
-  take({ lines }) {
+  take({ surfaces, lines }) {
     this.lines = lines;
+    this.surfaces = surfaces.map((points) => {
+      const [x, y] = [0, 1].map((axis) =>
+        points.reduce((sum, point) => sum + point[axis], 0) / points.length);
+      const reach = points.reduce((most, p) => Math.max(most, Math.hypot(p[0] - x, p[1] - y)), 0);
+      return { points, x, y, reach };
+    });
+  }
+
+  // Around the vehicles, and up or down [rad].
+  orbit(turn, raise) {
+    this.turned += turn;
+    this.raised = clamp(this.raised + raise, LOWEST, HIGHEST);
+    this.changed();
+  }
+
+  // `factor` above 1 shows more.
+  zoom(factor) {
+    this.zoomed = clamp(this.zoomed * factor, 0.1, 10);
+    this.changed();
   }
 
   #listen() {
     const canvas = this.canvas;
+    canvas.tabIndex = 0;
     canvas.addEventListener("pointerdown", (event) => canvas.setPointerCapture(event.pointerId));
     canvas.addEventListener("pointermove", (event) => {
-      if (!canvas.hasPointerCapture(event.pointerId)) return;
-      this.turned -= event.movementX * 0.008;
-      this.raised = Math.min(Math.max(this.raised + event.movementY * 0.006, LOWEST), HIGHEST);
+      if (canvas.hasPointerCapture(event.pointerId))
+        this.orbit(-event.movementX * 0.008, event.movementY * 0.006);
     });
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
-      this.zoom = Math.min(Math.max(this.zoom * Math.exp(event.deltaY * 0.001), 0.1), 10);
+      this.zoom(Math.exp(event.deltaY * 0.001));
     }, { passive: false });
+    canvas.addEventListener("keydown", (event) => {
+      const action = {
+        "+": () => this.zoom(1 / 1.3), "-": () => this.zoom(1.3),
+        a: () => this.orbit(-0.15, 0), d: () => this.orbit(0.15, 0),
+        w: () => this.orbit(0, 0.1), s: () => this.orbit(0, -0.1),
+      }[event.key];
+      if (action && !event.ctrlKey) action();
+    });
   }
 
-  // `followed`: the name of the vehicle that is looked at; else all of them.
-  draw(vehicles, objects, people = [], followed = "") {
+  draw({ vehicles, objects, world = null }, ghosts = []) {
     const { pen, width, height } = prepared(this.canvas);
-    if (!vehicles.length) return;
-    const one = vehicles.filter(({ name }) => name === followed);
-    this.#look(one.length ? one : vehicles, width, height);
+    const shown = [...vehicles, ...ghosts.flatMap((run) => run.vehicles)];
+    if (!shown.length) return;
+    const one = shown.filter(({ name }) => name === this.followed);
+    this.#look(one.length ? one.slice(0, 1) : shown, width, height);
     pen.fillStyle = colour("--sky");
     pen.fillRect(0, 0, width, height);
-    pen.fillStyle = colour("--road");
+    pen.fillStyle = colour("--ground");
     // Straight ahead at the height of the eye; above the picture if that looks down steeply.
     const horizon = Math.max(0, height / 2 - Math.tan(this.raised) * this.focal);
     pen.fillRect(0, horizon, width, height - horizon);
+    this.#surfaces(pen);
     this.#road(pen);
-    // Background traffic comes as objects, by its names.
-    const high = ({ name }) => (name?.startsWith("traffic") ? 1.5 : 1.1);
+    const plain = (box, high, ink) => ({
+      box, parts: [corners(box, -0.5, 0.5, 1, 0, high)], ink: colour(ink) });
     const bodies = [
-      ...people.map((box) => ({
-        box, parts: [corners(box, -0.5, 0.5, 1, 0, 1.8)], ink: colour("--accent") })),
-      ...objects.map((box) => ({
-        box, parts: [corners(box, -0.5, 0.5, 1, 0, high(box))], ink: colour("--soft") })),
-      ...vehicles.map((box, index) => ({ box, parts: solids(box), ink: colourOf(index) })),
+      ...(world?.people ?? []).map((box) => plain(box, 1.8, "--c3")),
+      // Background traffic comes as objects, by its names.
+      ...objects.map((box) => (isTraffic(box.name)
+        ? { box, parts: solids(box), ink: colour("--traffic") } : plain(box, 1.1, "--soft"))),
+      ...ghosts.flatMap((run) => run.vehicles.map((box) => ({
+        box, parts: solids(box), ink: colourOf(run.index), opacity: 0.45 }))),
+      ...vehicles.map((box, index) => ({
+        box, parts: solids(box), ink: colourOf(ghosts.length ? 0 : index),
+        lamps: isBraking(box) ? lamps(box) : [] })),
     ];
     // Those behind first: what is nearer is painted over them.
     const distance = ({ box }) => Math.hypot(box.x - this.eye[0], box.y - this.eye[1]);
     bodies.sort((a, b) => distance(b) - distance(a));
-    for (const { parts, ink } of bodies) for (const part of parts) this.#solid(pen, part, ink);
-    this.#names(pen, vehicles);
+    for (const { parts, ink, opacity = 1, lamps: lit = [] } of bodies) {
+      pen.globalAlpha = opacity;
+      for (const part of parts) this.#solid(pen, part, ink);
+      for (const lamp of lit) this.#solid(pen, lamp, colour("--lamp"), true);
+      pen.globalAlpha = 1;
+    }
+    this.#names(pen, vehicles, ghosts.length);
   }
 
   // Behind the first vehicle, so far away that all are in the picture.
@@ -108,7 +168,7 @@ export class Scene3D {
     const middle = (values) => (Math.max(...values) + Math.min(...values)) / 2;
     const span = Math.hypot(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys));
     this.focal = Math.max(width / 2 / Math.tan(WIDE / 2), height / 2 / Math.tan(HIGH / 2));
-    const away = Math.max(16, 0.9 * span + 6) * this.zoom; // the last one is in the picture, too
+    const away = Math.max(16, 0.9 * span + 6) * this.zoomed; // the last one is in the picture, too
     const goal = vehicles[0].yaw;
     // The eye follows the road softly: a turn of the vehicle must not throw the picture about.
     const off = this.heading === null ? 0 : Math.atan2(
@@ -137,9 +197,8 @@ export class Scene3D {
   }
 
   #road(pen) {
-    pen.strokeStyle = colour("--soft");
-    pen.lineWidth = 1.2;
-    pen.globalAlpha = 0.7;
+    pen.strokeStyle = colour("--marking");
+    pen.lineWidth = 1.5;
     pen.beginPath();
     for (const points of this.lines) {
       let before = null;
@@ -151,23 +210,42 @@ export class Scene3D {
       }
     }
     pen.stroke();
-    pen.globalAlpha = 1;
+  }
+
+  // The filled roads that are near enough, without what lies behind the eye.
+  #surfaces(pen) {
+    pen.fillStyle = colour("--road");
+    pen.beginPath();
+    for (const { points, x, y, reach } of this.surfaces) {
+      if (Math.hypot(x - this.target[0], y - this.target[1]) > FAR + reach) continue;
+      let before = this.#seen([...points.at(-1), 0]);
+      let begun = false;
+      const corner = (place) => {
+        if (begun) pen.lineTo(...this.#pixel(place));
+        else pen.moveTo(...this.#pixel(place));
+        begun = true;
+      };
+      for (const point of points) {
+        const now = this.#seen([...point, 0]);
+        if ((before[2] < NEAREST) !== (now[2] < NEAREST))
+          corner(before[2] < NEAREST ? cut(before, now) : cut(now, before));
+        if (now[2] >= NEAREST) corner(now);
+        before = now;
+      }
+    }
+    pen.fill();
   }
 
   // A line from place to place, without what lies behind the eye.
   #segment(pen, a, b) {
     if (a[2] < NEAREST && b[2] < NEAREST) return;
-    const cut = (behind, ahead) => {
-      const part = (NEAREST - behind[2]) / (ahead[2] - behind[2]);
-      return behind.map((value, axis) => value + part * (ahead[axis] - value));
-    };
     const from = a[2] < NEAREST ? cut(a, b) : a;
     const to = b[2] < NEAREST ? cut(b, a) : b;
     pen.moveTo(...this.#pixel(from));
     pen.lineTo(...this.#pixel(to));
   }
 
-  #solid(pen, part, ink) {
+  #solid(pen, part, ink, shines = false) {
     const seen = part.map((corner) => this.#seen(corner));
     if (seen.some((place) => place[2] < NEAREST)) return;
     const flat = seen.map((place) => this.#pixel(place));
@@ -180,20 +258,20 @@ export class Scene3D {
       pen.closePath();
       pen.fillStyle = ink;
       pen.fill();
+      if (shines) continue;
       pen.fillStyle = `rgba(0, 0, 0, ${1 - light})`;
       pen.fill();
     }
   }
 
-  #names(pen, vehicles) {
+  #names(pen, vehicles, ghosts) {
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
     vehicles.forEach((vehicle, index) => {
       const high = vehicle.length > TALL_FROM ? 3.9 : 2.2;
       const place = this.#seen([vehicle.x, vehicle.y, high]);
       if (place[2] < NEAREST) return;
-      pen.fillStyle = colourOf(index);
-      pen.fillText(vehicle.name, ...this.#pixel(place));
+      written(pen, vehicle.name, ...this.#pixel(place), colourOf(ghosts ? 0 : index));
     });
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws what a world has besides vehicles: traffic lights, lamps, people, fields of view, shapes.
 
-import { colour, prepared, sector } from "./canvas.js";
+import { colour, sector } from "./canvas.js";
 
 const SIGNALS = ["#e5382b", "#f2b01e", "#2fb24c", "#777777", "#777777"]; // red, yellow, green, off
 const SHOWN_TEXTS = 60;
@@ -36,7 +36,7 @@ export function drawOver(pen, world, place, scale) {
     disc(pen, px, py, size);
   }
   pen.fillStyle = colour("--c3");
-  for (const { x, y } of world.people) disc(pen, ...place(x, y), Math.max(2.5, 0.35 * scale));
+  for (const each of world.people) person(pen, each, place, scale);
   let texts = 0;
   for (const shape of world.shapes) {
     if (shape.kind !== "string" || texts++ < SHOWN_TEXTS) drawShape(pen, shape, place, scale);
@@ -68,60 +68,21 @@ function drawShape(pen, { kind, points, size, text, colour: [red, green, blue] }
   pen.fill();
 }
 
+// One who walks, in the colour of the pen: a round head, and a line to where it goes.
+export function person(pen, { x, y, yaw }, place, scale) {
+  const [px, py] = place(x, y);
+  const size = Math.max(2.5, 0.35 * scale);
+  disc(pen, px, py, size);
+  pen.strokeStyle = pen.fillStyle;
+  pen.lineWidth = Math.max(1, size / 3);
+  pen.beginPath();
+  pen.moveTo(px, py);
+  pen.lineTo(px + 1.9 * size * Math.cos(yaw), py - 1.9 * size * Math.sin(yaw));
+  pen.stroke();
+}
+
 function disc(pen, x, y, radius) {
   pen.beginPath();
   pen.arc(x, y, radius, 0, 2 * Math.PI);
   pen.fill();
-}
-
-// The pictures of the cameras, one figure for each; `fetchImage(id)` gives a Blob.
-export class Cameras {
-  constructor(place, fetchImage) {
-    this.place = place;
-    this.fetchImage = fetchImage;
-    this.figures = new Map(); // camera -> {figure, canvas, asked}
-  }
-
-  show(cameras) {
-    for (const [id, { figure }] of this.figures)
-      if (!cameras.some((camera) => camera.id === id)) {
-        figure.remove();
-        this.figures.delete(id);
-      }
-    this.place.hidden = !cameras.length;
-    for (const camera of cameras) this.#ask(camera, this.figures.get(camera.id) ?? this.#add(camera));
-  }
-
-  #add({ id, kind, carrier, width, height }) {
-    const figure = document.createElement("figure");
-    const caption = figure.appendChild(document.createElement("figcaption"));
-    caption.appendChild(document.createElement("strong")).textContent = `Camera ${id}`;
-    caption.appendChild(document.createElement("span")).textContent =
-      [kind.replaceAll("_", " "), carrier && `on ${carrier}`].filter(Boolean).join(" ");
-    const canvas = figure.appendChild(document.createElement("canvas"));
-    canvas.style.height = "auto";
-    canvas.style.aspectRatio = `${width} / ${height}`;
-    canvas.role = "img";
-    canvas.ariaLabel = `What camera ${id} sees`;
-    this.place.appendChild(figure);
-    const known = { figure, canvas, asked: false };
-    this.figures.set(id, known);
-    return known;
-  }
-
-  // One request at a time for each camera: a slow server is not asked faster than it answers.
-  async #ask({ id }, known) {
-    if (known.asked || known.failed) return;
-    known.asked = true;
-    try {
-      const image = await createImageBitmap(await this.fetchImage(id));
-      const { pen, width, height } = prepared(known.canvas);
-      pen.drawImage(image, 0, 0, width, height);
-      known.canvas.dataset.pictures = Number(known.canvas.dataset.pictures ?? 0) + 1;
-    } catch {
-      known.failed = true; // gone meanwhile, or a kind without pictures
-    } finally {
-      known.asked = false;
-    }
-  }
 }

@@ -3,8 +3,14 @@
 
 const COLOURS = 8;
 
+// Style sheets are asked once for each colour, until the user prefers others.
+const inks = new Map();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => inks.clear());
+
 export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  if (!inks.has(name))
+    inks.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return inks.get(name);
 }
 
 export function colourOf(index) {
