@@ -11,13 +11,13 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_685,
-    "core": 23_345,
+    "core": 23_645,
     "dcp": 10_735,
     "driving": 11_660,
     "lab": 7_085,
     "ros": 10_905,
     "ros2_cosim": 128,
-    "vds": 4_300,
+    "vds": 4_000,
     "world": 19_995,
     "bench": 7_185,
     "buildtools": 2_200,
