@@ -138,7 +138,7 @@ def _comparison(studio: Studio, path: Path) -> None:
 def _study(studio: Studio, path: Path) -> None:
     words = ("--duration", "5s", "--factors", "1,2,4", "--steps", "2.5ms,10ms,40ms")
     studio.cosim("study", "causality", *words, "--repeat", "2", "--out", "out/causality")
-    studio.shoot_file(studio.place / "out" / "causality" / "report.html", path, 1280, 1400)
+    studio.shoot_file(studio.place / "out" / "causality" / "report.html", path, 1280, 1120)
 
 
 def _dashboard(studio: Studio, path: Path) -> None:

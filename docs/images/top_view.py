@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.core.messages.records import StaticObjects
+from ros2_cosim.core.messages.records import Odometry, StaticObjects
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.world.pictures import markers
 from ros2_cosim.world.pictures.markers import Cone, MarkerBox, MarkerData, Point, body_point
@@ -128,7 +128,7 @@ def _path(points: list[tuple[float, float]]) -> str:
 def _outline(marker: MarkerData) -> list[Point]:
     """The corners of a box, seen from above."""
     x, y, z = marker.position
-    pose = markers.Odometry(x, y, z, *marker.orientation, *(0.0,) * 6)
+    pose = Odometry(x, y, z, *marker.orientation, *(0.0,) * 6)
     length, width = 0.5 * marker.scale[0], 0.5 * marker.scale[1]
     corners = ((length, width), (length, -width), (-length, -width), (-length, width))
     return [body_point(pose, a, b, 0.0) for a, b in corners]
