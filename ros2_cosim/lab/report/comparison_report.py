@@ -151,7 +151,7 @@ def _moves(bag: Path) -> Moves:
 def _apart(a: Mapping[str, Sequence[Row]], b: Mapping[str, Sequence[Row]]) -> list[Chart]:
     """How far each vehicle of B is from where it is in A."""
     x, y = FIELDS.index("x"), FIELDS.index("y")
-    lines = []
+    lines: list[Line] = []
     for name in a:
         there = {row[0]: (row[x], row[y]) for row in b.get(name, ())}
         found = [

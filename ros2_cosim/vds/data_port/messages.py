@@ -44,7 +44,7 @@ class IoRequest(PortDocument):
 
 
 class VehicleFilesRequest(PortDocument):
-    """Other files of one vehicle; what is left out stays as it is."""
+    """Other files of one vehicle; a key that is left out changes nothing."""
 
     vehicle: str = Field(description="Name of the vehicle.")
     level: str | None = Field(None, description="Level of detail.")

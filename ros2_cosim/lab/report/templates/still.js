@@ -11,7 +11,7 @@ const charts = readable();
 const data = document.getElementById("played");
 if (data) play(JSON.parse(data.textContent));
 for (const table of document.querySelectorAll("table.searched")) searchable(table);
-// What is wider than the page is moved by keys, too.
+// Keys move a table that is wider than the page, too.
 for (const card of document.querySelectorAll(".card"))
   if (card.scrollWidth > card.clientWidth) card.tabIndex = 0;
 

@@ -43,7 +43,7 @@ let recording = null; // what was before this page was opened
 let sectors = [];
 let shownRun = null;
 let newest = null; // the picture of the run as it is
-let drawn = 0; // when the charts were drawn [wall ms]
+let drawn = -Infinity; // when the charts were drawn [wall ms]
 let episode = null; // of the world whose roads are shown
 
 stage.find(".keys").innerHTML = `
@@ -186,6 +186,7 @@ async function recallPast() {
     }
     curves.set(name, now);
   }
+  showCharts(true);
 }
 
 // Another run at the same address.

@@ -10,7 +10,7 @@ import { drawOver, drawUnder, person } from "./world.js";
 const FOLLOWED_VIEW = 120; // m
 const OLD_LINK_S = 0.25; // the oldest message that controllers use by default
 const SMALL = 16; // shorter vehicles are drawn as arrows [px]
-const BRAKES = -0.7; // lamps of what tells of no brake pedal light up below that [m/s^2]
+const BRAKES = -0.7; // without a brake pedal the lamps light up below that [m/s^2]
 const PERSON = 1.2; // road users that are shorter walk [m]
 const TRAIL_S = 1; // a longer leap of time begins new trails
 const MARKING = 0.15; // width of the lines on a road [m]
@@ -299,7 +299,7 @@ export class Scene {
     });
   }
 
-  // The pen in the frame of a box; whoever asks for it restores it.
+  // The pen in the frame of a box; the caller restores it.
   #box(pen, box, place, smallest) {
     const [px, py] = place(box.x, box.y);
     const length = Math.max(box.length * this.scale, 2.2 * smallest);

@@ -68,7 +68,7 @@ function drawShape(pen, { kind, points, size, text, colour: [red, green, blue] }
   pen.fill();
 }
 
-// One who walks, in the colour of the pen: a round head, and a line to where it goes.
+// A walker, in the colour of the pen: a round head, and a line to where it goes.
 export function person(pen, { x, y, yaw }, place, scale) {
   const [px, py] = place(x, y);
   const size = Math.max(2.5, 0.35 * scale);
