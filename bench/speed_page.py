@@ -59,7 +59,8 @@ def write_page(page: Path, results: list[dict[str, Any]], rounds: int) -> None:
         raise ValueError(f"{page}: the lines {FIRST.strip()!r} and {LAST!r} are missing")
     system = platform.uname()
     told = (
-        f"Version {version('ros2_cosim')}, {datetime.now(UTC):%d %B %Y}, medians of {rounds} rounds; "
+        f"Version {version('ros2_cosim')}, {datetime.now(UTC):%d %B %Y}, "
+        f"medians of {rounds} rounds; "
         f"{_processor()}, {system.system} {system.release.partition('-')[0]}, "
         f"Python {platform.python_version()}."
     )

@@ -162,7 +162,7 @@ def _data_port() -> DataPortApi:
     settings = read_settings(_FLEET, "fleet")
     fleet, clock = settings.fleet(), MonotonicClock()
     kinds = {name: VEHICLES[v.kind] for name, v in settings.vehicles.items()}
-    view = FleetView(fleet, kinds)
+    view = FleetView(fleet, kinds.__getitem__)
     control = LiveControl(RunState(), fleet.dt_ns, lambda: 0, now=clock.now)
     return DataPortApi("fuzz", control, view, view, Telemetry(view.vehicles(), clock))
 

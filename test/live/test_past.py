@@ -7,13 +7,13 @@ from math import inf, nan
 
 import pytest
 
-from ros2_cosim.core.live.past import Past
+from ros2_cosim.core.live.past import BoundedPast
 
 MS = 1_000_000
 
 
 def test_rows_are_a_tenth_of_a_second_apart_and_numbers_are_plain() -> None:
-    past = Past()
+    past = BoundedPast()
     for ms in range(0, 400, 30):
         past.add("car", ms * MS, (1.23456, None, nan, inf))
     assert past.rows() == {
@@ -22,7 +22,7 @@ def test_rows_are_a_tenth_of_a_second_apart_and_numbers_are_plain() -> None:
 
 
 def test_a_long_run_is_thinned_out_from_its_begin_to_its_end() -> None:
-    past = Past(100)
+    past = BoundedPast(100)
     for ms in range(0, 60_000, 10):
         for name in ("one", "other"):
             past.add(name, ms * MS, (float(ms),))
@@ -38,7 +38,7 @@ def test_a_long_run_is_thinned_out_from_its_begin_to_its_end() -> None:
 
 def test_vehicles_without_end_are_not_all_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ros2_cosim.core.live.past.MOST_NAMES", 3)
-    past = Past(2)
+    past = BoundedPast(2)
     for number in range(9):
         past.add(f"traffic {number}", number * MS, (1.0,))
     assert list(past.rows()) == ["traffic 0", "traffic 1", "traffic 2"]

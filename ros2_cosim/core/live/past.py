@@ -20,7 +20,7 @@ _DIGITS: Final = 3
 Row = tuple[float | None, ...]
 
 
-class Past:
+class BoundedPast:
     """Rows of vehicles over simulated time; what is kept depends on the rows alone.
 
     :param most: rows of all vehicles together

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
-from ros2_cosim.core.live.past import Past, Row
+from ros2_cosim.core.live.past import BoundedPast, Row
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import (
     Acceleration,
@@ -40,7 +40,7 @@ class Moves:
     """Takes the messages of a run in recorded order, and keeps as much as a page needs."""
 
     def __init__(self) -> None:
-        self._past = Past()
+        self._past = BoundedPast()
         self._accelerations: dict[str, float] = {}
         self._brakes: dict[str, float] = {}
         self._sizes: dict[str, tuple[float, float]] = {}

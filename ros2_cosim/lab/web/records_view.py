@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ros2_cosim.core.kernel.time import SECOND
-from ros2_cosim.core.live.past import Past, Row
+from ros2_cosim.core.live.past import BoundedPast, Row
 from ros2_cosim.core.messages.records import (
     Acceleration,
     CollisionEvent,
@@ -71,7 +71,7 @@ class RecordsView:
         self._accelerations: dict[str, Acceleration] = {}
         self._controls: dict[str, ControlCommand] = {}
         self._struck: set[int] = set()
-        self._past = Past()
+        self._past = BoundedPast()
         self._boxes: tuple[BoxView, ...] = ()
         self._fixed: list[MovingBox] = []
         self._traffic: tuple[BoxView, ...] = ()
@@ -168,7 +168,7 @@ class RecordsView:
             # Time has gone back: the run was reset.
             self._shown, self._poses, self._coming = None, {}, {}
             self._heard, self._struck = set(), set()
-            self._past = Past()
+            self._past = BoundedPast()
             self._told = {}
         self._heard.add(vehicle)
         if self._shown is not None and stamp <= self._shown:

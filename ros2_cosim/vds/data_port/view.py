@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import sincos
-from ros2_cosim.core.live.past import Past, Row
+from ros2_cosim.core.live.past import BoundedPast, Row
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
@@ -111,7 +111,7 @@ class FleetView:
         self._fleet = fleet
         self._parameters = parameters
         self._free_run = free_run
-        self._past = Past()
+        self._past = BoundedPast()
         self._lock = threading.Lock()
 
     def vehicles(self) -> Sequence[str]:
