@@ -171,7 +171,7 @@ def _start_page(studio: Studio, path: Path) -> None:
         studio.click("start")
         page.wait_for(_state("running"))
         studio.choose("rate", "5")
-        studio.click("solid-view")
+        page.evaluate("document.querySelector('[data-view=solid]').click()")
         page.wait_for(f"{_TIME} >= 8")
         studio.click("pause")
         page.wait_for(_state("paused"))

@@ -8,7 +8,7 @@ export function clamp(value, low, high) {
 /** Decimals that show steps of this size. */
 export function decimals(step) {
   const digits = clamp(-Math.floor(Math.log10(step) + 1e-9), 0, 9);
-  return Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6 && digits
+  return Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6
     ? digits + 1 : digits;
 }
 

@@ -293,7 +293,7 @@ function listed(vehicles) {
 }
 
 async function showWorld(world) {
-  element("world-key").hidden = !world;
+  element("world-key").hidden = !world?.people.length && !world?.shapes.length;
   stage.figure.classList.toggle("world", Boolean(world?.whole));
   if (!world) return;
   cameras.show(world.cameras);
