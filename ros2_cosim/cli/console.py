@@ -394,7 +394,8 @@ def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
 
 def print_line(name: str, line: str) -> None:
     """Show a line that a process of a run has printed."""
-    print(f"[{name}] {line}", file=sys.stderr)
+    # At once: threads print the lines of other processes.
+    sys.stderr.write(f"[{name}] {line}\n")
 
 
 _program: list[int] = []

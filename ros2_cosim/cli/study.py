@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -190,4 +191,6 @@ def _quiet(line: str) -> None:
 
 
 def _tell(line: str) -> None:
-    print(line, flush=True)
+    # At once: each run of a study that goes on has a thread.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -11,6 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ import typer
 from support.control_scenarios import write_chain
 from support.patience import HANG_S
 
-from ros2_cosim.cli.console import GuardedStream, clear_errors
+from ros2_cosim.cli.console import GuardedStream, clear_errors, print_line
 from ros2_cosim.core.kernel.errors import Cancelled, RunError
 from ros2_cosim.core.record.bag_reader import is_complete
 from ros2_cosim.core.record.summary import read_summary
@@ -299,3 +301,21 @@ app()
     done = subprocess.run([*command, "--fails"], capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 1
     assert "of its own" in done.stderr
+
+
+def test_lines_of_processes_are_whole_also_when_others_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread for each process passes its lines on."""
+    path = tmp_path / "errors.txt"
+    with GuardedStream(path.open("w", encoding="utf-8", buffering=1), "errors") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        names = [f"process{number}" for number in range(8)]
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(len(names)) as pool:
+            for name in names:
+                pool.submit(lambda name: [print_line(name, "a line") for _ in range(5000)], name)
+        sys.setswitchinterval(before)
+    lines = Counter(path.read_text(encoding="utf-8").splitlines())
+    assert lines == {f"[{name}] a line": 5000 for name in names}
