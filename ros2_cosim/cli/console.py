@@ -394,7 +394,7 @@ def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
 
 def print_line(name: str, line: str) -> None:
     """Show a line that a process of a run has printed."""
-    # At once: threads print the lines of other processes.
+    # One write: a thread for each process prints its lines.
     sys.stderr.write(f"[{name}] {line}\n")
 
 

@@ -191,6 +191,6 @@ def _quiet(line: str) -> None:
 
 
 def _tell(line: str) -> None:
-    # At once: each run of a study that goes on has a thread.
+    # One write: several threads report at the same time.
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -11,7 +11,7 @@ from ros2_cosim.core.kernel.time import SECOND
 
 #: Rows of one vehicle are as far apart at the begin of a run [ns]; twice as far as they get many.
 APART_NS: Final = 100_000_000
-#: So many rows of all vehicles are kept, those of 50 vehicles for ten minutes every half second.
+#: Largest number of rows of all vehicles: 50 vehicles, ten minutes, every half second.
 MOST_ROWS: Final = 60_000
 #: Others are not remembered: traffic that comes and goes has no end.
 MOST_NAMES: Final = 2_000

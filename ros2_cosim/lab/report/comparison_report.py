@@ -130,7 +130,7 @@ def _both(entry: FieldCounts, lines: tuple[Series, Series]) -> list[Chart]:
 
 
 def _at(series: Series, time: float) -> float:
-    """The value of a curve at a time; not a number beside it."""
+    """The value of a curve at a time; NaN before its begin and after its end."""
     place = bisect_left(series.times, time)
     if place == len(series.times) or (place == 0 and time < series.times[0]):
         return nan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where everything was during a run, for the player of a page: road, and rows of all that moves."""
+"""The data of a page's player: the road, and the positions of all vehicles over time."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class Store:
         return _row(run_id, parameters, seed, read_summary(path))
 
     def _lean(self, page: bytes) -> bytes:
-        """The report of a run without what all of them share, which is beside the runs."""
+        """The report of a run; it refers to the scripts and the style that all reports share."""
         for name, content in shared_files().items():
             if not (self.output / RUNS / name).is_file():
                 write_atomically(self.output / RUNS / name, content)

@@ -23,7 +23,7 @@ _KINDS: Final = (
     "ros2_cosim/msg/ControlCommand",
     "ros2_cosim/msg/RoadUsers",
 )
-#: Of a long past, messages of the begin of each of so many stretches of time are decoded.
+#: A long past is divided into this many intervals; the first messages of each are decoded.
 _STRETCHES: Final = 3_000
 #: Within which each vehicle tells where it is [ns].
 _WINDOW_NS: Final = 120_000_000

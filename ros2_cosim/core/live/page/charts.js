@@ -103,7 +103,7 @@ export class Chart {
     return this.picture.getBoundingClientRect().width / this.picture.viewBox.baseVal.width;
   }
 
-  /** Place on the axis under the pointer, or null beside the plot. */
+  /** The value of the axis under the pointer; null outside the plot. */
   under(event) {
     const box = this.picture.getBoundingClientRect();
     const x = ((event.clientX - box.left) / this.scale - this.left) / this.width;
@@ -284,7 +284,7 @@ export class LiveChart extends Chart {
   }
 }
 
-/** The points of a stretch, and those next to it; a curve goes on beyond its edges. */
+/** The points between two times, and their neighbours: the curve crosses the edges. */
 function within(points, from, to) {
   const first = points.findIndex(([time]) => time >= from);
   if (first < 0) return [];

@@ -15,7 +15,7 @@ function made(kind, attributes, ...content) {
 }
 
 export class Player {
-  /** `seek(time, byUser)` shows a time; `live`: there is an end that goes on, and `follow()` it. */
+  /** `seek(time, byUser)` shows a time; with `live`, `follow()` returns to the newest time. */
   constructor(place, seek, { live = false, follow = () => {} } = {}) {
     this.seek = seek;
     this.follow = follow;

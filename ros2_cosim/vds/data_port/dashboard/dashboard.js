@@ -12,7 +12,7 @@ import { Parameters } from "./parameters.js";
 import { Player } from "./player.js";
 import { Memory, Recording, isTraffic } from "./recording.js";
 import { Stage } from "./stage.js";
-import { Starter } from "./start.js";
+import { Starter, attempt } from "./start.js";
 
 const INTERVAL_MS = 50;
 const RETRY_MS = 1000;
@@ -93,13 +93,8 @@ function complain(text) {
   element("message").hidden = !text;
 }
 
-async function change(request) {
-  try {
-    await ask("api/run", request);
-    complain("");
-  } catch (error) {
-    complain(error.message);
-  }
+function change(request) {
+  return attempt(() => ask("api/run", request), complain);
 }
 
 const starter = new Starter(ask, complain);

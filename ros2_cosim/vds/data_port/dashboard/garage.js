@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms for the vehicle file and the tyre file of a vehicle; what is changed acts at once.
 
+import { attempt } from "./start.js";
+
 const FORMS = `
 <details><summary>Vehicle and tyre files</summary>
   <p class="note" id="garage-note"></p>
@@ -56,7 +58,7 @@ export class Garage {
   #fill(known) {
     element("garage-note").textContent = known.refusal
       ? `These are the values; nothing changes: ${known.refusal}.`
-      : `What ${known.vehicle} is made of. It goes on where it is.`;
+      : `What ${known.vehicle} is made of. A change keeps its position.`;
     element("garage-form").querySelector("[type=submit]").disabled = Boolean(known.refusal);
     choices(element("garage-level"), known.levels, known.level);
     const { kind, ...values } = known.vehicle_file;
@@ -104,13 +106,8 @@ export class Garage {
       this.#fill(await this.ask("api/vehicle", { vehicle: this.vehicle, ...files })));
   }
 
-  async #try(action) {
-    try {
-      await action();
-      this.complain("");
-    } catch (error) {
-      this.complain(error.message);
-    }
+  #try(action) {
+    return attempt(action, this.complain);
   }
 }
 

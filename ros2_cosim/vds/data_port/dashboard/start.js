@@ -6,6 +6,16 @@ const LOOK_MS = 1000; // interval of the question whether a run failed
 const element = (id) => document.getElementById(id);
 const OWN = ["seed", "duration"]; // numbers of the scenario itself
 
+/** Do what a user asks for; `complain` shows why it is not possible. */
+export async function attempt(action, complain) {
+  try {
+    await action();
+    complain("");
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
 export class Starter {
   // ask: (path, body) -> promise of the answer; complain: shows a text, or none
   constructor(ask, complain) {
@@ -47,13 +57,8 @@ export class Starter {
     element("stop").disabled = !goes;
   }
 
-  async #try(action) {
-    try {
-      await action();
-      this.complain("");
-    } catch (error) {
-      this.complain(error.message);
-    }
+  #try(action) {
+    return attempt(action, this.complain);
   }
 
   async #choose() {
