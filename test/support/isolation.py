@@ -3,6 +3,9 @@
 
 Nodes of tests have the DDS settings of a run: those that a discovery range would bring keep files
 in shared memory, which stay when a process is killed, and look for one another less often.
+
+Tests of a package without the wing ``ros`` have this module, too; so it is imported where it is
+needed.
 """
 
 from __future__ import annotations
@@ -16,11 +19,6 @@ from pathlib import Path
 
 import pytest
 from support.processes import kill, marked_processes
-from support.warm import start_fork_server
-
-from ros2_cosim.ros.bringup import fork_server
-from ros2_cosim.ros.bringup.dds import USER_CHOICES, loopback_environment
-from ros2_cosim.ros.bringup.domain_lock import claim
 
 # Every process started by a test inherits this variable, however it is started.
 MARK = "ROS2_COSIM_TEST_MARK"
@@ -37,6 +35,8 @@ GRACE_SECONDS = 5.0
 
 def without_dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a user who chose no DDS settings: a run then takes its own."""
+    from ros2_cosim.ros.bringup.dds import USER_CHOICES
+
     # Not by items(): pytest sets and removes a variable while runs of a module's threads begin.
     found = ((name, environment.get(name)) for name in environment if name not in USER_CHOICES)
     return {name: value for name, value in found if value is not None}
@@ -44,11 +44,19 @@ def without_dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 def drop_dds_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the DDS settings of the fixtures below out of this process's environment."""
+    from ros2_cosim.ros.bringup.dds import USER_CHOICES
+
     for name in USER_CHOICES:
         monkeypatch.delenv(name, raising=False)
 
 
 def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -> Iterator[int]:
+    from support.warm import start_fork_server
+
+    from ros2_cosim.ros.bringup import fork_server
+    from ros2_cosim.ros.bringup.dds import loopback_environment
+    from ros2_cosim.ros.bringup.domain_lock import claim
+
     global _domains
     with claim(count) as domain:
         _domains = range(domain, domain + count)
