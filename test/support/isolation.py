@@ -95,7 +95,7 @@ def _shared_memory() -> set[str]:
             own = entry.stat(follow_symlinks=False).st_uid == os.getuid()
         except OSError:
             continue
-        if own and "fastrtps" in entry.name and not _is_of_another_test(entry.name):
+        if own and "fastrtps" in entry.name:
             names.add(entry.name)
     return names
 
@@ -122,6 +122,15 @@ def _mapped_shared_memory() -> set[str]:
     return names
 
 
+def _left_since(before: set[str]) -> set[str]:
+    """Return what no living process uses of the files that were not there before.
+
+    The test may have claimed a domain in which others have left files before.
+    """
+    files = {name for name in _shared_memory() - before if not _is_of_another_test(name)}
+    return files - _mapped_shared_memory() if files else files
+
+
 @pytest.fixture
 def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail the test if a process it started outlives it, or a Fast DDS shared memory file.
@@ -137,9 +146,7 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     deadline = time.monotonic() + GRACE_SECONDS
     while True:
         processes = marked_processes(MARK, mark)
-        files = _shared_memory() - before
-        if files:
-            files -= _mapped_shared_memory()
+        files = _left_since(before)
         if not processes and not files:
             return
         if time.monotonic() > deadline:
