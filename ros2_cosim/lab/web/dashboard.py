@@ -11,7 +11,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +49,8 @@ from ros2_cosim.vds.data_port.view import ChangeTarget
 
 _POLL_S = 0.05
 _LOOK_S = 1.0
+#: How long the page waits at most for the writers of what it shows; some may be left out of a run.
+_MEETING_S = 3.0
 #: The last picture remains available after the end of the run for this time [s].
 LAST_LOOK_S = 2.0
 #: Length and width of a vehicle that has none in the scene [m].
@@ -314,6 +316,7 @@ def show(
     api = page_of(scenario, control, view, world, changes, history=past.history)
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
+    _meet(session, topics)
     requester = _Requester(session, control, tell)
     served = DataPort(api, host, port, token)
     try:
@@ -326,6 +329,14 @@ def show(
         served.close()
         if server is not None:
             server.close()
+
+
+def _meet(session: Any, topics: Iterable[str]) -> None:
+    """Wait for the writers of topics: a paused run does not send its last messages again."""
+    names = [inside(session.node, topic) for topic in topics]
+    until = time.monotonic() + _MEETING_S
+    while time.monotonic() < until and not all(map(session.node.count_publishers, names)):
+        session.wait(_POLL_S)
 
 
 def _follow(session: Any, run: ActiveRun, control: RequestedControl, requester: _Requester) -> None:
