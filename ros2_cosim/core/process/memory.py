@@ -10,14 +10,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _libc = ctypes.CDLL(None)
-#: Objects that are made before the collector looks for garbage, 700 as Python has it. An import
-#: makes a hundred thousand, and hardly any garbage.
-_OBJECTS = 50_000
+#: Objects that are made before the collector looks for garbage, 700 as Python has it.
+_OBJECTS = 10_000
+#: The same until it has looked once: imports make nearly as many, and hardly any garbage. So many
+#: lie between two looks at the younger generations at any time.
+_AT_START = 200_000
 
 
 def collect_less_often() -> None:
     """Have the collector of this process look for garbage less often: a program starts sooner."""
-    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
+    gc.set_threshold(_AT_START, *gc.get_threshold()[1:])
+    if _has_started not in gc.callbacks:
+        gc.callbacks.append(_has_started)
+
+
+def _has_started(phase: str = "", info: object = None) -> None:
+    """From now on the collector looks as often as in the midst of a program."""
+    if gc.get_threshold()[0] == _AT_START:  # a run may have one of its own
+        gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
+        gc.callbacks.remove(_has_started)
 
 
 def leave_memory_as_it_is() -> None:
@@ -42,6 +53,7 @@ def settled_memory() -> Iterator[None]:
     It would look again and again at a hundred thousand objects of models and libraries, each time
     in the middle of a step.
     """
+    _has_started()
     gc.freeze()
     try:
         yield
