@@ -62,7 +62,6 @@ from ros2_cosim.world.carla.scene_settings import (
 )
 from ros2_cosim.world.geometry.scene import scene_road
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
-from ros2_cosim.world.headless.server_wire import outside_changes
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -318,7 +317,11 @@ class CarlaWorld(FullModel):
     def report(self) -> Report:
         """What the network did to the data, on UDP; and what others changed in the simulator."""
         report = self._plant.report()
-        changes = [] if self._server is None else outside_changes(*self._server)
+        changes = []
+        if self._server is not None:
+            from ros2_cosim.world.headless.server_wire import outside_changes
+
+            changes = outside_changes(*self._server)
         if not changes:
             return report
         first = changes[0]
