@@ -14,6 +14,7 @@ from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.kernel.loading import (
     is_own_module,
     line_of,
+    note_code_of_others,
     refuse_code,
     refuse_missing_wing,
 )
@@ -66,6 +67,8 @@ def load_entry(entry: EntryPoint, where: str, noun: str = "") -> Any:
     :raises MissingWingError: it needs a part of this package that is not there
     :raises ConfigurationError: it cannot be imported
     """
+    if not is_own_module(entry.module):
+        note_code_of_others()
     try:
         return entry.load()
     except Exception as error:

@@ -22,7 +22,6 @@ from ros2_cosim.core.kernel.membership import check_required
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.unsynchronised import Inbox
-from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.messages.sink import Sink
 from ros2_cosim.core.messages.wiring import wire_codec
@@ -188,8 +187,11 @@ class InprocRun:
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
         if record or options.foxglove:
-            bag = open_sink(output, scenario, graph, record)
-            self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
+            self._sink = open_sink(output, scenario, graph, record)
+        if options.foxglove:
+            from ros2_cosim.core.live.foxglove_view import with_viewers
+
+            self._sink = with_viewers(self._sink, options.foxglove, scenario, graph, tell)
         self.control: RunControl = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
