@@ -66,7 +66,7 @@ def _words(key: int, begin: int, end: int) -> list[int]:
 
     :param begin, end: the first one, and the one behind the last; both are beginnings of blocks
     """
-    found = []
+    found: list[int] = []
     # numpy steps its counter before each block.
     for block in range(begin // _WORDS_OF_BLOCK + 1, end // _WORDS_OF_BLOCK + 1):
         x, y, z, w = block, 0, 0, 0

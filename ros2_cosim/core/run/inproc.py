@@ -187,11 +187,11 @@ class InprocRun:
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
         if record or options.foxglove:
-            self._sink = open_sink(output, scenario, graph, record)
-        if options.foxglove:
-            from ros2_cosim.core.live.foxglove_view import with_viewers
+            self._sink = sink = open_sink(output, scenario, graph, record)
+            if options.foxglove:
+                from ros2_cosim.core.live.foxglove_view import with_viewers
 
-            self._sink = with_viewers(self._sink, options.foxglove, scenario, graph, tell)
+                self._sink = with_viewers(sink, options.foxglove, scenario, graph, tell)
         self.control: RunControl = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
