@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rosbags.typesys import Stores, get_typestore
 
@@ -46,9 +46,6 @@ from ros2_cosim.core.record.bag_metadata import (
     write_metadata,
 )
 from ros2_cosim.core.record.mcap import MESSAGE_BYTES, McapChannel, McapWriter, Schema
-
-if TYPE_CHECKING:
-    from ros2_cosim.core.record.bag_reader import TopicType
 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
@@ -101,27 +98,6 @@ def describe_types(
         text, _ = store.generate_msgdef(name, ros_version=2)
         result[name] = TypeDescription(text, store.hash_rihs01(name))
     return result
-
-
-def check_definitions(bag: Path, types: Iterable[TopicType], catalogue: Catalogue) -> None:
-    """Check that some types of messages of a bag are those that are known here by their names.
-
-    :raises ConfigurationError: one is not
-    """
-    known = set(catalogue)
-    types = [found for found in set(types) if found.definition and found.type_name in known]
-    own = describe_types((found.type_name for found in types), catalogue)
-    for found in types:
-        here = own[found.type_name]
-        if found.definition == here.text:
-            continue
-        from ros2_cosim.core.record.message_fields import MessageFields  # with numpy
-
-        if MessageFields(found).type_hash != here.hash:
-            raise ConfigurationError(
-                f"{bag}: {found.type_name} is not defined as here: the bag is of another version, "
-                "too old for this one (cosim diff reads it)"
-            )
 
 
 class BagWriter:

@@ -27,9 +27,9 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
     V2VMessage,
 )
-from ros2_cosim.core.record.bag import check_definitions
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
+from ros2_cosim.core.record.known_types import check_definitions
 from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.record.series import Events, Series
 from ros2_cosim.driving.measures.recorded_encounters import (
