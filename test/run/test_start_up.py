@@ -75,6 +75,11 @@ def test_a_run_without_a_bag_imports_nothing_of_reports(tmp_path: Path) -> None:
     assert (HEAVY | OF_REPORTS) & imported(words, tmp_path, code=3) == set()
 
 
+def test_a_run_with_a_clock_has_what_its_streams_need_before_it_begins(tmp_path: Path) -> None:
+    words = f"run {PLATOON} --shape inproc --no-bag --rate 1 --set duration=20ms --out {tmp_path}"
+    assert "numpy.random" in imported(words, tmp_path, code=3)
+
+
 @pytest.mark.parametrize("words", ["--help", f"check {PLATOON}", f"plan {PLATOON}"])
 def test_other_commands_import_what_they_need(words: str, tmp_path: Path) -> None:
     assert (HEAVY | OF_REPORTS) & imported(words, tmp_path) == set()

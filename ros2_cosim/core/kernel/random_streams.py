@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -77,6 +78,14 @@ def _words(key: int, begin: int, end: int) -> list[int]:
             k0, k1 = k0 + _W0 & _MASK, k1 + _W1 & _MASK
         found += x, y, z, w
     return found
+
+
+def load_generator() -> None:
+    """Load numpy now: else a stream does, in the midst of a step, behind its first words.
+
+    A run that keeps up with a clock, or that others wait for, calls it before it begins.
+    """
+    import_module("numpy.random")
 
 
 class RandomStream:

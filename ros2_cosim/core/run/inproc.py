@@ -20,6 +20,7 @@ from ros2_cosim.core.kernel.lifecycle import Operation
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.membership import check_required
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.random_streams import load_generator
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.unsynchronised import Inbox
 from ros2_cosim.core.messages.reporting import report_of
@@ -111,6 +112,8 @@ class InprocRun:
         graph = build_graph(scenario)
         self._scope = repeatability_of(declare_all(scenario, "inproc"))
         self._realtime = realtime
+        if realtime.pacer is not None:
+            load_generator()
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
         #: Wall time [ns] of the run so far, without its pauses.
         self._wall_ns = 0
