@@ -31,9 +31,9 @@ _LARGEST_BUFFER: Final = 1024
 _WORDS_OF_BLOCK: Final = 4
 _TWO_TO_64 = 2**64
 _MASK = _TWO_TO_64 - 1
-#: So many words of a stream are computed here; numpy, which makes more of them in less time, takes
-#: longer to load than a short run.
-_COMPUTED_HERE: Final = 16 + 32 + 64 + 128 + 256
+#: So many words of all streams of a process are still computed here: numpy makes them in a tenth of
+#: the time, but takes longer to load than a short run.
+_computed_here = [8192]
 #: Multipliers and steps of the keys of Philox-4x64, which has ten rounds.
 _M0, _M1 = 0xD2E7470EE14C6C93, 0xCA5A826395121157
 _W0, _W1 = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
@@ -81,11 +81,12 @@ def _words(key: int, begin: int, end: int) -> list[int]:
 
 
 def load_generator() -> None:
-    """Load numpy now: else a stream does, in the midst of a step, behind its first words.
+    """Load numpy now: else a stream does, in the midst of a step, behind the first words.
 
     A run that keeps up with a clock, or that others wait for, calls it before it begins.
     """
     import_module("numpy.random")
+    _computed_here[0] = 0
 
 
 class RandomStream:
@@ -115,7 +116,8 @@ class RandomStream:
         # Asking numpy for one word costs more than the word: ask for more and more at once.
         # The buffer is filled in place because ``_take`` is bound to it.
         end = self._generated + self._size
-        if end <= _COMPUTED_HERE:
+        if self._bits is None and self._size <= _computed_here[0]:
+            _computed_here[0] -= self._size
             words = _words(self._key, self._generated, end)
         else:
             if self._bits is None:
