@@ -8,6 +8,7 @@ run modes. ``data_port`` shows and commands a run over HTTP, ``serving`` puts al
 May use: driving, world, dcp, core. Used by: lab, cli.
 """
 
-#: Default UDP ports of VDS1: where commands are received, and where states go.
-COMMAND_PORT = 7001
-STATE_PORT = 7002
+#: Default UDP ports of VDS1: where commands are received, and where states go. Nodes of Fast DDS
+#: take ports from 7000 on.
+COMMAND_PORT = 6601
+STATE_PORT = 6602

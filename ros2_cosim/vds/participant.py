@@ -6,7 +6,7 @@ Example (part of a scenario)::
     plant:
       model: vds_plant
       period: 10ms
-      parameters: {host: 192.168.1.7, port: 7001, state_port: 7002, mode: lockstep}
+      parameters: {host: 192.168.1.7, port: 6601, state_port: 6602, mode: lockstep}
       inputs: {control: {from: driver.control, delayed: true}}
       outputs:
         odometry: {type: nav_msgs/msg/Odometry, topic: /odometry}

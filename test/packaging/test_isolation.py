@@ -135,3 +135,21 @@ def test_ports_in_shared_memory_are_those_of_a_domain(ros_domain):
         for name in (f"fastrtps_port{port}", f"sem.fastrtps_port{port}_mutex"):
             assert isolation._is_of_another_test(name) is foreign
     assert not isolation._is_of_another_test("fastrtps_0123456789abcdef")
+
+
+def test_files_of_a_domain_that_were_there_before_it_was_claimed_are_not_left_by_the_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain = 231  # beyond those that tests claim
+    names = [f"fastrtps_port{7400 + 250 * domain + above}" for above in (10, 11)]
+    old, new = (Path("/dev/shm", name) for name in names)
+    monkeypatch.setattr(isolation, "_domains", range(0))
+    try:
+        old.touch()
+        before = isolation._shared_memory()
+        monkeypatch.setattr(isolation, "_domains", range(domain, domain + 1))
+        new.touch()
+        assert isolation._left_since(before) == {new.name}
+    finally:
+        old.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)

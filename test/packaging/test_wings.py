@@ -66,6 +66,19 @@ ALWAYS: Final = [
     "diff out out",
 ]
 
+#: Tests of the wings -> the wings without which they cannot work.
+TESTS: Final = {
+    "test/kernel/test_graph.py": (),
+    "test/run/test_inproc.py": (),
+    "test/dcp/test_codec.py": ("dcp",),
+    "test/models/test_road.py": ("world",),
+    "test/models/test_laws.py": ("driving",),
+    "test/vds/test_actuator.py": ("vds", "world"),
+    "test/ros/test_lane.py": ("ros",),
+    "test/study/test_schedule.py": ("lab",),
+    "test/cli/test_completion.py": ("driving",),
+}
+
 
 @pytest.mark.parametrize("wing", USES)
 def test_a_wing_that_is_away_is_named_by_what_needs_it_and_by_nothing_else(
@@ -85,6 +98,8 @@ def test_a_wing_that_is_away_is_named_by_what_needs_it_and_by_nothing_else(
         # ``check`` has a line for each participant.
         assert all(NEEDS.format(wing=wing) in line for line in said.splitlines()), said
         assert said.count("\n") == 1 or command.startswith("check"), said
+    code, said = copy.pytest([test for test, needs in TESTS.items() if wing not in needs])
+    assert code == 0, said
 
 
 def test_wings_are_those_that_are_there() -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 #: Data files and folders that a checkout has beside the package.
 _DATA = ("package.xml", "config", "launch", "msg", "rviz", "srv")
+#: What its tests need, too.
+_OF_TESTS = ("pyproject.toml", "test", "buildtools")
 #: Each command is a copy of a process that has imported what all of them do.
 _EACH = """
 import json, os, sys, tempfile, traceback
@@ -58,7 +60,7 @@ class BuiltCopy:
         shutil.copytree(ROOT / "ros2_cosim", self.checkout / "ros2_cosim")
         for wing in without:
             shutil.rmtree(self.checkout / "ros2_cosim" / wing)
-        for name in _DATA:
+        for name in (*_DATA, *_OF_TESTS):
             if (ROOT / name).exists():
                 (self.checkout / name).symlink_to(ROOT / name)
         environment = directory / "environment"
@@ -85,3 +87,14 @@ class BuiltCopy:
         )
         assert done.returncode == 0, done.stderr
         return [(code, said) for code, said in json.loads(done.stdout)]
+
+    def pytest(self, tests: Sequence[str], timeout: float = 120.0) -> tuple[int, str]:
+        """Run files of tests with the copy: the exit code, and what was printed."""
+        done = subprocess.run(
+            [self._python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=self.checkout,
+        )
+        return done.returncode, done.stdout + done.stderr

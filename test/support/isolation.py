@@ -3,6 +3,9 @@
 
 Nodes of tests have the DDS settings of a run: those that a discovery range would bring keep files
 in shared memory, which stay when a process is killed, and look for one another less often.
+
+Tests of a package without the wing ``ros`` have this module, too; so it is imported where it is
+needed.
 """
 
 from __future__ import annotations
@@ -16,11 +19,6 @@ from pathlib import Path
 
 import pytest
 from support.processes import kill, marked_processes
-from support.warm import start_fork_server
-
-from ros2_cosim.ros.bringup import fork_server
-from ros2_cosim.ros.bringup.dds import USER_CHOICES, loopback_environment
-from ros2_cosim.ros.bringup.domain_lock import claim
 
 # Every process started by a test inherits this variable, however it is started.
 MARK = "ROS2_COSIM_TEST_MARK"
@@ -37,6 +35,8 @@ GRACE_SECONDS = 5.0
 
 def without_dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a user who chose no DDS settings: a run then takes its own."""
+    from ros2_cosim.ros.bringup.dds import USER_CHOICES
+
     # Not by items(): pytest sets and removes a variable while runs of a module's threads begin.
     found = ((name, environment.get(name)) for name in environment if name not in USER_CHOICES)
     return {name: value for name, value in found if value is not None}
@@ -44,11 +44,19 @@ def without_dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 def drop_dds_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the DDS settings of the fixtures below out of this process's environment."""
+    from ros2_cosim.ros.bringup.dds import USER_CHOICES
+
     for name in USER_CHOICES:
         monkeypatch.delenv(name, raising=False)
 
 
 def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -> Iterator[int]:
+    from support.warm import start_fork_server
+
+    from ros2_cosim.ros.bringup import fork_server
+    from ros2_cosim.ros.bringup.dds import loopback_environment
+    from ros2_cosim.ros.bringup.domain_lock import claim
+
     global _domains
     with claim(count) as domain:
         _domains = range(domain, domain + count)
@@ -87,7 +95,7 @@ def _shared_memory() -> set[str]:
             own = entry.stat(follow_symlinks=False).st_uid == os.getuid()
         except OSError:
             continue
-        if own and "fastrtps" in entry.name and not _is_of_another_test(entry.name):
+        if own and "fastrtps" in entry.name:
             names.add(entry.name)
     return names
 
@@ -114,6 +122,15 @@ def _mapped_shared_memory() -> set[str]:
     return names
 
 
+def _left_since(before: set[str]) -> set[str]:
+    """Return what no living process uses of the files that were not there before.
+
+    The test may have claimed a domain in which others have left files before.
+    """
+    files = {name for name in _shared_memory() - before if not _is_of_another_test(name)}
+    return files - _mapped_shared_memory() if files else files
+
+
 @pytest.fixture
 def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail the test if a process it started outlives it, or a Fast DDS shared memory file.
@@ -129,9 +146,7 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     deadline = time.monotonic() + GRACE_SECONDS
     while True:
         processes = marked_processes(MARK, mark)
-        files = _shared_memory() - before
-        if files:
-            files -= _mapped_shared_memory()
+        files = _left_since(before)
         if not processes and not files:
             return
         if time.monotonic() > deadline:

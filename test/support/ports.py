@@ -8,8 +8,9 @@ import random
 import socket
 from contextlib import ExitStack
 
-#: Neither the kernel nor a run gives these away, DDS uses higher ones, and browsers go to them.
-_PORTS = [*range(5100, 6000), *range(6700, 7400)]
+#: Neither the kernel nor a run gives these away, and browsers go to them. Each node of Fast DDS
+#: takes one from 7000 on.
+_PORTS = [*range(5100, 6000), *range(6100, 6500), *range(6700, 7000)]
 
 
 def _own_ports() -> list[int]:

@@ -62,7 +62,7 @@ def test_the_client_holds_the_speed(tmp_path: Path) -> None:
     port, states = free_port(), free_port()
     client = tmp_path / "client.py"
     text = client.read_text(encoding="utf-8")
-    client.write_text(text.replace("7001", str(port)).replace("7002", str(states)))
+    client.write_text(text.replace("6601", str(port)).replace("6602", str(states)))
     serve = ["vds", "serve", "--set", "speed=20", "--lockstep", "--port", str(port)]
     serve += ["--to", f"127.0.0.1:{states}"]
     with subprocess.Popen(

@@ -223,7 +223,7 @@ def parameters_of(**given: Any) -> Any:
 def test_parameters_have_these_defaults_and_limits() -> None:
     plain = parameters_of(host="h")
     assert plain.model_dump() == {
-        "host": "h", "port": 7001, "state_host": "127.0.0.1", "state_port": 7002,
+        "host": "h", "port": 6601, "state_host": "127.0.0.1", "state_port": 6602,
         "mode": "lockstep", "step": None, "timeout_s": 10.0, "max_steer": None, "own": None,
         "ground": "plane",
     }  # fmt: skip
@@ -266,7 +266,7 @@ def test_how_far_runs_agree(given: dict[str, Any], wall: bool, repeatable: Repea
     ("given", "places"),
     [
         (OWN, ()),
-        ({"host": "h"}, (("VDS_STATES", "udp", "127.0.0.1", 7002),)),
+        ({"host": "h"}, (("VDS_STATES", "udp", "127.0.0.1", 6602),)),
         (
             {"host": "h", "state_host": "127.0.0.3", "state_port": 9},
             (("VDS_STATES", "udp", "127.0.0.3", 9),),

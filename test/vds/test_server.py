@@ -338,7 +338,7 @@ def test_ports_that_are_taken_are_named_and_nothing_stays_open(peer: Peer) -> No
 @pytest.mark.parametrize("text", ["127.0.0.1:0", "127.0.0.1:99999", "a b", "127.0.0.1:x", ""])
 def test_wrong_addresses_are_named(text: str) -> None:
     with pytest.raises(ConfigurationError, match="--to"):
-        read_address(text, 0 if not text else 7002, "--to")
+        read_address(text, 0 if not text else 6602, "--to")
 
 
 # -- the command ----------------------------------------------------------------------------------

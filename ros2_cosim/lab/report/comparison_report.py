@@ -25,7 +25,7 @@ from ros2_cosim.core.record.run_comparison import (
     stamps_of,
 )
 from ros2_cosim.core.record.series import Series
-from ros2_cosim.lab.report.moves import FIELDS, Moves, played, read_moves, vehicle_sizes
+from ros2_cosim.lab.report.moves import FIELDS, Moves, played, read_moves, sizes_of
 from ros2_cosim.lab.report.page import Tile, page_template
 from ros2_cosim.lab.report.svg_plot import COLOURS, Chart, Line, line_chart
 from ros2_cosim.world.geometry.movers import TRAFFIC
@@ -78,7 +78,7 @@ def write_page(result: RunComparison, path: Path) -> None:
         settings=[(p, json.dumps(a), json.dumps(b)) for p, (a, b) in result.settings.items()],
         charts=_charts(result),
         played=played(moves),
-        apart=_apart(*(found.rows(vehicle_sizes(run)) for found, run in moves.values())),
+        apart=_apart(*(found.rows(sizes_of(run)) for found, run in moves.values())),
         fields=[
             {
                 "topic": entry.topic,

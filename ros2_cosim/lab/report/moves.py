@@ -94,7 +94,7 @@ class Moves:
         :param scenario: knows the sizes of the vehicles
         :param first: see :meth:`rows`
         """
-        sizes = vehicle_sizes(scenario)
+        sizes = sizes_of(scenario)
         rows = self.rows([*first, *sizes])
         return {
             "fields": FIELDS,
@@ -104,14 +104,17 @@ class Moves:
         }
 
 
-def vehicle_sizes(scenario: Scenario | None) -> dict[str, tuple[float, float]]:
-    """Length and width of the vehicles of a scene [m]."""
+def sizes_of(scenario: Scenario | None) -> dict[str, tuple[float, float]]:
+    """Length and width of the vehicles of a scene, and of objects that move, as persons do [m]."""
+    if scenario is None:
+        return {}
     try:
-        own = {} if scenario is None else read_scene(scenario.scene).vehicles
+        scene = read_scene(scenario.scene)
     except ConfigurationError:
         return {}
     length, width = DEFAULT_SIZE[:2]
-    return {name: (v.length or length, v.width or width) for name, v in own.items()}
+    bodies: dict[str, Any] = {**scene.vehicles, **scene.objects}
+    return {name: (body.length or length, body.width or width) for name, body in bodies.items()}
 
 
 def read_moves(bag: Path) -> Moves:

@@ -11,7 +11,7 @@ const FOLLOWED_VIEW = 120; // m
 const OLD_LINK_S = 0.25; // the oldest message that controllers use by default
 const SMALL = 16; // shorter vehicles are drawn as arrows [px]
 const BRAKES = -0.7; // without a brake pedal the lamps light up below that [m/s^2]
-const PERSON = 1.2; // road users that are shorter walk [m]
+export const PERSON = 1.2; // road users that are shorter walk [m]
 const TRAIL_S = 1; // a longer leap of time begins new trails
 const MARKING = 0.15; // width of the lines on a road [m]
 
@@ -360,9 +360,14 @@ export class Scene {
   }
 
   #vehicle(pen, vehicle, ink, place, labels) {
+    const [px, py] = place(vehicle.x, vehicle.y);
+    pen.fillStyle = ink;
+    if (vehicle.length < PERSON) {
+      person(pen, vehicle, place, this.scale);
+      return labels.push([vehicle.name, px, py - 12, ink]);
+    }
     const size = this.#box(pen, vehicle, place, 7);
     const { length, width } = size;
-    pen.fillStyle = ink;
     this.#body(pen, size);
     pen.fill();
     if (length >= SMALL) this.#windscreen(pen, size);
@@ -373,7 +378,6 @@ export class Scene {
       pen.fillRect(-length / 2 - lamp / 2, width * 0.13, lamp, width * 0.34);
     }
     pen.restore();
-    const [px, py] = place(vehicle.x, vehicle.y);
     const reach = Math.abs(Math.sin(vehicle.yaw)) * length + Math.abs(Math.cos(vehicle.yaw)) * width;
     labels.push([vehicle.name, px, py - reach / 2 - 8, ink]);
   }
@@ -382,7 +386,6 @@ export class Scene {
   // room for that.
   #gaps(pen, vehicles, objects, place) {
     const known = new Map([...objects, ...vehicles].map((box) => [box.name, box]));
-    
     pen.textAlign = "center";
     pen.textBaseline = "top";
     for (const vehicle of vehicles) {

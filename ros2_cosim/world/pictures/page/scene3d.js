@@ -4,7 +4,7 @@
 import { colour, colourOf, prepared } from "./canvas.js";
 import { clamp } from "./numbers.js";
 import { isTraffic } from "./recording.js";
-import { isBraking, written } from "./scene.js";
+import { isBraking, PERSON, written } from "./scene.js";
 
 const NEAREST = 0.5; // what is nearer to the eye is cut off [m]
 const WIDE = 1.6; // the view opens at most so far from side to side [rad],
@@ -13,6 +13,7 @@ const FAR = 400; // lines of the road are drawn as far as this from the middle [
 const LOWEST = 0.08; // the eye stays above the ground, and does not pass the zenith [rad]
 const HIGHEST = 1.5;
 const TALL_FROM = 6.5; // longer vehicles are lorries and buses: a single box [m]
+const ARC = 12; // pieces of the far side of a field of view
 
 // Where the way from a place behind the eye to one ahead of it comes into view.
 function cut(behind, ahead) {
@@ -45,6 +46,7 @@ const FACES = [
 ];
 
 function solids(vehicle) {
+  if (vehicle.length < PERSON) return [corners(vehicle, -0.5, 0.5, 1, 0, 1.8)];
   if (vehicle.length > TALL_FROM) return [corners(vehicle, -0.5, 0.5, 1, 0.3, 3.2)];
   return [
     corners(vehicle, -0.5, 0.5, 1, 0.2, 0.85),
@@ -68,6 +70,7 @@ export class Scene3D {
     this.canvas = canvas;
     this.lines = [];
     this.surfaces = []; // with the middle and the reach of each
+    this.sectors = []; // fields of view
     this.turned = 0; // from straight behind the first vehicle [rad]
     this.raised = 0.3;
     this.zoomed = 1;
@@ -77,8 +80,9 @@ export class Scene3D {
     this.#listen();
   }
 
-  take({ surfaces, lines }) {
+  take({ surfaces, lines, sectors }) {
     this.lines = lines;
+    this.sectors = sectors;
     this.surfaces = surfaces.map((points) => {
       const [x, y] = [0, 1].map((axis) =>
         points.reduce((sum, point) => sum + point[axis], 0) / points.length);
@@ -136,6 +140,7 @@ export class Scene3D {
     pen.fillRect(0, horizon, width, height - horizon);
     this.#surfaces(pen);
     this.#road(pen);
+    this.#views(pen, vehicles, ghosts.length);
     const plain = (box, high, ink) => ({
       box, parts: [corners(box, -0.5, 0.5, 1, 0, high)], ink: colour(ink) });
     const bodies = [
@@ -212,28 +217,52 @@ export class Scene3D {
     pen.stroke();
   }
 
-  // The filled roads that are near enough, without what lies behind the eye.
+  // The filled roads that are near enough.
   #surfaces(pen) {
     pen.fillStyle = colour("--road");
     pen.beginPath();
-    for (const { points, x, y, reach } of this.surfaces) {
-      if (Math.hypot(x - this.target[0], y - this.target[1]) > FAR + reach) continue;
-      let before = this.#seen([...points.at(-1), 0]);
-      let begun = false;
-      const corner = (place) => {
-        if (begun) pen.lineTo(...this.#pixel(place));
-        else pen.moveTo(...this.#pixel(place));
-        begun = true;
-      };
-      for (const point of points) {
-        const now = this.#seen([...point, 0]);
-        if ((before[2] < NEAREST) !== (now[2] < NEAREST))
-          corner(before[2] < NEAREST ? cut(before, now) : cut(now, before));
-        if (now[2] >= NEAREST) corner(now);
-        before = now;
-      }
-    }
+    for (const { points, x, y, reach } of this.surfaces)
+      if (Math.hypot(x - this.target[0], y - this.target[1]) <= FAR + reach) this.#area(pen, points);
     pen.fill();
+  }
+
+  // What sensors see, on the ground: from the front bumpers of their vehicles.
+  #views(pen, vehicles, ghosts) {
+    for (const { vehicle, angle, range } of this.sectors) {
+      const index = vehicles.findIndex(({ name }) => name === vehicle);
+      if (index < 0) continue;
+      const { x, y, yaw, length } = vehicles[index];
+      const front = [x + (Math.cos(yaw) * length) / 2, y + (Math.sin(yaw) * length) / 2];
+      const points = [front];
+      for (let piece = 0; piece <= ARC; piece++) {
+        const way = yaw + angle * (piece / ARC - 0.5);
+        points.push([front[0] + range * Math.cos(way), front[1] + range * Math.sin(way)]);
+      }
+      pen.fillStyle = colourOf(ghosts ? 0 : index);
+      pen.globalAlpha = 0.12;
+      pen.beginPath();
+      this.#area(pen, points);
+      pen.fill();
+      pen.globalAlpha = 1;
+    }
+  }
+
+  // The path of an area on the ground, without what lies behind the eye.
+  #area(pen, points) {
+    let before = this.#seen([...points.at(-1), 0]);
+    let begun = false;
+    const corner = (place) => {
+      if (begun) pen.lineTo(...this.#pixel(place));
+      else pen.moveTo(...this.#pixel(place));
+      begun = true;
+    };
+    for (const point of points) {
+      const now = this.#seen([...point, 0]);
+      if ((before[2] < NEAREST) !== (now[2] < NEAREST))
+        corner(before[2] < NEAREST ? cut(before, now) : cut(now, before));
+      if (now[2] >= NEAREST) corner(now);
+      before = now;
+    }
   }
 
   // A line from place to place, without what lies behind the eye.
