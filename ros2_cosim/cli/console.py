@@ -25,6 +25,7 @@ from ros2_cosim.core.kernel.errors import (
     CosimError,
     WithoutEffectWarning,
 )
+from ros2_cosim.core.process.memory import leave_memory_as_it_is
 from ros2_cosim.core.process.processes import signal_of
 from ros2_cosim.core.run.process_limits import check_space
 
@@ -403,4 +404,5 @@ _program: list[int] = []
 
 def becomes_program() -> None:
     """Note that this process is the command: it is its own, and no other program's."""
+    leave_memory_as_it_is()
     _program[:] = [os.getpid()]

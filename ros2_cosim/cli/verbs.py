@@ -18,7 +18,7 @@ from ros2_cosim.cli.console import EXIT_USAGE, clear_errors
 from ros2_cosim.cli.examples import add_examples, first_steps
 from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.kernel.errors import ConfigurationError, MissingWingError
-from ros2_cosim.core.kernel.loading import line_of, refuse_missing_wing
+from ros2_cosim.core.kernel.loading import line_of, note_code_of_others, refuse_missing_wing
 from ros2_cosim.core.run.removed import REMOVED
 
 #: Verb -> where its function, or the application of a group of commands, is; in the order of
@@ -80,6 +80,8 @@ def _function(verb: str, target: str) -> typer.Typer | Callable[..., Any]:
     """What a verb stands for; in its place a function that says why it cannot be loaded."""
     module, _, name = target.partition(":")
     problem = f"{target} is neither a function nor a typer.Typer"
+    if verb not in VERBS:
+        note_code_of_others()
     try:
         found = vars(import_module(module)).get(name)
         if callable(found):

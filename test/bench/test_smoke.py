@@ -58,6 +58,11 @@ needs_two_cores = pytest.mark.skipif(
             id="pdus",
         ),
         pytest.param(
+            "start_up --rounds 2 --only check run",
+            r"check +[\d.]+ \([\d.]+ to [\d.]+\) .*\nrun +[\d.]+ \([\d.]+ to [\d.]+\)",
+            id="start-up",
+        ),
+        pytest.param(
             "sweep --runs 4 --duration 20ms --rounds 1",
             r"tables equal",
             id="sweep",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Philox
 
+from ros2_cosim.core.kernel import random_streams
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.normal_quantile import normal_quantile
 from ros2_cosim.core.kernel.random_streams import LatencyDistribution, RandomStream, stream_key
@@ -61,6 +62,22 @@ def test_the_words_do_not_depend_on_how_they_are_fetched() -> None:
     stream = RandomStream(3, "a", "b")
     expected = Philox(key=stream_key(3, "a", "b")).random_raw(5000).tolist()
     assert [stream.raw() for _ in range(5000)] == expected
+
+
+@given(st.integers(0, 2**128 - 1), st.integers(0, 2**62), st.integers(1, 8))
+def test_words_that_are_computed_here_are_those_of_numpy(key: int, block: int, blocks: int) -> None:
+    words = random_streams._words(key, 4 * block, 4 * (block + blocks))
+    assert words == Philox(key=key, counter=block).random_raw(4 * blocks).tolist()
+
+
+@pytest.mark.parametrize("computed_here", [0, 16, 100, 10_000])
+def test_numpy_goes_on_where_the_words_that_are_computed_here_end(
+    computed_here: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_streams, "_computed_here", [computed_here])
+    stream = RandomStream(3, "a", "b")
+    expected = Philox(key=stream_key(3, "a", "b")).random_raw(2000).tolist()
+    assert [stream.raw() for _ in range(2000)] == expected
 
 
 def test_each_part_of_the_name_matters_and_none_runs_into_the_next() -> None:

@@ -14,24 +14,35 @@ from ros2_cosim.core.kernel.guesses import did_you_mean
 from ros2_cosim.core.kernel.loading import (
     is_own_module,
     line_of,
+    note_code_of_others,
     refuse_code,
     refuse_missing_wing,
 )
 
 
+class _Groups(dict[str, dict[str, EntryPoint]]):
+    """Group -> name -> entry point; a group is looked for when it is first asked for.
+
+    There are hundreds of entry points in dozens of groups, and a command asks for a few of these.
+    """
+
+    def __init__(self) -> None:
+        self._found = entry_points()
+
+    def __missing__(self, group: str) -> dict[str, EntryPoint]:
+        self[group] = {entry.name: entry for entry in sorted(self._found.select(group=group))}
+        return self[group]
+
+
 @lru_cache
-def all_offered() -> dict[str, dict[str, EntryPoint]]:
+def all_offered() -> _Groups:
     """What :func:`offered` answers, by groups: to read all of them takes as long as one."""
-    found = entry_points()
-    return {
-        group: {entry.name: entry for entry in sorted(found.select(group=group))}
-        for group in found.groups
-    }
+    return _Groups()
 
 
 def offered(group: str) -> dict[str, EntryPoint]:
     """Name -> entry point of all that installed distributions offer in a group."""
-    return all_offered().get(group, {})
+    return all_offered()[group]
 
 
 def functions_of(group: str) -> dict[str, Callable[..., Any]]:
@@ -56,6 +67,8 @@ def load_entry(entry: EntryPoint, where: str, noun: str = "") -> Any:
     :raises MissingWingError: it needs a part of this package that is not there
     :raises ConfigurationError: it cannot be imported
     """
+    if not is_own_module(entry.module):
+        note_code_of_others()
     try:
         return entry.load()
     except Exception as error:

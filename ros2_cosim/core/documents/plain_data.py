@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -162,7 +163,7 @@ def read_mapping(
     if is_json:
         data = _parsed(lambda: json.loads(text, object_pairs_hook=_unique), place, error)
     else:
-        data = _parsed(lambda: _from_yaml(text), place, error)
+        data = _parsed(lambda: _last_yaml(text), place, error)
     if not isinstance(data, dict):
         found = "nothing" if data is None else type(data).__name__
         raise error(f"{place}: found {found}, not a mapping")
@@ -207,6 +208,10 @@ def parse_value(text: str, place: str) -> Any:
 def _from_yaml(text: str) -> Any:
     # A SafeLoader: it makes plain data and nothing else.
     return yaml.load(text, _Loader)
+
+
+#: A report reads the metadata of its bag four times. The caller copies what it gets.
+_last_yaml = lru_cache(maxsize=1)(_from_yaml)
 
 
 def _no_number(text: str) -> None:

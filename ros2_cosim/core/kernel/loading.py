@@ -29,6 +29,8 @@ _PACKAGE = (str(Path(__file__).parents[2]), f"{_OWN}/")
 #: Where code is that is installed, and so no file that the user works on.
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib"))
 _data_only: ContextVar[bool] = ContextVar("data_only", default=False)
+#: Whether this process may have loaded other code than that of this project and its libraries.
+_others: list[bool] = []
 
 
 @contextmanager
@@ -49,6 +51,17 @@ def refuse_code(what: str) -> None:
     """
     if _data_only.get():
         raise ConfigurationError(f"{what} is code; allowed is code of {_OWN} only")
+    note_code_of_others()
+
+
+def note_code_of_others() -> None:
+    """Code of others is about to be loaded in this process, or a program of theirs started."""
+    _others.append(True)
+
+
+def has_code_of_others() -> bool:
+    """Whether that has happened."""
+    return bool(_others)
 
 
 def may_load(module: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -29,6 +30,14 @@ _LARGEST_BUFFER: Final = 1024
 #: Philox-4x64 gives four words at a time.
 _WORDS_OF_BLOCK: Final = 4
 _TWO_TO_64 = 2**64
+_MASK = _TWO_TO_64 - 1
+#: So many words of all streams of a process are still computed here: numpy makes them in a tenth of
+#: the time, but takes longer to load than a short run.
+_computed_here = [8192]
+#: Multipliers and steps of the keys of Philox-4x64, which has ten rounds.
+_M0, _M1 = 0xD2E7470EE14C6C93, 0xCA5A826395121157
+_W0, _W1 = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+_ROUNDS: Final = 10
 _UNIFORM_STEP = 2.0**-53
 _OPEN_STEP = 2.0**-52
 
@@ -51,6 +60,33 @@ def stream_key(run_seed: int, participant: str, stream: str) -> int:
     for part in (_DOMAIN, b"%d" % run_seed, participant.encode(), stream.encode()):
         digest.update(b"%d:" % len(part) + part)
     return int.from_bytes(digest.digest()[:16], "little")
+
+
+def _words(key: int, begin: int, end: int) -> list[int]:
+    """Words of a stream as numpy's generator gives them.
+
+    :param begin, end: the first one, and the one behind the last; both are beginnings of blocks
+    """
+    found: list[int] = []
+    # numpy steps its counter before each block.
+    for block in range(begin // _WORDS_OF_BLOCK + 1, end // _WORDS_OF_BLOCK + 1):
+        x, y, z, w = block, 0, 0, 0
+        k0, k1 = key & _MASK, key >> 64
+        for _ in range(_ROUNDS):
+            p, q = _M0 * x, _M1 * z
+            x, y, z, w = q >> 64 ^ y ^ k0, q & _MASK, p >> 64 ^ w ^ k1, p & _MASK
+            k0, k1 = k0 + _W0 & _MASK, k1 + _W1 & _MASK
+        found += x, y, z, w
+    return found
+
+
+def load_generator() -> None:
+    """Load numpy now: else a stream does, in the midst of a step, behind the first words.
+
+    A run that keeps up with a clock, or that others wait for, calls it before it begins.
+    """
+    import_module("numpy.random")
+    _computed_here[0] = 0
 
 
 class RandomStream:
@@ -79,15 +115,19 @@ class RandomStream:
     def _refill(self) -> int:
         # Asking numpy for one word costs more than the word: ask for more and more at once.
         # The buffer is filled in place because ``_take`` is bound to it.
-        if self._bits is None:
-            # Not before the first draw: to load numpy would be most of the time of a mere check.
-            from numpy.random import Philox
+        end = self._generated + self._size
+        if self._bits is None and self._size <= _computed_here[0]:
+            _computed_here[0] -= self._size
+            words = _words(self._key, self._generated, end)
+        else:
+            if self._bits is None:
+                from numpy.random import Philox
 
-            self._bits = Philox(key=self._key)
-        words = self._bits.random_raw(self._size).tolist()
+                self._bits = Philox(key=self._key, counter=self._generated // _WORDS_OF_BLOCK)
+            words = self._bits.random_raw(self._size).tolist()
         words.reverse()
         self._buffer.extend(words)
-        self._generated += self._size
+        self._generated = end
         self._size = min(2 * self._size, _LARGEST_BUFFER)
         return self._take()
 
@@ -112,14 +152,12 @@ class RandomStream:
             and generated < _TWO_TO_64
         ):
             raise ConfigurationError("random stream: found what is not a state of one")
-        from numpy.random import Philox
-
         self._key = int.from_bytes(key, "little")
         self._size, self._generated = size, generated
-        # The generator counts blocks: it can begin with that of the oldest word in the buffer.
+        self._bits = None
+        # Blocks are counted: the first one is that of the oldest word in the buffer.
         begin = (generated - left) // _WORDS_OF_BLOCK * _WORDS_OF_BLOCK
-        self._bits = Philox(key=self._key, counter=begin // _WORDS_OF_BLOCK)
-        words = self._bits.random_raw(generated - begin).tolist()
+        words = _words(self._key, begin, generated)
         words.reverse()
         self._buffer[:] = words[:left]
 

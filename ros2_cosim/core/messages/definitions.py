@@ -50,6 +50,7 @@ SEQUENCE = -1
 
 #: What the wire carries for a message without fields.
 EMPTY = "uint8 structure_needs_at_least_one_member\n"
+_COMMENT = re.compile(r"\s*(#|$)")
 _TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
 
 
@@ -124,7 +125,9 @@ def types_in(text: str, type_name: str) -> Typesdict:
 
     :raises TypesysError: it does not understand the text
     """
-    return get_types_from_msg(text, type_name)
+    # Of the time that comments and the parser take, comments take nearly a half.
+    lines = [line for line in text.splitlines() if not _COMMENT.match(line)]
+    return get_types_from_msg("\n".join(lines), type_name)
 
 
 def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:

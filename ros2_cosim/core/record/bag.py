@@ -91,9 +91,10 @@ def describe_types(
         pending = [name]
         while pending:
             part = pending.pop()
-            if part not in store.types:
+            if part not in store.fielddefs:
                 text = jazzy_texts().get(part) or catalogue.definitions(part)[part]
-                store.register(types_in(text, part))
+                # To register a type would make a class of it, for messages that are decoded.
+                store.fielddefs.update(types_in(text, part))
                 pending += used_types(part, text)
         text, _ = store.generate_msgdef(name, ros_version=2)
         result[name] = TypeDescription(text, store.hash_rihs01(name))

@@ -47,7 +47,7 @@ def topic_types(bag: Path) -> dict[str, TopicType]:
     :raises ConfigurationError, ProtocolError: as :func:`read_bag`
     """
     _check_complete(bag)
-    return _declared(_listed(bag)[0]) if _is_own(bag) else _other_types(bag)
+    return _listed(bag)[1] if _is_own(bag) else _other_types(bag)
 
 
 def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> Iterator[BagMessage]:
@@ -62,7 +62,7 @@ def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> It
     if not _is_own(bag):
         yield from _read_other(bag, start, stop)
         return
-    for path in _listed(bag):
+    for path in _listed(bag)[0]:
         yield from _read_own(path, start, stop)
 
 
@@ -141,8 +141,11 @@ def storage_files(bag: Path) -> list[Path]:
     return list(takewhile(Path.is_file, (mcap_path(bag, number) for number in count())))
 
 
-def _listed(bag: Path) -> list[Path]:
-    """The storage files of a complete bag of this suite; each that its metadata names is there."""
+def _listed(bag: Path) -> tuple[list[Path], dict[str, TopicType]]:
+    """The storage files of a complete bag of this suite, and the topics that the first declares.
+
+    Each file that its metadata names is there.
+    """
     about = read_mapping(bag / METADATA_FILE, "bag").get("rosbag2_bagfile_information")
     names = about.get("relative_file_paths") if isinstance(about, dict) else None
     found = storage_files(bag)
@@ -156,24 +159,27 @@ def _listed(bag: Path) -> list[Path]:
             if lacking is not None
             else f"{bag} is damaged: {METADATA_FILE} does not name {', '.join(there)} in this order"
         )
-    _check_declared(bag, about)
-    return found
+    return found, _checked_topics(bag, found, about)
 
 
-def _check_declared(bag: Path, about: Any) -> None:
-    """Check that the topics are those of the metadata: no checksum guards their declarations."""
+def _checked_topics(bag: Path, files: list[Path], about: Any) -> dict[str, TopicType]:
+    """The topics, which are those of the metadata: no checksum guards their declarations."""
     try:
-        topics = [entry["topic_metadata"] for entry in about["topics_with_message_count"]]
-        named = {topic["name"]: topic["type"] for topic in topics}
+        told = [entry["topic_metadata"] for entry in about["topics_with_message_count"]]
+        named = {topic["name"]: topic["type"] for topic in told}
     except (KeyError, TypeError):
         raise ProtocolError(f"{bag / METADATA_FILE} is damaged: it names no topics") from None
-    for path in storage_files(bag):
-        declared = {name: topic.type_name for name, topic in _declared(path).items()}
+    first: dict[str, TopicType] = {}
+    for path in files:
+        topics = _declared(path)
+        first = first or topics
+        declared = {name: topic.type_name for name, topic in topics.items()}
         if declared != named:
             other = min(str(name) for name, _ in declared.items() ^ named.items())
             raise ProtocolError(
                 f"{path} is damaged: topic {one_line(other)} is not as {METADATA_FILE} has it"
             )
+    return first
 
 
 def _declared(path: Path) -> dict[str, TopicType]:

@@ -18,12 +18,8 @@ from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.random_streams import LatencyDistribution
 from ros2_cosim.core.kernel.unsynchronised import received_port
-from ros2_cosim.core.messages.catalogue import Catalogue
-from ros2_cosim.core.record.bag import describe_types
 from ros2_cosim.core.record.bag_metadata import BAG, METADATA_FILE, mcap_path
-from ros2_cosim.core.record.bag_reader import TopicType
 from ros2_cosim.core.record.comparison import Comparison, Difference, in_order
-from ros2_cosim.core.record.message_fields import MessageFields
 from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.scenario.changes_by_hand import with_recorded_changes
 from ros2_cosim.core.scenario.declaration import declare_all
@@ -109,23 +105,6 @@ def find_recording(path: Path) -> RunRecording:
         with_recorded_changes(load_scenario(scenario), path) if scenario.is_file() else None,
         load_activations(path / ACTIVATIONS_FILE),
     )
-
-
-def check_definitions(bag: Path, types: Iterable[TopicType], catalogue: Catalogue) -> None:
-    """Check that some types of messages of a bag are those that are known here by their names.
-
-    :raises ConfigurationError: one is not
-    """
-    known = set(catalogue)
-    types = [found for found in set(types) if found.definition and found.type_name in known]
-    own = describe_types((found.type_name for found in types), catalogue)
-    for found in types:
-        here = own[found.type_name]
-        if found.definition != here.text and MessageFields(found).type_hash != here.hash:
-            raise ConfigurationError(
-                f"{bag}: {found.type_name} is not defined as here: the bag is of another version, "
-                "too old for this one (cosim diff reads it)"
-            )
 
 
 def trace_causes(

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.live.foxglove_view import check_address
 from ros2_cosim.core.messages.namespaces import renamed_argument
 from ros2_cosim.core.realtime.arrivals import read_arrivals
 from ros2_cosim.core.run.branch import check_branch
@@ -47,6 +46,8 @@ def checked(request: RunRequest, shape: Shape | None = None) -> tuple[Scenario, 
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.foxglove:
+        from ros2_cosim.core.live.foxglove_view import check_address
+
         check_address(request.foxglove)
     _check_checkpoints(request, shape)
     scenario = adjusted_scenario(request)

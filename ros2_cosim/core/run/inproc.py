@@ -20,9 +20,9 @@ from ros2_cosim.core.kernel.lifecycle import Operation
 from ros2_cosim.core.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.core.kernel.membership import check_required
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.random_streams import load_generator
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.unsynchronised import Inbox
-from ros2_cosim.core.live.foxglove_view import with_viewers
 from ros2_cosim.core.messages.reporting import report_of
 from ros2_cosim.core.messages.sink import Sink
 from ros2_cosim.core.messages.wiring import wire_codec
@@ -112,6 +112,8 @@ class InprocRun:
         graph = build_graph(scenario)
         self._scope = repeatability_of(declare_all(scenario, "inproc"))
         self._realtime = realtime
+        if realtime.pacer is not None:
+            load_generator()
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
         #: Wall time [ns] of the run so far, without its pauses.
         self._wall_ns = 0
@@ -188,8 +190,11 @@ class InprocRun:
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
         if record or options.foxglove:
-            bag = open_sink(output, scenario, graph, record)
-            self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
+            self._sink = sink = open_sink(output, scenario, graph, record)
+            if options.foxglove:
+                from ros2_cosim.core.live.foxglove_view import with_viewers
+
+                self._sink = with_viewers(sink, options.foxglove, scenario, graph, tell)
         self.control: RunControl = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,

@@ -35,8 +35,9 @@ from ros2_cosim.core.realtime.local_host import local_host
 from ros2_cosim.core.record.bag import BagWriter
 from ros2_cosim.core.record.bag_metadata import BAG, BagTopic
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
-from ros2_cosim.core.record.causes import check_definitions, find_recording
+from ros2_cosim.core.record.causes import find_recording
 from ros2_cosim.core.record.comparison import Rules, in_order
+from ros2_cosim.core.record.known_types import check_definitions
 from ros2_cosim.core.record.results import REPORT_FILE, open_bag
 from ros2_cosim.core.record.run_comparison import RunComparison, compare_recordings
 from ros2_cosim.core.record.summary import SUMMARY_FILE, read_summary

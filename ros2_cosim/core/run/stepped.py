@@ -15,6 +15,7 @@ from typing import Any
 
 from ros2_cosim.core.kernel.errors import RunError
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.random_streams import load_generator
 from ros2_cosim.core.kernel.unsynchronised import Inbox
 from ros2_cosim.core.realtime.run_control import Command, Request
 from ros2_cosim.core.record.summary import Summary
@@ -61,6 +62,7 @@ class SteppedScenario:
         try:
             prepared = self._opened.enter_context(bring_up(self._request))
             self._newest = {port.name: deque() for port in self.seam.outputs}
+            load_generator()
             run = InprocRun(prepared, watch=self._watch())
             self._run = self._opened.enter_context(run)
             self._inboxes = [run.inbox(p.participant, p.port) for p in self.seam.inputs]

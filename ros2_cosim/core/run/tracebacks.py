@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import pdb
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,5 +79,7 @@ def debugging(*, wanted: bool) -> Iterator[None]:
     except CosimError as error:
         if wanted and error.__cause__ is not None:
             print(f"cosim: {error}", flush=True)
+            import pdb  # with a dozen modules that only a debugger needs
+
             pdb.post_mortem(error.__cause__.__traceback__)
         raise

@@ -23,7 +23,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
 )
 from ros2_cosim.core.record.bag_reader import read_bag, topic_types
-from ros2_cosim.core.record.causes import check_definitions
+from ros2_cosim.core.record.known_types import check_definitions
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 from ros2_cosim.core.scene.scene import DEFAULT_SIZE, read_scene
 from ros2_cosim.lab.report.road_of_scenario import road_of, sectors

@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
+import marshal
 import re
+import sys
+from contextlib import suppress
+from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
+from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup, escape
 
+from ros2_cosim.core.documents.files import write_atomically
 from ros2_cosim.core.live.page_files import SCRIPTS, STYLE, as_one_script, page_file
 from ros2_cosim.core.record.summary import figure_text
 from ros2_cosim.world.pictures.road_shapes import PICTURES, SCENE_SCRIPTS
@@ -55,6 +63,36 @@ def with_shared_files(page: bytes, place: str) -> bytes:
     return page.replace(f"<script>\n{_script()}</script>".encode(), script.encode())
 
 
+class _Compiled(BytecodeCache):
+    """Compiled templates, where Python keeps its compiled modules.
+
+    To compile them takes longer than to make a page.
+    """
+
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        """The file of a template."""
+        return filename or name
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Take what is there, if it is of the same text, Python and jinja2."""
+        with suppress(OSError, NotImplementedError, EOFError, ValueError, TypeError):
+            head, _, code = Path(cache_from_source(bucket.key)).read_bytes().partition(b"\n\n")
+            if head == _head(bucket):
+                bucket.code = marshal.loads(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep it, where modules are kept."""
+        if not sys.dont_write_bytecode:
+            with suppress(OSError, NotImplementedError):
+                place = Path(cache_from_source(bucket.key))
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(place, _head(bucket) + b"\n\n" + marshal.dumps(bucket.code))
+
+
+def _head(bucket: Bucket) -> bytes:
+    return f"{sys.version} {version('jinja2')} {bucket.checksum}".replace("\n", " ").encode()
+
+
 def page_template(name: str, room: str = "ros2_cosim.lab.report") -> Template:
     """A template; a missing value in it is an error, and texts are escaped.
 
@@ -66,6 +104,7 @@ def page_template(name: str, room: str = "ros2_cosim.lab.report") -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_Compiled(),
     )
     environment.globals.update(shared_style=Markup(_style()), shared_script=Markup(_script()))
     environment.filters["figure"] = figure_text

@@ -29,7 +29,7 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.record.bag_metadata import BAG
 from ros2_cosim.core.record.bag_reader import BagMessage, read_bag, topic_types
-from ros2_cosim.core.record.causes import check_definitions
+from ros2_cosim.core.record.known_types import check_definitions
 from ros2_cosim.core.record.results import ACTIVATIONS_FILE, load_activations
 from ros2_cosim.core.record.series import Events, Series
 from ros2_cosim.driving.measures.recorded_encounters import (

@@ -19,6 +19,7 @@ from typing import Any
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.layers import bare
 from ros2_cosim.core.kernel.participant import Sample
+from ros2_cosim.core.kernel.random_streams import load_generator
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.realtime.run_control import Answer, Command, Request
@@ -185,6 +186,7 @@ def drive(
         for request in control.waiting():
             run.take(request, partial(refused, request.command.name.lower()))
 
+    load_generator()
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
     changes = RunChanges(run, scenario)
     with run:

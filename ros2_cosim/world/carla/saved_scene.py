@@ -38,7 +38,7 @@ from ros2_cosim.world.headless.flight import FreeBody
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
 from ros2_cosim.world.headless.sensing.draws import Draws, Words
 from ros2_cosim.world.headless.sensing.gbuffers import GBuffers
-from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight
+from ros2_cosim.world.headless.sensing.hub import DEVICES, SensorHub, Sight, device_of
 from ros2_cosim.world.headless.sensing.motion import SensorNoise
 from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.street_lights import StreetLights
@@ -54,7 +54,7 @@ SCENE_STATE = SavedAttributes(
         LightsAhead, LightStop, LaneKeeper, LeaderDriver, ManoeuvreRun, Table, Chain,
         InProcessWorld, World, Actor, VehicleActor, SignActor, LightActor, Light, LightGroup,
         LightController, AckermannController, Pid, VehicleBody, FreeBody, SensorHub, Draws,
-        SensorNoise, *DEVICES.values(), GBuffers, RoadVehicle, Vehicle,
+        SensorNoise, *map(device_of, DEVICES), GBuffers, RoadVehicle, Vehicle,
     ),
     constants=(
         SceneParameters, VehicleSpec, VehicleParameters, RoadNetwork, Crossings, Blueprint,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -169,6 +169,12 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
     return found
 
 
+#: What of a vehicle's settings says where and how it starts.
+_START = frozenset(
+    ("lane", "s", "offset", "turn", "speed", "road", "blueprint", "dynamics", "steering", "placed")
+)
+
+
 def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, ...]:
     specs = []
     for position, (name, vehicle) in enumerate(scene.vehicles.items(), start=1):
@@ -178,13 +184,8 @@ def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, 
                 f"{where}.id: vehicles are numbered from 1 in the order in which "
                 f"they stand in the scenario; this one is number {position}"
             )
-        given = vehicle.model_dump(
-            include={
-                *("lane", "s", "offset", "turn", "speed", "road"),
-                *("blueprint", "dynamics", "steering", "placed"),
-            },
-            exclude_none=True,
-        )
+        # model_dump would build the serializer of this section, for plain values.
+        given: dict[str, Any] = {k: v for k, v in vehicle if k in _START and v is not None}
         for key in ("lane", "s", "speed"):
             if key not in given:
                 raise ConfigurationError(

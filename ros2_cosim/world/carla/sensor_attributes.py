@@ -11,7 +11,7 @@ from ros2_cosim.core.kernel.random_streams import stream_key
 from ros2_cosim.core.scene.sensors import Fix, Inertia, SensorBlueprint, SensorForm, form_of
 from ros2_cosim.world.headless.actors import Actor
 from ros2_cosim.world.headless.blueprints import LIBRARY
-from ros2_cosim.world.headless.sensing.hub import DEVICES
+from ros2_cosim.world.headless.sensing.hub import device_of
 from ros2_cosim.world.headless.wire_types import Transform
 
 SEED: Final = "noise_seed"
@@ -45,7 +45,7 @@ def sensor_attributes(
         chosen[SEED] = str(stream_key(seed, "scene.sensors", name) % _SEEDS)
     try:
         device = Actor(0, kind, kind.describe(chosen), Transform())
-        DEVICES[blueprint](device)
+        device_of(blueprint)(device)
     except ValueError as error:
         raise ConfigurationError(f"{where}: {error}") from None
     return {**known, **chosen}

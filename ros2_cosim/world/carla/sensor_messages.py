@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import PI, atan2, cos, radians, sqrt, tan
 from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.message_types import (
+    CAMERA_INFO,
+    IMAGE,
+    IMU,
+    LASER_SCAN,
+    NAV_SAT_FIX,
+    POINT_CLOUD,
+)
 from ros2_cosim.core.scene.sensors import SensorForm
 from ros2_cosim.world.carla.parameters import SensorSpec
 from ros2_cosim.world.carla.sensor_attributes import number
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.sensing.exact_arrays import sincos
-
-NAV_SAT_FIX: Final = "sensor_msgs/msg/NavSatFix"
-IMU: Final = "sensor_msgs/msg/Imu"
-POINT_CLOUD: Final = "sensor_msgs/msg/PointCloud2"
-LASER_SCAN: Final = "sensor_msgs/msg/LaserScan"
-IMAGE: Final = "sensor_msgs/msg/Image"
-CAMERA_INFO: Final = "sensor_msgs/msg/CameraInfo"
 
 _EARTH_RADIUS: Final = 6378137.0  # m, of the sphere that CARLA projects from
 _UNKNOWN: Final = 1.0e6  # rad^2, variance of an angle that a sensor does not measure

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from ros2_cosim.core.scene.sensors import Measurement, Payload
 from ros2_cosim.core.scene.simulator import Body, Pose, SensorMount, Simulator
 from ros2_cosim.world.carla.parameters import SensorSpec
 from ros2_cosim.world.geometry import frames
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Bytes of a point of a semantic lidar, and where the actor's id lies in it (as u32).
 _SEMANTIC_POINT: Final = 24
@@ -79,6 +80,8 @@ def _identified(blueprint: str, measured: Measurement, numbers: Mapping[int, int
     """A measurement with ids of the scene: a simulator numbers its actors as it likes."""
     if not isinstance(measured, Payload):
         return measured
+    import numpy as np  # a sensor of this payload has loaded it
+
     if blueprint == "sensor.lidar.ray_cast_semantic":
         words = np.frombuffer(measured.data, dtype="<u4").reshape(-1, _SEMANTIC_POINT // 4).copy()
         words[:, _SEMANTIC_ID] = _numbered(words[:, _SEMANTIC_ID], numbers)
@@ -95,6 +98,8 @@ def _identified(blueprint: str, measured: Measurement, numbers: Mapping[int, int
 def _numbered(
     ids: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], numbers: Mapping[int, int]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:
+    import numpy as np
+
     found, places = np.unique(ids, return_inverse=True)
     known = np.array([numbers.get(actor, 0) for actor in found.tolist()], dtype=np.uint32)
     return known[places]

@@ -25,10 +25,16 @@ from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.messages.message_types import (
     ACCELERATION,
+    CAMERA_INFO,
     COLLISION,
     CONTROL,
+    IMAGE,
+    IMU,
+    LASER_SCAN,
     LIGHT_AHEAD,
+    NAV_SAT_FIX,
     ODOMETRY,
+    POINT_CLOUD,
     RED_LIGHTS_PASSED,
     ROAD_USERS,
     STATIC_OBJECTS,
@@ -47,7 +53,6 @@ from ros2_cosim.world.carla.plant import (
     ScenePlant,
     SceneRun,
 )
-from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 from ros2_cosim.world.carla.scene import Scene, check_places
 from ros2_cosim.world.carla.scene_settings import (
     WorldParameters,
@@ -55,24 +60,15 @@ from ros2_cosim.world.carla.scene_settings import (
     scene_parameters,
     slave_name,
 )
-from ros2_cosim.world.carla.sensor_messages import (
-    CAMERA_INFO,
-    IMAGE,
-    IMU,
-    LASER_SCAN,
-    NAV_SAT_FIX,
-    POINT_CLOUD,
-    SensorMessages,
-    messages_of,
-)
 from ros2_cosim.world.geometry.scene import scene_road
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
-from ros2_cosim.world.headless.server_wire import outside_changes
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ros2_cosim.dcp.bridge.coupled import CoupledSlaves
+    from ros2_cosim.world.carla.parameters import SensorSpec
+    from ros2_cosim.world.carla.sensor_messages import SensorMessages
 
 
 class CarlaWorld(FullModel):
@@ -150,7 +146,7 @@ class CarlaWorld(FullModel):
             "image": [],
         }
         for sensor in scene.present_sensors:
-            for port in messages_of(sensor.blueprint, sensor.form).ports:
+            for port in _messages_of(sensor).ports:
                 carried.setdefault(port, []).append(sensor.name)
         return {
             **carried,
@@ -299,6 +295,8 @@ class CarlaWorld(FullModel):
 
     def save_state(self) -> Any:
         """The scene, its vehicles and what drives them."""
+        from ros2_cosim.world.carla.saved_scene import SCENE_STATE  # with all sensors
+
         return SCENE_STATE.save(self)
 
     @property
@@ -308,6 +306,8 @@ class CarlaWorld(FullModel):
 
     def restore_state(self, state: Any) -> None:
         """Go back to a state that ``save_state`` gave."""
+        from ros2_cosim.world.carla.saved_scene import SCENE_STATE
+
         SCENE_STATE.restore(self, state)
 
     def finish(self) -> None:
@@ -317,7 +317,11 @@ class CarlaWorld(FullModel):
     def report(self) -> Report:
         """What the network did to the data, on UDP; and what others changed in the simulator."""
         report = self._plant.report()
-        changes = [] if self._server is None else outside_changes(*self._server)
+        changes = []
+        if self._server is not None:
+            from ros2_cosim.world.headless.server_wire import outside_changes
+
+            changes = outside_changes(*self._server)
         if not changes:
             return report
         first = changes[0]
@@ -371,6 +375,12 @@ def _is_headless(context: ModelContext) -> bool:
 _SENSOR_PORTS = frozenset(("fix", "imu", "points", "scan", "image", "camera_info"))
 
 
+def _messages_of(sensor: SensorSpec) -> type[SensorMessages]:
+    from ros2_cosim.world.carla.sensor_messages import messages_of  # with numpy, see the hub
+
+    return messages_of(sensor.blueprint, sensor.form)
+
+
 def _sensor_messages(context: ModelContext, scene: SceneParameters) -> dict[str, SensorMessages]:
     """What makes the messages of each sensor.
 
@@ -378,7 +388,7 @@ def _sensor_messages(context: ModelContext, scene: SceneParameters) -> dict[str,
     """
     makers = {}
     for sensor in scene.present_sensors:
-        kind = messages_of(sensor.blueprint, sensor.form)
+        kind = _messages_of(sensor)
         wanted = [p for p in kind.ports if f"{p}/{sensor.name}" in context.output_types]
         if not wanted:
             ports = " or ".join(f"{port}/{sensor.name}" for port in kind.ports)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -194,8 +194,8 @@ def _attribute(blueprint: str, row: list[Any], own: Any) -> Attribute:
     return Attribute(name, _TYPES[form], value, tuple(*choices), modifiable=bool(choices))
 
 
-def _library() -> dict[str, Blueprint]:
-    """The catalogue of CARLA 0.9.16.
+class _Library(Mapping[str, Blueprint]):
+    """The catalogue of CARLA 0.9.16; a blueprint is made when it is first asked for.
 
     Sizes and attributes are those that a CARLA server shows to its clients, sizes rounded to a
     centimetre or finer. ``streetbarrier`` alone is not: it lies across the road at yaw 0, where
@@ -203,33 +203,52 @@ def _library() -> dict[str, Blueprint]:
     generation of walkers follow its catalogue of pedestrians as far as that shows them. The hull
     of the bus is narrower than its box, which holds the mirrors: they hit nothing in CARLA either.
     """
-    data = package_table("world/headless/blueprints.json")
-    found: dict[str, Blueprint] = {}
-    for group in data["groups"]:
-        for name, entry in group["entries"].items():
-            uid, own = group["prefix"] + name, entry.get("values", {})
-            rows = list(group["attributes"])
-            for given in entry.get("attributes", ()):
-                rows += data["attribute_sets"][given] if isinstance(given, str) else [given]
-            known = [row for row in rows if own.get(row[0], row[2]) is not None]
-            found[uid] = blueprint = Blueprint(
-                len(found) + 1,
-                uid,
-                tuple(uid.split(".")),
-                tuple(_attribute(uid, row, own) for row in known),
-                Vector(*entry.get("extent", ())),
-                entry.get("semantic_tag", group.get("semantic_tag", 0)),
-                hull_width=entry.get("hull_width", 0.0),
-                unsupported=entry.get("unsupported", ""),
-            )
-            if blueprint.kind == "vehicle":
-                base_type = own.get("base_type", "car")
-                carla, real = dynamics_of(uid, base_type, blueprint.extent, entry.get("mass", 0.0))
-                found[uid] = replace(blueprint, dynamics=carla, class_dynamics=real)
-    return found
+
+    def __init__(self) -> None:
+        data = package_table("world/headless/blueprints.json")
+        self._sets: Any = data["attribute_sets"]
+        self._entries: dict[str, tuple[Any, Any]] = {
+            group["prefix"] + name: (group, entry)
+            for group in data["groups"]
+            for name, entry in group["entries"].items()
+        }
+        self._uids = {name: uid for uid, name in enumerate(self._entries, start=1)}
+        self._made: dict[str, Blueprint] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, name: str) -> Blueprint:
+        found = self._made.get(name)
+        return found or self._made.setdefault(name, self._make(name, *self._entries[name]))
+
+    def _make(self, name: str, group: Any, entry: Any) -> Blueprint:
+        own = entry.get("values", {})
+        rows = list(group["attributes"])
+        for given in entry.get("attributes", ()):
+            rows += self._sets[given] if isinstance(given, str) else [given]
+        known = [row for row in rows if own.get(row[0], row[2]) is not None]
+        blueprint = Blueprint(
+            self._uids[name],
+            name,
+            tuple(name.split(".")),
+            tuple(_attribute(name, row, own) for row in known),
+            Vector(*entry.get("extent", ())),
+            entry.get("semantic_tag", group.get("semantic_tag", 0)),
+            hull_width=entry.get("hull_width", 0.0),
+            unsupported=entry.get("unsupported", ""),
+        )
+        if blueprint.kind != "vehicle":
+            return blueprint
+        base_type = own.get("base_type", "car")
+        carla, real = dynamics_of(name, base_type, blueprint.extent, entry.get("mass", 0.0))
+        return replace(blueprint, dynamics=carla, class_dynamics=real)
 
 
-LIBRARY: dict[str, Blueprint] = _library()
+LIBRARY: Mapping[str, Blueprint] = _Library()
 """Blueprints by id, in the order of their uids."""
 
 SPECTATOR = Blueprint(0, "spectator", ("spectator",), ())

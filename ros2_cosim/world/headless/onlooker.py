@@ -17,13 +17,12 @@ from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.debug_shapes import DebugShape, Kind
 from ros2_cosim.world.headless.materials import Colour
-from ros2_cosim.world.headless.sensing.cameras import Camera
-from ros2_cosim.world.headless.sensing.hub import SensorHub
 from ros2_cosim.world.headless.signals import LightActor
 from ros2_cosim.world.headless.street_lights import LightState
 from ros2_cosim.world.headless.wire_types import Vector, Weather
 
 if TYPE_CHECKING:
+    from ros2_cosim.world.headless.sensing.hub import SensorHub
     from ros2_cosim.world.headless.world import World
 
 LOOKED_S: Final = 2.0
@@ -186,6 +185,8 @@ def picture_of_camera(
     world: World, hub: SensorHub, weather: Weather, number: int
 ) -> CameraPicture | None:
     """What a camera shows now; None: it is not a camera, or its pictures are not shown."""
+    from ros2_cosim.world.headless.sensing.cameras import Camera
+
     sensor = world.actors.get(number)
     if sensor is None or not _is_shown(sensor):
         return None

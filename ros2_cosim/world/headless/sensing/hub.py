@@ -1,58 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sensor measures in a frame, and what its messages are."""
+"""Which sensor measures in a frame, and what its messages are.
+
+What measures computes with numpy. A world without sensors does not import it, nor the sensors: that
+takes longer than a short run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.core.kernel.time import SECOND
-from ros2_cosim.world.headless.sensing.axes import axes_of
-from ros2_cosim.world.headless.sensing.cameras import (
-    Camera,
-    DepthCamera,
-    FlowCamera,
-    InstanceCamera,
-    NormalsCamera,
-    RgbCamera,
-    SemanticCamera,
-)
 from ros2_cosim.world.headless.sensing.device import Device, SensedFrame
-from ros2_cosim.world.headless.sensing.events import Collision, Obstacle
-from ros2_cosim.world.headless.sensing.gbuffers import SENSOR_TYPE as GBUFFER_TYPE
-from ros2_cosim.world.headless.sensing.gbuffers import Buffer, GBuffers
-from ros2_cosim.world.headless.sensing.lidar import RayCastLidar, SemanticLidar
-from ros2_cosim.world.headless.sensing.motion import Gnss, Imu
-from ros2_cosim.world.headless.sensing.radar import Radar
-from ros2_cosim.world.headless.sensing.raster import Lens, View, render
-from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
 from ros2_cosim.world.headless.snapshot import pack_sensor_header
 from ros2_cosim.world.headless.wire_types import ActorRecord, Transform, Weather
 from ros2_cosim.world.headless.world import CallError
 
 if TYPE_CHECKING:
     from ros2_cosim.world.headless.actors import Actor
+    from ros2_cosim.world.headless.sensing.gbuffers import Buffer, GBuffers
+    from ros2_cosim.world.headless.sensing.raster import Lens, View
+    from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
     from ros2_cosim.world.headless.world import World
 
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
 
-DEVICES: dict[str, type[Device]] = {
-    "sensor.camera.depth": DepthCamera,
-    "sensor.camera.instance_segmentation": InstanceCamera,
-    "sensor.camera.normals": NormalsCamera,
-    "sensor.camera.optical_flow": FlowCamera,
-    "sensor.camera.rgb": RgbCamera,
-    "sensor.camera.semantic_segmentation": SemanticCamera,
-    "sensor.lidar.ray_cast": RayCastLidar,
-    "sensor.lidar.ray_cast_semantic": SemanticLidar,
-    "sensor.other.collision": Collision,
-    "sensor.other.gnss": Gnss,
-    "sensor.other.imu": Imu,
-    "sensor.other.obstacle": Obstacle,
-    "sensor.other.radar": Radar,
+DEVICES = {
+    "sensor.camera.depth": "cameras.DepthCamera",
+    "sensor.camera.instance_segmentation": "cameras.InstanceCamera",
+    "sensor.camera.normals": "cameras.NormalsCamera",
+    "sensor.camera.optical_flow": "cameras.FlowCamera",
+    "sensor.camera.rgb": "cameras.RgbCamera",
+    "sensor.camera.semantic_segmentation": "cameras.SemanticCamera",
+    "sensor.lidar.ray_cast": "lidar.RayCastLidar",
+    "sensor.lidar.ray_cast_semantic": "lidar.SemanticLidar",
+    "sensor.other.collision": "events.Collision",
+    "sensor.other.gnss": "motion.Gnss",
+    "sensor.other.imu": "motion.Imu",
+    "sensor.other.obstacle": "events.Obstacle",
+    "sensor.other.radar": "radar.Radar",
 }
-"""The sensors that the server streams, by their blueprints."""
+"""Module and class of the sensors that the server streams, by their blueprints."""
+
+
+@cache
+def device_of(blueprint: str) -> type[Device]:
+    """The class of a sensor that the server streams."""
+    module, _, name = DEVICES[blueprint].partition(".")
+    kind: type[Device] = vars(import_module(f"{__package__}.{module}"))[name]
+    return kind
 
 
 def nanoseconds(seconds: float) -> int:
@@ -83,10 +82,15 @@ class Sight:
     """What there is to see in a world; it follows from the world, and is kept to be quick."""
 
     def __init__(self) -> None:
-        self._scenes = SceneBuilder()
         # Cameras of several kinds in one place share a picture.
         self._viewed: TriangleScene | None = None
         self._views: dict[tuple[Transform, Lens], View] = {}
+
+    @cached_property
+    def _scenes(self) -> SceneBuilder:
+        from ros2_cosim.world.headless.sensing.scene import SceneBuilder
+
+        return SceneBuilder()
 
     def scene(self, world: World) -> TriangleScene:
         """The triangles of the present moment."""
@@ -98,6 +102,9 @@ class Sight:
 
     def view(self, world: World, pose: Transform, lens: Lens) -> View:
         """What a camera of a lens sees in a place."""
+        from ros2_cosim.world.headless.sensing.axes import axes_of
+        from ros2_cosim.world.headless.sensing.raster import render
+
         scene = self.scene(world)
         if scene is not self._viewed:
             self._viewed = scene
@@ -193,6 +200,9 @@ class SensorHub:
         self, world: World, sensor: Actor, weather: Weather, buffer: Buffer
     ) -> bytes | None:
         """The message of a G-buffer of a colour camera; None in a frame without one."""
+        from ros2_cosim.world.headless.sensing.cameras import RgbCamera
+        from ros2_cosim.world.headless.sensing.gbuffers import SENSOR_TYPE, GBuffers
+
         self._follow(world)
         device, period_ns, born = self._known(world, sensor)
         now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
@@ -205,7 +215,7 @@ class SensorHub:
             world, pose, max(step, period_ns) / SECOND, weather,
             lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
         )  # fmt: skip
-        header = pack_sensor_header(GBUFFER_TYPE, world.frame, world.elapsed_s, pose)
+        header = pack_sensor_header(SENSOR_TYPE, world.frame, world.elapsed_s, pose)
         return header + self._gbuffers[sensor.id].measure(moment, buffer)
 
     def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
@@ -213,7 +223,10 @@ class SensorHub:
 
         :returns: None of a sensor that is not a camera, or remembers its last picture
         """
-        kind = DEVICES.get(sensor.blueprint.id)
+        from ros2_cosim.world.headless.sensing.cameras import Camera, FlowCamera
+
+        blueprint = sensor.blueprint.id
+        kind = device_of(blueprint) if blueprint in DEVICES else None
         if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:
             return None
         pose = world.pose(sensor)
@@ -239,7 +252,7 @@ class SensorHub:
     def _known(self, world: World, sensor: Actor) -> _Known:
         known = self._devices.get(sensor.id)
         if known is None:
-            device = DEVICES[sensor.blueprint.id](sensor)
+            device = device_of(sensor.blueprint.id)(sensor)
             period_ns = nanoseconds(max(sensor.number("sensor_tick"), 0.0))
             known = _Known(device, period_ns, nanoseconds(world.elapsed_s))
             self._devices[sensor.id] = known
