@@ -55,7 +55,7 @@ def refuse_code(what: str) -> None:
 
 
 def note_code_of_others() -> None:
-    """Code of others is about to be loaded in this process, or a program of theirs started."""
+    """Code of others is about to be loaded in this process, or their program is about to start."""
     _others.append(True)
 
 

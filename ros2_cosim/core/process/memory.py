@@ -29,7 +29,7 @@ def collect_less_often() -> None:
 
 def _has_started(phase: str = "", info: object = None) -> None:
     """From now on the collector looks as often as in the midst of a program."""
-    if gc.get_threshold()[0] == _AT_START:  # a run may have one of its own
+    if gc.get_threshold()[0] == _AT_START:  # a run may have set another one
         gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
         gc.callbacks.remove(_has_started)
 
