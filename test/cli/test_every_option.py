@@ -182,6 +182,8 @@ BESIDE = {
     "without": {"set": ("participants.referee.required=false",)},
     "checkpoint": {"shape": "inproc"},
 }
+#: The module of an extra that the value of an option needs, and the extra.
+EXTRAS = {"foxglove": ("foxglove", "live"), "simulator": ("libsumo", "sumo")}
 #: Options that need the files of a run before, or a program; where tests follow them.
 ELSEWHERE = {
     "arrivals": ROOT / "test" / "realtime" / "test_runs.py",
@@ -202,6 +204,9 @@ def test_the_others_are_followed_elsewhere(name: str) -> None:
 def test_each_option_of_a_run_changes_what_is_prepared(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if name in EXTRAS:
+        module, extra = EXTRAS[name]
+        pytest.importorskip(module, reason=f"the extra {extra} is not installed")
     monkeypatch.chdir(tmp_path)
     option = run_options()[name]
     text = OF_RUN.get(name) or {int: "3", float: "2", bool: str(not option.default)}[option.kind]

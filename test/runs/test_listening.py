@@ -24,7 +24,7 @@ from dcp_bridge.test_dcp_bridge import data as dcp_data
 from runs.cosim_process import MARK, PLATOON, ROOT, Running, left_processes, user_environment
 from runs.test_hosts import on_two_hosts, saved
 from runs.test_strangers_on_the_machine import BRIEF_S, PUSH, STOP, STOP_FRAME, TIME_GAP
-from support.foxglove_viewer import PROTOCOL
+from support.foxglove_protocol import PROTOCOL
 from support.listening import Found, difference, listening
 from support.patience import HANG_S, until
 from support.ports import free_port, three_free_ports

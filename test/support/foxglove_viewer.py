@@ -15,11 +15,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from support.foxglove_protocol import PROTOCOL
 from support.patience import HANG_S
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
-
-PROTOCOL = "foxglove.sdk.v1"
 
 
 class Viewer:
