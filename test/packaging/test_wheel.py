@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,12 @@ def test_a_wheel_without_a_compiler_for_its_modules_says_so(
     monkeypatch.setattr(sys.modules["subprocess"], "run", lambda *_, **__: failed)
     assert COMPILED not in built(builder, editable=False)
     assert "the wheel runs as Python alone: no compiler cc" in capsys.readouterr().err
+
+
+def test_the_build_imports_the_standard_library_only() -> None:
+    """pip builds a source archive in an environment that has the build's own requirements."""
+    program = "import sys; sys.path[:0] = ['buildtools']; import compile_modules, interface_build"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

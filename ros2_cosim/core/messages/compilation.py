@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.message_generators.sitecustomize import (
     DIRECTORY as PARSED_DEFINITIONS,
@@ -98,7 +97,7 @@ def run_step(description: str, command: list[str], environment: dict[str, str]) 
         )
     except OSError as error:
         raise InterfaceBuildError(
-            f"{description}: cannot run {command[0]}: {cause_of(error)}"
+            f"{description}: cannot run {command[0]}: {error.strerror}"
         ) from error
     except subprocess.CalledProcessError as error:
         raise InterfaceBuildError(
