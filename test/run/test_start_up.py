@@ -50,7 +50,7 @@ main()
 
 
 def imported(words: str, place: Path, *, code: int = 0) -> set[str]:
-    """The modules that a command has imported, in a process of its own, when it ends."""
+    """The modules that a command has imported when it ends; it runs in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", TELLING, place / "modules.json", *words.split()],
         cwd=ROOT,

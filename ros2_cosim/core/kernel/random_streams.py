@@ -31,8 +31,8 @@ _LARGEST_BUFFER: Final = 1024
 _WORDS_OF_BLOCK: Final = 4
 _TWO_TO_64 = 2**64
 _MASK = _TWO_TO_64 - 1
-#: So many words of all streams of a process are still computed here: numpy makes them in a tenth of
-#: the time, but takes longer to load than a short run.
+#: How many more words the streams of this process compute without numpy. Numpy is faster, but takes
+#: longer to load than a short run.
 _computed_here = [8192]
 #: Multipliers and steps of the keys of Philox-4x64, which has ten rounds.
 _M0, _M1 = 0xD2E7470EE14C6C93, 0xCA5A826395121157
