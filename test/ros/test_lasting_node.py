@@ -182,6 +182,7 @@ def test_an_action_stays_for_a_client_that_was_there_before(has_lane: bool) -> N
                 session.begins_anew()
                 session.close()
         executor.shutdown()
+        client.destroy()
         own.destroy_node()
         session.close()
 
@@ -245,6 +246,7 @@ def test_an_answer_is_sent_until_its_client_has_been_found() -> None:
     assert (service.lost, service.answers) == (0, ["answer"])
 
 
+@pytest.mark.usefixtures("ros_domain")
 def test_services_of_a_run_send_their_answers_so() -> None:
     """Those that answer at once and those that answer later, also when they are taken over."""
     for name in ("first", "second"):

@@ -69,7 +69,7 @@ def test_without_ros_it_is_refused(simulation: Simulation) -> None:
 
 
 def test_every_sensor_arrives_with_its_name_and_type(
-    simulation: Simulation, ros_domain: object
+    ros_domain: object, simulation: Simulation
 ) -> None:
     simulation.ros.open = NativeSensors
     point = simulation.world.spawn_points()[5]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from ros2_cosim.ros.bringup.domain_lock import (
     claim,
     domain_lock,
     domains_from,
+    listened_to,
     own_domain,
 )
 
@@ -51,13 +53,30 @@ def test_each_run_gets_the_first_free_domain(ros_domains: int) -> None:
         assert again.domain == first
 
 
-def test_domain_of_a_program_that_knows_nothing_of_runs_is_left_alone(ros_domains: int) -> None:
+@pytest.mark.parametrize("port", [0, 10], ids=["multicast", "first participant"])
+def test_domain_of_a_program_that_knows_nothing_of_runs_is_left_alone(
+    ros_domains: int, port: int
+) -> None:
     first = ros_domains
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.bind(("127.0.0.1", 7400 + 250 * (first + 1) + 10))
+        listener.bind(("127.0.0.1", 7400 + 250 * (first + 1) + port))
         domains = (first, first + 1, first + 2)
         with domain_lock(), domain_lock(domains) as other:
             assert other.domain == first + 2
+
+
+def test_a_process_may_be_in_several_domains(ros_domains: int) -> None:
+    """In the second one it has another number, and so other ports."""
+    rclpy = pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+    with contextlib.ExitStack() as stack:
+        for domain in (ros_domains, ros_domains + 1):
+            context = rclpy.Context()
+            rclpy.init(context=context, domain_id=domain)
+            stack.callback(context.try_shutdown)
+            node = rclpy.create_node("both", context=context)
+            stack.callback(node.destroy_node)
+        used = [listened_to(ros_domains + number) for number in range(3)]
+    assert used == [True, True, False]
 
 
 @pytest.fixture

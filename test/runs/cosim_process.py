@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from support.isolation import without_dds_settings
+from support.isolation import leave, without_dds_settings
 from support.patience import HANG_S, until
 from support.processes import descendants_of, kill, marked_processes
 from support.warm import Warm
@@ -66,6 +66,7 @@ def user_environment(logs: Path) -> Iterator[dict[str, str]]:
             "ROS_LOG_DIR": str(logs),
             MARK: uuid.uuid4().hex,
         }
+        leave(range(domain, domain + 1))
 
 
 def left_processes(environment: dict[str, str]) -> list[str]:

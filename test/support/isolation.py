@@ -10,6 +10,7 @@ needed.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import time
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 from support.processes import kill, marked_processes
 
 # Every process started by a test inherits this variable, however it is started.
@@ -70,6 +72,22 @@ def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -
         # A run in this process has one without starting Python.
         monkeypatch.setattr(fork_server, "start_server", start_fork_server)
         yield domain
+        leave(_domains)
+
+
+def leave(domains: range) -> None:
+    """Fail the test if nodes stay in domains that the next test may get.
+
+    The middleware gives a node up when the last object that belongs to it is gone.
+    """
+    from ros2_cosim.ros.bringup.domain_lock import listened_to
+
+    deadline = time.monotonic() + HANG_S / 4
+    while used := [domain for domain in domains if listened_to(domain)]:
+        if time.monotonic() > deadline:
+            pytest.fail(f"nodes of the test are left in ROS domains {used}")
+        gc.collect()
+        time.sleep(0.05)
 
 
 @pytest.fixture

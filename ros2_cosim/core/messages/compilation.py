@@ -96,9 +96,8 @@ def run_step(description: str, command: list[str], environment: dict[str, str]) 
             errors="replace",
         )
     except OSError as error:
-        raise InterfaceBuildError(
-            f"{description}: cannot run {command[0]}: {error.strerror}"
-        ) from error
+        cause = os.strerror(error.errno or 0)
+        raise InterfaceBuildError(f"{description}: cannot run {command[0]}: {cause}") from error
     except subprocess.CalledProcessError as error:
         raise InterfaceBuildError(
             f"{description} failed with exit status {error.returncode}:\n{error.stdout}"

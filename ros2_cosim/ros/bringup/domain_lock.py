@@ -44,6 +44,8 @@ _CLAIM = "\0ros2_cosim-domain-{}"
 _PLACE = "\0ros2_cosim-run-{}{}"
 #: Linux lists sockets here; an abstract name begins with @.
 _SOCKETS = Path("/proc/net/unix")
+#: Its tables of UDP sockets.
+_UDP_TABLES = (Path("/proc/net/udp"), Path("/proc/net/udp6"))
 #: Each look at the owner of a claim takes one place; more than the system allows is cut down.
 _CLAIM_BACKLOG = 4096
 _ATTEMPTS = 5
@@ -253,16 +255,23 @@ def domains_from(first: int) -> tuple[int, ...]:
 
 
 def listened_to(domain: int) -> bool:
-    """Whether a program listens in a domain, also one that is not of this project.
+    """Whether a program takes part in a domain, also one that is not of this project.
 
-    The first participant of a host listens on port 7400 + 250 * domain + 10 (DDSI-RTPS 9.6.1.1).
+    It listens for all participants on port 7400 + 250 * domain, or as the first one of a host on
+    the port that is higher by 10 (DDSI-RTPS 9.6.1.1); in a process that has participants in several
+    domains each has a number of its own, and so a higher port.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
-        except OSError:
-            return True
-    return False
+    first = 7400 + 250 * domain
+    return not _udp_ports().isdisjoint((first, first + 10))
+
+
+def _udp_ports() -> set[int]:
+    """The UDP ports of this host that are in use; none is taken by this look."""
+    lines: list[str] = []
+    for table in _UDP_TABLES:
+        with contextlib.suppress(FileNotFoundError):  # a system without IPv6
+            lines += table.read_text(encoding="ascii").splitlines()[1:]
+    return {int(line.split()[1].rpartition(":")[2], 16) for line in lines}
 
 
 def _locked(file: int) -> bool:

@@ -143,7 +143,13 @@ class LastingNode(Node):
                 subscription.callback = _drop
 
     def destroy_node(self) -> None:
-        """Give everything up."""
+        """Give everything up.
+
+        rclpy leaves action servers, and a node stays in the middleware as long as it has one.
+        """
+        made: list[Any] = [each for each in self.waitables if each in self._asked]
+        for waitable in made:
+            waitable.destroy()
         super().destroy_node()  # type: ignore[no-untyped-call]
 
     def _taken_over(self, asked: Hashable) -> Any:
