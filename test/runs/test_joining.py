@@ -276,20 +276,15 @@ def test_what_comes_from_outside_of_the_simulated_time_is_recorded(tmp_path: Pat
         behind=participant({"in": "reader.command/received"}, activation="in"),
         joiner=participant({"in": "reader.out"}, period="10ms", enter="1s"),
     )
-    talkers: list[subprocess.Popen[bytes]] = []
 
     def talk(direction: Direction) -> None:
         if direction.said("clock", "time 1.000 s") and direction.once("talk"):
-            talkers.append(start_talker(direction.environment, tmp_path / "talks"))
+            talker = start_talker(direction.environment, tmp_path / "talks")
+            direction.outsiders.append(talker)
         if (tmp_path / "talks").exists():
             direction.start("joiner")
 
-    try:
-        found = run_directed(tmp_path, data, ["joiner"], talk, bag=True)
-    finally:
-        for process in talkers:
-            process.kill()
-            process.wait()
+    found = run_directed(tmp_path, data, ["joiner"], talk, bag=True)
     assert not found.repeatable
     since = found.not_repeatable_since_s
     assert since is not None

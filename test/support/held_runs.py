@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,8 @@ class Direction:
         self.environment = environment
         self.lines = lines
         self.done: set[str] = set()
+        #: Programs that know nothing of the run; they are killed at its end.
+        self.outsiders: list[subprocess.Popen[bytes]] = []
 
     def said(self, name: str, text: str) -> bool:
         """Whether a process has printed a line with this text."""
@@ -69,6 +73,12 @@ class Direction:
             return False
         self.done.add(what)
         return True
+
+    def kill_outsiders(self) -> None:
+        """Kill the programs that know nothing of the run."""
+        for process in self.outsiders:
+            process.kill()
+            process.wait()
 
     def start(self, name: str) -> None:
         """Start a process that was held back, once."""
@@ -101,14 +111,18 @@ def run_directed(
         def progress(name: str, progress: ClockProgress) -> None:
             heard.append((name, f"time {progress.time_ns / 1e9:.3f} s"))
 
-        with ProcessGroup(
-            plan,
-            environment,
-            lambda name, line: heard.append((name, line)),
-            on_progress=progress,
-            held=held,
-        ) as group:
+        with (
+            ExitStack() as outside,
+            ProcessGroup(
+                plan,
+                environment,
+                lambda name, line: heard.append((name, line)),
+                on_progress=progress,
+                held=held,
+            ) as group,
+        ):
             direction = Direction(group, environment, heard)
+            outside.callback(direction.kill_outsiders)
             deadline = time.monotonic() + HANG_S
             while not group.ended():
                 if (failure := group.failure()) is not None:
