@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 import zlib
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import carla
 import numpy as np
 import pytest
 import typer
@@ -209,7 +211,9 @@ def test_a_browser_shows_the_world(browser: Browser, tmp_path: Path) -> None:
         assert browser.complaints == []
 
 
-def test_the_command_names_the_page_after_the_ready_line() -> None:
+@contextmanager
+def _command() -> Iterator[tuple[int, str]]:
+    """``cosim carla-headless --view`` as a process: its port, and the address of its page."""
     command = [sys.executable, "-m", "ros2_cosim.cli.main", "carla-headless", "--exit-with-parent"]
     process = subprocess.Popen(
         [*command, "--port", "0", "--map", str(HIGHWAY), "--view", "0"],
@@ -217,16 +221,61 @@ def test_the_command_names_the_page_after_the_ready_line() -> None:
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("listening on 127.0.0.1:")
+        listening, _, port = process.stdout.readline().strip().rpartition(":")
+        assert listening == "listening on 127.0.0.1"
         ready, _, address = process.stdout.readline().strip().partition(" at ")
         assert ready == "world"
-        assert _ask(address + "api/run")["world"]["signals"] == []
+        yield int(port), address
     finally:
         process.terminate()
         _, messages = process.communicate(timeout=HANG_S)
     # A client of another test may still look for its server at a port that was free again.
     said = [line for line in messages.splitlines() if "not a request" not in line]
     assert (process.returncode, said) == (0, [])
+
+
+def test_the_command_names_the_page_after_the_ready_line() -> None:
+    with _command() as (_, address):
+        assert _ask(address + "api/run")["world"]["signals"] == []
+
+
+def test_a_page_that_is_opened_late_has_the_whole_episode(browser: Browser) -> None:
+    with _command() as (port, address):
+        client: Any = carla.Client("127.0.0.1", port)
+        client.set_timeout(60.0)
+        world = client.get_world()
+        settings = world.get_settings()
+        settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
+        world.apply_settings(settings)
+        blueprint = world.get_blueprint_library().find("vehicle.carlamotors.carlacola")
+        blueprint.set_attribute("role_name", "lorry")
+        lorry = world.spawn_actor(blueprint, world.get_map().get_spawn_points()[0])
+        lorry.apply_control(carla.VehicleControl(throttle=1.0))
+
+        def drive(seconds: float) -> float:
+            """As slow as the page looks; the time at the end [s]."""
+            for _ in range(round(seconds / 0.05)):
+                world.tick()
+                time.sleep(0.01)
+            return float(world.get_snapshot().timestamp.elapsed_seconds)
+
+        begin = drive(0.05)
+        end = drive(6.0)
+        told = _ask(address + "api/history")
+        rows = [dict(zip(told["fields"], row, strict=True)) for row in told["vehicles"]["lorry"]]
+        assert rows[0]["time_s"] <= begin + 0.5 and rows[-1]["time_s"] >= end - 0.5
+        assert len(rows) > 10 and rows[-1]["x"] > rows[0]["x"] + 3.0
+        assert rows[-1]["speed"] > 1.0 and {row["gap"] for row in rows} == {None}
+        browser.open(address)
+        slider = "document.querySelector('#player input[type=range]')"
+        browser.wait_for(f"document.body?.dataset.steps && Number({slider}.min) < {begin + 1.0}")
+        browser.evaluate(f"{slider}.value = 3; {slider}.dispatchEvent(new Event('input'))")
+        browser.wait_for("document.querySelector('#vehicles th')?.innerText.includes('lorry')")
+        assert browser.complaints == []
+        # The next episode has a past of its own.
+        client.reload_world()
+        drive(0.5)
+        assert "lorry" not in _ask(address + "api/history")["vehicles"]
 
 
 def test_a_server_without_a_page_says_so() -> None:

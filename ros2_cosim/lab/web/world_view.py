@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.time import SECOND
+from ros2_cosim.core.live.past import APART_NS, BoundedPast, Row
 from ros2_cosim.lab.web.pictures import png_of
 from ros2_cosim.vds.controllable import RUNNING, ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import BoxView, RunPicture, VehicleView, picture_of
 from ros2_cosim.world.geometry.movers import TRAFFIC, traffic_name
-from ros2_cosim.world.headless.onlooker import CameraPicture, WorldOnlooker, WorldPicture
+from ros2_cosim.world.headless.onlooker import (
+    CameraPicture,
+    ShownVehicle,
+    WorldOnlooker,
+    WorldPicture,
+    shown_vehicle,
+)
 from ros2_cosim.world.headless.server import Server
 from ros2_cosim.world.pictures.road_shapes import RoadShapes, shapes_of
 from ros2_cosim.world.road import RoadNetwork
@@ -48,10 +56,10 @@ def world_part(seen: WorldPicture, *, whole: bool = False) -> dict[str, Any]:
     }
 
 
-def vehicles_of(seen: WorldPicture) -> list[VehicleView]:
+def vehicles_of(seen: Iterable[ShownVehicle]) -> list[VehicleView]:
     """The vehicles of a world for the page, each under its own name."""
     found: dict[str, VehicleView] = {}
-    for v in seen.vehicles:
+    for v in seen:
         name = f"{v.name} {v.id}" if v.name in found else v.name
         found[name] = VehicleView(
             *(name, v.x, v.y, v.yaw, v.speed, v.acceleration, v.length, v.width, v.lateral),
@@ -61,7 +69,10 @@ def vehicles_of(seen: WorldPicture) -> list[VehicleView]:
 
 
 class WorldView:
-    """``RunPicture`` and ``Controllable`` of a server's world: to be looked at, not controlled."""
+    """``RunPicture`` and ``Controllable`` of a server's world: to be looked at, not controlled.
+
+    It remembers where the vehicles of the episode were, also while no page is open.
+    """
 
     def __init__(self, server: Server) -> None:
         simulation = server.simulation
@@ -69,13 +80,17 @@ class WorldView:
         self._onlooker = WorldOnlooker(
             lambda: simulation.world, lambda: simulation.sensors, lambda: simulation.weather
         )
-        server.every(_LOOK_NS, self._onlooker.serve)
         self._road: tuple[RoadNetwork, RoadShapes] | None = None
+        self._lock = threading.Lock()
+        self._past = BoundedPast()
+        #: The episode that is remembered, and from which time on something new is.
+        self._episode, self._next_ns = -1, 0
+        server.every(_LOOK_NS, self._look)
 
     def picture(self) -> dict[str, Any]:
         """The world now."""
         seen = self._seen()
-        views = vehicles_of(seen)
+        views = vehicles_of(seen.vehicles)
         props = [
             BoxView(f"{box.kind} {box.id}", box.x, box.y, box.yaw, box.length, box.width)
             for box in seen.boxes
@@ -88,6 +103,28 @@ class WorldView:
             none = {"ahead": None, "gap": None, "ttc": None}
             picture["vehicles"] = [view._asdict() | none for view in views]
         return picture | {"world": world_part(seen, whole=True)}
+
+    def history(self) -> Mapping[str, Sequence[Row]]:
+        """Rows of ``HISTORY`` of each vehicle since the episode began; gaps are not remembered."""
+        with self._lock:
+            return self._past.rows()
+
+    def _look(self) -> None:
+        """Look at the world; called by the thread that has it."""
+        self._onlooker.serve()
+        world = self._server.simulation.world
+        time_ns = round(world.elapsed_s * SECOND)
+        begins = world.episode != self._episode
+        if not begins and time_ns < self._next_ns:
+            return
+        self._episode, self._next_ns = world.episode, time_ns + APART_NS
+        views = vehicles_of(map(shown_vehicle, world.vehicles()))
+        with self._lock:
+            if begins:
+                self._past = BoundedPast()
+            for v in views:
+                row = v.speed, None, v.acceleration, v.x, v.y, v.yaw, v.brake
+                self._past.add(v.name, time_ns, row)
 
     def road(self) -> RoadShapes:
         """The present map's roads; made once for each map."""
@@ -179,7 +216,9 @@ def world_page(server: Server, port: int) -> Iterator[str]:
     :raises ConnectionFailedError: the port cannot be had
     """
     view = WorldView(server)
-    api = DataPortApi("CARLA, headless", view, view, road=view.road, camera=view.camera)
+    api = DataPortApi(
+        "CARLA, headless", view, view, road=view.road, camera=view.camera, history=view.history
+    )
     served = DataPort(api, "127.0.0.1", port)
     try:
         served.start()

@@ -150,7 +150,7 @@ def picture_of_world(world: World) -> WorldPicture:
     vehicles, boxes, signals, cameras, fields = [], [], [], [], []
     for actor in world.actors.values():
         if isinstance(actor, VehicleActor):
-            vehicles.append(_vehicle(actor))
+            vehicles.append(shown_vehicle(actor))
         elif isinstance(actor, LightActor):
             x, y, yaw = _place(world, actor)
             signals.append(SeenSignal(x, y, yaw, actor.light.state))
@@ -197,7 +197,8 @@ def picture_of_camera(
     return CameraPicture(sensor.blueprint.id.rpartition(".")[2], width, height, pixels)
 
 
-def _vehicle(actor: VehicleActor) -> ShownVehicle:
+def shown_vehicle(actor: VehicleActor) -> ShownVehicle:
+    """A vehicle as it is now."""
     n = actor.numbers
     yaw = frames.yaw_to_ros(n[4])
     sin, cos = sincos(yaw)

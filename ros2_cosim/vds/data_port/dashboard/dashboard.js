@@ -40,6 +40,7 @@ const memory = new Memory(MOST_REMEMBERED);
 const curves = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
 const passed = []; // [wall ms, simulated s, steps]
 let recording = null; // what was before this page was opened
+const sizes = {}; // of all that this page has seen: name -> length and width
 let sectors = [];
 let shownRun = null;
 let newest = null; // the picture of the run as it is
@@ -170,7 +171,7 @@ async function recall() {
 
 // What was before this page was opened.
 async function recallPast() {
-  const found = new Recording(await ask("api/history", undefined, HISTORY_MS));
+  const found = new Recording({ ...await ask("api/history", undefined, HISTORY_MS), sizes });
   if (found.isEmpty) return;
   recording = found;
   for (const [name] of found.tracks.filter(([name]) => !isTraffic(name))) {
@@ -303,11 +304,12 @@ async function showWorld(world) {
 
 function show(picture) {
   if (newest && picture.run.time_s < newest.run.time_s) forget(); // it begins anew
-  const { run, vehicles, timing, world } = (newest = { ...picture, time: picture.run.time_s });
+  const { run, vehicles, objects, timing, world } = (newest = { ...picture, time: picture.run.time_s });
   showRun(run);
   showFactor(run);
   showTiming(timing);
   memory.add(run.time_s, newest);
+  for (const { name, length, width } of [...vehicles, ...objects]) sizes[name] = [length, width];
   remember(run.time_s, listed(vehicles));
   player.range(Math.min(recording?.begin ?? Infinity, memory.begin), run.time_s);
   showWorld(world).catch((error) => complain(error.message));
