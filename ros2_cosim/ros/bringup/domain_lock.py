@@ -257,9 +257,9 @@ def domains_from(first: int) -> tuple[int, ...]:
 def listened_to(domain: int) -> bool:
     """Whether a program takes part in a domain, also one that is not of this project.
 
-    It listens for all participants on port 7400 + 250 * domain, or as the first one of a host on
-    the port that is higher by 10 (DDSI-RTPS 9.6.1.1); in a process that has participants in several
-    domains each has a number of its own, and so a higher port.
+    It listens to announcements on port 7400 + 250 * domain, and the first participant of a host on
+    the port that is higher by 10 (DDSI-RTPS 9.6.1.1). Fast DDS numbers the participants of a
+    process: its second one takes a higher port, whatever the domain is.
     """
     first = 7400 + 250 * domain
     return not _udp_ports().isdisjoint((first, first + 10))
