@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ros2_cosim.cli.completion import laws, scenario_files
+from ros2_cosim.cli.completion import laws
 from ros2_cosim.cli.console import go_on_apart, print_line, running
-from ros2_cosim.cli.parameters import AsJson, Duration, ScenarioChanges
+from ros2_cosim.cli.parameters import AsJson, Duration, ScenarioChanges, ScenarioFile
 from ros2_cosim.cli.verbs import make_group
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
@@ -77,10 +77,7 @@ def causality(
 
 @app.command("string-stability")
 def string_stability(
-    scenario: Annotated[
-        Path,
-        typer.Argument(help="Scenario file with a platoon.", autocompletion=scenario_files),
-    ],
+    scenario: ScenarioFile,
     law: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,10 +132,7 @@ def string_stability(
 
 @app.command()
 def pedals(
-    scenario: Annotated[
-        Path,
-        typer.Argument(help="Scenario file with the vehicle.", autocompletion=scenario_files),
-    ],
+    scenario: ScenarioFile,
     vehicle: Annotated[str, typer.Argument(help="Name of the vehicle in the scene.")],
     top_speed: Annotated[float, typer.Option(help="Highest speed to measure [m/s].")] = 25.0,
     settings: ScenarioChanges = None,

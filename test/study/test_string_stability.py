@@ -141,7 +141,7 @@ def test_what_the_runs_leave_open_is_not_determined(
 
 
 def test_a_ratio_of_two_remains_is_no_gain(tmp_path: Path) -> None:
-    arguments = ["study", "string-stability", str(library_file("platoon20")), "--json"]
+    arguments = ["study", "string-stability", "platoon20", "--json"]
     arguments += ["--law", "rajamani_acc", "--vehicles", "4", "--time-gap", "3.0", "--no-bisect"]
     done = CliRunner().invoke(app, [*arguments, "--seeds", "1", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output

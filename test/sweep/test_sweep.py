@@ -120,7 +120,7 @@ def test_without_seeds_the_scenario_has_its_own(tmp_path):
 def test_parameters_and_platoons_of_a_file_are_swept_like_values(tmp_path):
     path = sweep_file(
         tmp_path,
-        scenario=str(CONFIG / "library" / "platoon20.yaml"),
+        scenario="platoon20",
         parameters={"platoon.vehicles": [2, 3]},
     )
     run(path, tmp_path / "out")

@@ -54,23 +54,25 @@ def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     return resolved(read_whole(path), [_change(text) for text in overrides], f"scenario {path}")
 
 
-def read_whole(path: Path) -> dict[str, Any]:
+def read_whole(path: Path, directory: Path = Path()) -> dict[str, Any]:
     """Read a scenario file with all that it includes, without resolving it.
 
     :param path: the file; or the name of a scenario of this package, as ``platoon`` or ``town``
+    :param directory: from which the file is named
     :raises ConfigurationError: a file cannot be read or includes itself
     """
+    file = directory / path
     try:
-        path.stat()
+        file.stat()
     except FileNotFoundError:
         shipped = _shipped(path)
         if shipped is None:
-            raise ConfigurationError(f"scenario {path}: {_nearest(path)}") from None
-        path = shipped
+            raise ConfigurationError(f"scenario {file}: {_nearest(file)}") from None
+        file = shipped
     except OSError:
         pass  # its reader says why
-    data = _Files().read(path)
-    data.setdefault("base_directory", str(path.resolve().parent))
+    data = _Files().read(file)
+    data.setdefault("base_directory", str(file.resolve().parent))
     return data
 
 

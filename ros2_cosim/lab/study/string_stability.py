@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.core.documents.files import write_atomically
-from ros2_cosim.core.documents.plain_data import read_mapping
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.time import format_ns
+from ros2_cosim.core.scenario.composition import read_whole
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenario
 from ros2_cosim.driving.controllers.law_loop import (
     CONTROLLER,
@@ -235,7 +235,7 @@ def _platoon(options: StabilityOptions) -> Scenario:
     if options.vehicles is not None:
         if options.vehicles < 2:
             raise ConfigurationError(f"--vehicles: found {options.vehicles}; allowed is 2 or more")
-        if "platoon" in read_mapping(path, "scenario"):
+        if "platoon" in read_whole(path):
             changes.append(f"platoon.vehicles={options.vehicles}")
     scenario = load_scenario(path, changes)
     names = scenario.scene.get("platoon") or []

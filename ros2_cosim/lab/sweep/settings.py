@@ -26,7 +26,9 @@ class SweepSettings(Varied):
     """A whole sweep file."""
 
     version: Literal[1] = Field(default=1, description="of the format")
-    scenario: str = Field(description="scenario file, relative to the sweep file")
+    scenario: str = Field(
+        description="scenario file, relative to the sweep file; or the name of one of the library"
+    )
     set: dict[str, Any] = Field(
         default_factory=dict, description="changes to all runs: key -> value"
     )
@@ -88,7 +90,7 @@ def load_sweep(path: Path) -> Sweep:
         data["search"] = read_search(data["search"], origin)
     settings = read_section(SweepSettings, data, origin=origin)
     file = path.parent / settings.scenario
-    scenario = read_whole(file)
+    scenario = read_whole(Path(settings.scenario), path.parent)
     changes = tuple(
         ValueChange(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
     )
