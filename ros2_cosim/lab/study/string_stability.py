@@ -143,7 +143,8 @@ def run_string_stability(
     results = []
     for setting in options.settings():
         used = _changed(base, setting, 1, [], 1.0)[1]
-        tell(f"{used.law}, time gap {used.following.time_gap:g} s: {options.seeds} seeds")
+        runs = "1 seed" if options.seeds == 1 else f"{options.seeds} seeds"
+        tell(f"{used.law}, time gap {used.following.time_gap:g} s: {runs}")
         results.append(_study(base, setting, options, tell))
     found = {**results[0], "settings": results}
     options.output.mkdir(parents=True, exist_ok=True)
