@@ -428,3 +428,24 @@ def test_the_road_is_asked_only_for_pairs_that_can_have_less(
     watch.gap, watch.ttc = Extreme(least[0]), Extreme(least[1])
     watch.look(SECOND, [ego], [other])
     assert road.ways == ways
+
+
+@given(st.lists(st.tuples(places, sizes), max_size=7), st.integers(1, 3))
+def test_a_look_at_many_finds_what_all_pairs_in_their_order_have(
+    crowd: list[Any], count: int
+) -> None:
+    """Whoever is near comes first; of equal ones the first of all counts."""
+    movers = [drawn(str(i), place, size) for i, (place, size) in enumerate(crowd)]
+    movers += [one._replace(name=f"twin of {one.name}") for one in movers[:2]]
+    gap, ttc = Extreme(), Extreme()
+    watch = Encounters(ROAD)
+    for time in (SECOND, 2 * SECOND):
+        for ego in movers[:count]:
+            for other in movers:
+                found = encounter(ROAD, ego, other) if other.name != ego.name else None
+                if found is not None:
+                    pair, least = (ego.name, other.name), found.time_to_collision
+                    gap = Extreme(found.gap, pair, time) if found.gap < gap.value else gap
+                    ttc = Extreme(least, pair, time) if least < ttc.value else ttc
+        watch.look(time, movers[:count], movers)
+    assert (watch.gap, watch.ttc) == (gap, ttc)

@@ -27,6 +27,7 @@ from ros2_cosim.world.geometry.encounters import (
     Encounters,
     Extreme,
     MovingBox,
+    Surroundings,
     time_headway,
 )
 from ros2_cosim.world.geometry.lane_frame import LaneBoxes, heading_of
@@ -130,12 +131,13 @@ class RecordedEncounters:
         others = [*egos, *(each for name, each in seen.items() if name not in self._egos)]
         if self._traffic is not None:
             others += self._movers.traffic(*self._traffic)
+        surroundings = Surroundings([*others, *self._fixed])
         for ego in egos:
-            self._judge(self._boxes, ego, [*others, *self._fixed])
+            self._judge(self._boxes, ego, surroundings)
 
-    def _judge(self, boxes: LaneBoxes, ego: MovingBox, others: list[MovingBox]) -> None:
+    def _judge(self, boxes: LaneBoxes, ego: MovingBox, surroundings: Surroundings) -> None:
         watch = Encounters(boxes.road)
-        watch.look(self._now, [ego], others)
+        watch.look_around(self._now, ego, surroundings)
         gap, ttc = watch.gap, watch.ttc
         if gap.value < self.least_gap.value:
             self.least_gap = gap

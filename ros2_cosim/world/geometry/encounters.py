@@ -19,6 +19,7 @@ What concerns two boxes alone (``touch``, ``apart``) takes any ``Rectangle``.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from math import inf, sqrt
 from typing import Any, Final, NamedTuple, Protocol
@@ -302,23 +303,67 @@ class Extreme(NamedTuple):
     time: int | None = None
 
 
-def _reach(mover: MovingBox) -> tuple[float, float, float, float, float]:
-    """Centre [m] in ``map``, speed [m/s], and two radii around the centre [m].
+class _Near:
+    """One that an ego may meet: its number among all, centre [m], speed [m/s], and a radius [m].
 
-    No gap of two boxes is below the distance of their centres less ego's first radius and the
-    other's second one, unless they overlap: found without a road. The first one reaches from the
-    centre to the corner of the strip in front of the box, the second one to a corner of the upright
-    rectangle around it, however the box is turned.
+    The radius reaches from the centre to a corner of the upright rectangle around the box, however
+    the box is turned.
     """
-    box = mover.box
-    speed = sqrt(mover.vx * mover.vx + mover.vy * mover.vy)
-    square = box.length * box.length + box.width * box.width
-    front = 0.5 * sqrt(square + box.width * box.width)
-    return box.x, box.y, speed, front, 0.5 * sqrt(2.0 * square)
+
+    __slots__ = ("around", "index", "mover", "speed", "x", "y")
+
+    def __init__(self, index: int, mover: MovingBox) -> None:
+        box = mover.box
+        self.index = index
+        self.mover = mover
+        self.x = box.x
+        self.y = box.y
+        self.speed = _speed(mover)
+        self.around = 0.5 * sqrt(2.0 * (box.length * box.length + box.width * box.width))
+
+
+class _OnRoad:
+    """All on one road, by their ``x``, and what none of them exceeds."""
+
+    __slots__ = ("around", "fastest", "near", "road_id", "slowest", "speed", "xs")
+
+    def __init__(self, road_id: Any, found: list[_Near]) -> None:
+        self.road_id = road_id
+        self.near = sorted(found, key=_x_of)
+        self.xs = [near.x for near in self.near]
+        self.around = max([near.around for near in found])
+        self.speed = max([near.speed for near in found])
+        #: Along the reference line.
+        self.slowest = min([near.mover.box.speed for near in found])
+        self.fastest = max([near.mover.box.speed for near in found])
+
+    def within(self, x: float, reach: float) -> list[_Near]:
+        """Those whose ``x`` differs by no more than ``reach``."""
+        return self.near[bisect_left(self.xs, x - reach) : bisect_right(self.xs, x + reach)]
+
+
+class Surroundings:
+    """All that egos may meet at one time, by road and place."""
+
+    def __init__(self, others: list[MovingBox]) -> None:
+        roads: dict[Any, list[_Near]] = {}
+        for index, other in enumerate(others):
+            roads.setdefault(other.box.position.road_id, []).append(_Near(index, other))
+        self.roads: list[_OnRoad] = [_OnRoad(road, found) for road, found in roads.items()]
+
+
+def _x_of(near: _Near) -> float:
+    return near.x
+
+
+def _speed(mover: MovingBox) -> float:
+    return sqrt(mover.vx * mover.vx + mover.vy * mover.vy)
 
 
 class Encounters:
     """The smallest gap [m] and time to collision [s] of all pairs of a run.
+
+    Of equal ones the first counts: the earliest time, then the order of egos and of others.
 
     :param road: what the ways follow
     """
@@ -327,28 +372,51 @@ class Encounters:
         self._road = road
         self.gap = Extreme()
         self.ttc = Extreme()
+        #: Numbers of the others of these two, if they are of the ego that looks now.
+        self._of_gap = self._of_ttc = -1
 
     def look(self, time: int, egos: list[MovingBox], others: list[MovingBox]) -> None:
         """Compare each ego with all others, of which egos may be some.
 
         :param time: [ns]
         """
-        reaches = [(other, *_reach(other)) for other in others]
+        surroundings = Surroundings(others)
         for ego in egos:
-            x, y, speed, round_ego, _ = _reach(ego)
-            box, keeps_lane = ego.box, not _leaves_lane(ego)
-            for other, x2, y2, speed2, _, around in reaches:
-                # Most pairs have by far no less than what was found so far.
-                dx, dy = x2 - x, y2 - y
-                gap = sqrt(dx * dx + dy * dy) - round_ego - around
+            self.look_around(time, ego, surroundings)
+
+    def look_around(self, time: int, ego: MovingBox, surroundings: Surroundings) -> None:
+        """Compare an ego with all others, of which it may be one.
+
+        Most pairs have by far no less than what was found so far: no gap of two boxes is below the
+        distance of their centres less two radii, unless they overlap. The nearest ones come first.
+
+        :param time: [ns]
+        """
+        box = ego.box
+        speed, keeps_lane = _speed(ego), not _leaves_lane(ego)
+        # From the centre to the corner of the strip in front of the box.
+        square = box.length * box.length + 2.0 * box.width * box.width
+        front = 0.5 * sqrt(square)
+        nearest: list[tuple[float, int, float, MovingBox]] = []
+        for road in surroundings.roads:
+            one_road = keeps_lane and box.position.road_id == road.road_id
+            # Round a bend two may come towards each other whose headings are equal.
+            most = speed + road.speed
+            if one_road:
+                most = max(
+                    box.direction * (box.speed - road.slowest),
+                    box.direction * (box.speed - road.fastest),
+                )
+            reach = self._reach(most) + front + road.around + _ROUNDING
+            for near in road.within(box.x, reach):
+                other = near.mover
+                dx, dy = near.x - box.x, near.y - box.y
+                gap = sqrt(dx * dx + dy * dy) - front - near.around
+                closing = speed + near.speed
                 if gap > 0.0:
                     seen = other.box
-                    one_road = keeps_lane and box.position.road_id == seen.position.road_id
                     if one_road:
                         closing = box.direction * (box.speed - seen.speed)
-                    else:
-                        # Round a bend two may come towards each other whose headings are equal.
-                        closing = speed + speed2
                     if not self._may_be_less(gap, closing):
                         continue
                     if one_road:
@@ -357,7 +425,22 @@ class Encounters:
                         if gap + 2.0 * seen.half < 0.0 or not self._may_be_less(gap, closing):
                             continue
                 if other.name != ego.name:
-                    self._take(time, ego, other)
+                    nearest.append((gap, near.index, closing, other))
+        nearest.sort()  # of equal bounds the first of all comes first
+        self._of_gap = self._of_ttc = -1
+        for gap, index, closing, other in nearest:
+            if gap <= self._reach(closing):
+                self._take(time, ego, other, index)
+
+    def _reach(self, closing: float) -> float:
+        """How near another one comes that can have less than was found [m].
+
+        :param closing: none closes faster [m/s]
+        """
+        reach = max(self.gap.value, 0.0)
+        if closing > CLOSES:
+            reach = max(reach, min(self.ttc.value, LONGEST_TTC) * closing)
+        return reach
 
     def _may_be_less(self, gap: float, closing: float) -> bool:
         """Whether a pair can have less than was found, by bounds of its gap and closing speed."""
@@ -365,13 +448,14 @@ class Encounters:
             return True
         return closing > CLOSES and gap < min(self.ttc.value, LONGEST_TTC) * closing
 
-    def _take(self, time: int, ego: MovingBox, other: MovingBox) -> None:
+    def _take(self, time: int, ego: MovingBox, other: MovingBox, index: int) -> None:
         found = encounter(self._road, ego, other)
         if found is None:
             return
         pair = (ego.name, other.name)
-        if found.gap < self.gap.value:
-            self.gap = Extreme(found.gap, pair, time)
-        ttc = found.time_to_collision
-        if ttc < self.ttc.value:
-            self.ttc = Extreme(ttc, pair, time)
+        gap, least = found.gap, self.gap.value
+        if gap < least or (gap == least and index < self._of_gap):
+            self.gap, self._of_gap = Extreme(gap, pair, time), index
+        ttc, least = found.time_to_collision, self.ttc.value
+        if ttc < least or (ttc == least and index < self._of_ttc):
+            self.ttc, self._of_ttc = Extreme(ttc, pair, time), index
