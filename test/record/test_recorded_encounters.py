@@ -218,8 +218,8 @@ def test_traffic_and_obstacles_are_in_the_way_too() -> None:
 
 
 def test_what_is_not_known_of_a_run_is_not_looked_for(tmp_path: Path) -> None:
-    found = recorded_encounters(tmp_path, judged=False)
+    found = recorded_encounters(tmp_path, judged=False, traffic=True)
     assert (found.gap, found.least_pet.pair) == ({}, None)
     for text in ("[]", "{}", '{"scene": {}}', '{"scene": 3, "base_directory": "/"}'):
         (tmp_path / "scenario.json").write_text(text)
-        assert recorded_encounters(tmp_path, judged=True).gap == {}
+        assert recorded_encounters(tmp_path, judged=True, traffic=False).gap == {}

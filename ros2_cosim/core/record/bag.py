@@ -41,8 +41,7 @@ from ros2_cosim.core.record.bag_metadata import (
     file_facts,
     finish_file,
     mcap_path,
-    qos_profile,
-    to_yaml,
+    offered_profiles,
     write_metadata,
 )
 from ros2_cosim.core.record.mcap import MESSAGE_BYTES, McapChannel, McapWriter, Schema
@@ -289,7 +288,7 @@ class BagWriter:
             mcap.add_schema(Schema(number, name, "ros2msg", self._types[name].text))
         for topic in self._topics:
             metadata = {
-                "offered_qos_profiles": to_yaml([qos_profile(topic.qos)]),
+                "offered_qos_profiles": offered_profiles(topic.qos),
                 "topic_type_hash": self._types[topic.type_name].hash,
             }
             mcap.add_channel(

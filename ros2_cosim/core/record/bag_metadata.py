@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -178,6 +179,12 @@ def qos_profile(qos: Qos) -> dict[str, Any]:
         "liveliness_lease_duration": _FOREVER,
         "avoid_ros_namespace_conventions": False,
     }
+
+
+@lru_cache(maxsize=64)
+def offered_profiles(qos: Qos) -> str:
+    """What a topic offers, as YAML: many topics of a run offer the same."""
+    return to_yaml([qos_profile(qos)])
 
 
 class _PlainDumper(yaml.CSafeDumper):

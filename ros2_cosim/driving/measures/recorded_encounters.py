@@ -7,7 +7,7 @@ Without a referee it looks every ``PERIOD``, and without a platoon at all vehicl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +51,7 @@ class RecordedEncounters:
     :param vehicles: of the scene
     :param platoon: those that are judged; none: all
     :param judged: whether a referee tells when it looks
+    :param traffic: whether there may be messages of background traffic
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RecordedEncounters:
         platoon: tuple[str, ...] = (),
         *,
         judged: bool = False,
+        traffic: bool = True,
     ) -> None:
         self._boxes = boxes
         self._vehicles = dict(vehicles or {})
@@ -77,12 +79,15 @@ class RecordedEncounters:
         self.headway: dict[str, Series] = {}
         self.least_gap = Extreme()
         self.least_ttc = Extreme()
-        self._post_encroachment = PostEncroachment(platoon)
+        #: None: nobody can cross the way of another one that counts.
+        self._post_encroachment = (
+            PostEncroachment(platoon) if traffic or _may_cross(self._vehicles, platoon) else None
+        )
 
     @property
     def least_pet(self) -> Extreme:
         """Smallest post-encroachment time of the run [s]."""
-        return self._post_encroachment.least
+        return Extreme() if self._post_encroachment is None else self._post_encroachment.least
 
     def name_of(self, identity: int) -> str:
         """The name of what a collision names by its number."""
@@ -103,11 +108,14 @@ class RecordedEncounters:
             info = self._vehicles.get(topic[0])
             if topic[1:] == ["odometry"] and info is not None:
                 self._odometry[topic[0]] = record
-                size = info.length, info.width
-                box = RecordedBox(record.x, record.y, *heading_of(record), *size)
-                self._post_encroachment.add(stamp, topic[0], box)
+                if self._post_encroachment is not None:
+                    size = info.length, info.width
+                    box = RecordedBox(record.x, record.y, *heading_of(record), *size)
+                    self._post_encroachment.add(stamp, topic[0], box)
         elif isinstance(record, RoadUsers):
             self._traffic = stamp, record
+            if self._post_encroachment is None:
+                return
             for user in record.users:
                 sine, cosine = sincos(user.yaw)
                 box = RecordedBox(user.x, user.y, cosine, sine, user.length, user.width)
@@ -153,10 +161,16 @@ class RecordedEncounters:
             table.setdefault(ego.name, Series()).add(self._now * _NS, shown)
 
 
-def recorded_encounters(run_dir: Path, *, judged: bool) -> RecordedEncounters:
+def _may_cross(vehicles: Collection[str], platoon: Collection[str]) -> bool:
+    """Whether two vehicles of a scene count that can cross each other's way."""
+    return len(vehicles) > 1 and set(platoon) != set(vehicles)
+
+
+def recorded_encounters(run_dir: Path, *, judged: bool, traffic: bool) -> RecordedEncounters:
     """What is to take the messages of a run; it finds nothing where scene or road are not known.
 
     :param judged: whether its bag has the messages of a referee
+    :param traffic: whether it has those of background traffic
     """
     try:
         data = read_record(run_dir / RESOLVED_SCENARIO)
@@ -169,7 +183,7 @@ def recorded_encounters(run_dir: Path, *, judged: bool) -> RecordedEncounters:
         boxes = scene_boxes(context)
     except ConfigurationError:
         boxes = None
-    return RecordedEncounters(boxes, vehicles, platoon, judged=judged)
+    return RecordedEncounters(boxes, vehicles, platoon, judged=judged, traffic=traffic)
 
 
 def least_pet(bag: Path, scene: Mapping[str, Any], catalogue: Catalogue = DEFAULT) -> float | None:
@@ -184,8 +198,8 @@ def least_pet(bag: Path, scene: Mapping[str, Any], catalogue: Catalogue = DEFAUL
     except ConfigurationError:
         return None
     names = catalogue.type_name(Odometry), catalogue.type_name(RoadUsers)
-    alone = len(vehicles) < 2 or set(platoon) == set(vehicles)
-    if alone and all(topic.type_name != names[1] for topic in topics.values()):
+    traffic = any(topic.type_name == names[1] for topic in topics.values())
+    if not traffic and not _may_cross(vehicles, platoon):
         return None
     codecs = {name: catalogue.codec(name) for name in names}
     seen: dict[str, int] = {}

@@ -154,7 +154,8 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     own = (found for found in types if found.type_name.startswith(OWN_TYPES))
     check_definitions(run_dir / BAG, own, catalogue)
     judged = catalogue.type_name(PlatoonStatus) in kinds
-    encounters = recorded_encounters(run_dir, judged=judged)
+    traffic = catalogue.type_name(RoadUsers) in kinds
+    encounters = recorded_encounters(run_dir, judged=judged, traffic=traffic)
     data = RunData(intended=intended(run_dir), encounters=encounters)
     handlers: dict[str, tuple[CdrCodec, _Handler] | None] = {}
     for message in read_bag(run_dir / BAG):
