@@ -56,6 +56,8 @@ _TIME_TOLERANCE = 1e-6
 class VdsPlantParameters(Section):
     """Parameters of the model."""
 
+    whereabouts = frozenset({"host", "port", "state_host", "state_port"})
+
     host: Host | None = Field(default=None, description="of a vehicle simulator")
     port: Whole = Field(default=COMMAND_PORT, gt=0, lt=65536, description="for commands to it")
     state_host: Host = Field(default="127.0.0.1", description="own address, for its states")

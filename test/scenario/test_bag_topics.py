@@ -11,7 +11,10 @@ import pytest
 import yaml
 from rosbags.rosbag2 import Reader
 
+from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.model import Model
+from ros2_cosim.core.kernel.participant import Step
 from ros2_cosim.core.record.bag_metadata import LIBRARY
 from ros2_cosim.core.record.bag_reader import read_bag, storage_files, topic_types
 from ros2_cosim.core.record.mcap_reader import Metadata, scan
@@ -19,8 +22,10 @@ from ros2_cosim.core.record.summary import read_summary
 from ros2_cosim.core.run.replay_into import replay_into
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.portable import portable_text
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import load_scenario, make_scenario
+from ros2_cosim.dcp.master.cosimulation import SlaveSettings
 
 CAR_FOLLOWING = Path(__file__).resolve().parents[2] / "config" / "car_following.yaml"
 LEFT_OUT = "bag={topics: [/ego/*, /*_sensor/*], exclude: [/rear_sensor/*]}"
@@ -94,6 +99,42 @@ def test_a_bag_tells_its_scenario_and_nothing_of_the_machine(tmp_path: Path) -> 
     data["base_directory"] = str(CAR_FOLLOWING.parent)
     request = RunRequest(make_scenario(data, "bag"), shape="inproc", out=tmp_path / "third")
     assert run_request(request).trace_sha256 == recorded(tmp_path / "fourth")
+
+
+class DoorParameters(Section):
+    """Of a model of a user: a port is here a side of a ship, a host a person."""
+
+    port: str
+    host: str = "Ada"
+    places: dict[str, SlaveSettings] = {}
+
+
+class Door(Model):
+    Parameters = DoorParameters
+
+    def activate(self, step: Step) -> dict[str, object]:
+        return {}
+
+
+def test_of_parameters_only_what_is_declared_to_be_a_place_is_left_out() -> None:
+    def text(**parameters: object) -> str:
+        door = {"model": "scenario.test_bag_topics:Door", "period": "10ms"}
+        door["parameters"] = parameters
+        data = {"name": "ship", "duration": "1s", "participants": {"door": door}}
+        return portable_text(make_scenario(data, "ship"))
+
+    assert text(port="left") == text(port="left") != text(port="right")
+    assert text(port="left", host="Eve") != text(port="left", host="Bob")
+    slave = {"description": "a.dcpx", "host": "10.0.0.1", "port": 1}
+    here, there = (
+        text(port="left", places={"a": slave}),
+        text(port="left", places={"a": slave | {"host": "10.0.0.2", "port": 2}}),
+    )
+    assert here == there != text(port="left", places={"a": slave | {"description": "b.dcpx"}})
+    assert "10.0.0" not in here
+    platoon = CAR_FOLLOWING.with_name("platoon.yaml")
+    changed = load_scenario(platoon, ["participants.world.parameters.dcp.port=7777"])
+    assert portable_text(changed) == portable_text(load_scenario(platoon))
 
 
 @pytest.mark.parametrize(

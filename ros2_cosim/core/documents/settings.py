@@ -54,6 +54,8 @@ class Section(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
     )
+    #: Fields that say where something is: with other values the same is simulated.
+    whereabouts: ClassVar[frozenset[str]] = frozenset()
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

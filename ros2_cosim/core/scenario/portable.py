@@ -8,9 +8,12 @@ says of its scenario must not make bags differ.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from ros2_cosim.core.documents.settings import Section
+from ros2_cosim.core.scenario.declaration import declare_in_any_shape
 from ros2_cosim.core.scenario.schema import Scenario
 from ros2_cosim.core.scenario.system import with_declared_outputs
 
@@ -31,15 +34,13 @@ _LEFT_OUT: Any = {
         }
     },
 }
-#: Addresses in the parameters of participants; a run fills in free ports.
-_ADDRESSES = frozenset({"host", "port"})
 
 
 def portable_text(scenario: Scenario) -> str:
     """A scenario as JSON in one line, without defaults; :func:`.schema.make_scenario` reads it.
 
     It leaves out machines, processes and limits of wall time, the directory that relative file
-    names start at, and ``host`` and ``port`` anywhere in the parameters of participants.
+    names start at, and what the parameters of participants declare as ``whereabouts``.
     """
     data = with_declared_outputs(scenario).model_dump(
         mode="json", by_alias=True, exclude_defaults=True, exclude=_LEFT_OUT
@@ -47,10 +48,10 @@ def portable_text(scenario: Scenario) -> str:
     if not data.get("simulator"):
         # Nothing but an address was there.
         data.pop("simulator", None)
-    for participant in data["participants"].values():
-        for key in ("parameters", "substitute"):
-            if key in participant:
-                participant[key] = _without_addresses(participant[key])
+    for name, participant in data["participants"].items():
+        if "parameters" in participant:
+            checked = declare_in_any_shape(scenario, name).parameters
+            participant["parameters"] = _without_whereabouts(participant["parameters"], checked)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -59,9 +60,20 @@ def digest_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _without_addresses(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _without_addresses(v) for k, v in value.items() if k not in _ADDRESSES}
-    if isinstance(value, list):
-        return [_without_addresses(each) for each in value]
-    return value
+def _without_whereabouts(value: Any, checked: Any) -> Any:
+    """Plain data without the whereabouts of the sections that it was read as."""
+    if not isinstance(value, dict):
+        return value
+    if isinstance(checked, Section):
+        fields = type(checked).model_fields
+        parts = {field.alias or name: getattr(checked, name) for name, field in fields.items()}
+        left_out = {fields[name].alias or name for name in checked.whereabouts}
+    elif isinstance(checked, Mapping):
+        parts, left_out = dict(checked), set()
+    else:
+        return value
+    return {
+        key: _without_whereabouts(each, parts.get(key))
+        for key, each in value.items()
+        if key not in left_out
+    }

@@ -82,6 +82,8 @@ class _Section(Section):
 class SlaveSettings(_Section):
     """One slave: reached by ``description`` (and address), or made from ``model`` or ``fmu``."""
 
+    whereabouts = frozenset({"host", "port"})
+
     description: str | None = Field(default=None, description="a .dcpx or .dcp file")
     model: str | None = Field(default=None, description="a Python model, as `module:Class`")
     fmu: str | None = Field(default=None, description="an FMU or C file")

@@ -51,6 +51,8 @@ HEARTBEAT_NS = 30_000_000_000
 class DcpSettings(Section):
     """The DCP slave that the world is behind, in shapes with processes."""
 
+    whereabouts = frozenset({"host", "port"})
+
     transport: Literal["tcp", "udp"] = Field(default="tcp", description="transport protocol")
     host: Host = Field(default="127.0.0.1", description="address that the slave listens at")
     port: Whole = Field(
