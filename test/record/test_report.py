@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lxml import etree, html
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.lab.report.page import page_template
 from ros2_cosim.lab.report.report import render_report
 from ros2_cosim.lab.report.report_data import load_run
 from ros2_cosim.lab.report.svg_plot import (
@@ -44,12 +45,12 @@ def test_a_driving_run_gets_all_charts(platoon_run: Path) -> None:
         "Accelerations",
         "Jerk",
         "Braking down the platoon",
+        "Pedals",
+        "V2V latency",
         "Commanded and measured: follower1",
         "Commanded and measured: follower2",
-        "Pedals",
         "Object sensor: follower1",
         "Object sensor: follower2",
-        "V2V latency",
         "Time line of messages",
         "Time line of messages, enlarged",
         "Step time",
@@ -58,6 +59,18 @@ def test_a_driving_run_gets_all_charts(platoon_run: Path) -> None:
     text = page.read_text()
     for fact in ("3f" * 32, "smallest gap [m]", "follower1 \N{EN DASH} follower2", "0.9.16"):
         assert fact in text
+
+
+def test_what_is_long_is_folded_and_there() -> None:
+    """A run of a hundred vehicles would be a page of a hundred screens."""
+    template = page_template("charts.html").environment.from_string(
+        '{% from "charts.html" import folded %}'
+        "{% call folded('All topics', count, 40) %}<p>rows</p>{% endcall %}"
+    )
+    few, many = (html.fromstring(f"<div>{template.render(count=n)}</div>") for n in (40, 41))
+    assert few.xpath("string(p)") == "rows" and not few.xpath("//details")
+    assert many.xpath("string(//details/summary)") == "All topics (41)"
+    assert many.xpath("string(//details/p)") == "rows"
 
 
 def test_the_page_stands_alone_and_is_small(platoon_run: Path) -> None:

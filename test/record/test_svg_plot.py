@@ -356,6 +356,19 @@ def test_a_legend_begins_a_line_where_an_entry_has_no_room() -> None:
     assert 'x="94.0" y="14.0"' in text and height == 22
 
 
+def test_of_many_curves_the_first_are_named_and_all_are_drawn_with_fewer_points() -> None:
+    times = [float(n) for n in range(1000)]
+    lines = [Line(f"v{n}", times, [math.sin(t + n) for t in times], n) for n in range(100)]
+    text = line_chart(lines, y_label="v")
+    assert text.count("data-label=") == 100
+    named = re.findall(r">(v\d+)<", text)
+    assert named == [f"v{n}" for n in range(24)]
+    assert "and 76 more; all have their values where you point" in text
+    curve = re.search(r'data-label="v99"[^>]* d="([^"]*)"', text)
+    assert curve is not None and 200 < len(re.findall("[ML]", curve[1])) <= 241
+    assert "more;" not in line_chart(lines[:24], y_label="v")
+
+
 def test_short_times_are_drawn_and_no_bars_are_none() -> None:
     assert stacked_bars([], parts=("b",), x_label="c") == stacked_bars(
         [Bar("a", (0.0,))], parts=("b",), x_label="c"

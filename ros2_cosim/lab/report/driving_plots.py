@@ -22,13 +22,14 @@ _UNKNOWN = 7
 
 
 class Plot(NamedTuple):
-    """A chart before it is drawn."""
+    """A chart before it is drawn; ``of_one`` says that it is about one vehicle of several."""
 
     title: str
     note: str
     lines: Sequence[Line]
     y_label: str
     x_label: str = SIMULATED_TIME
+    of_one: bool = False
 
 
 def drawn(plot: Plot, axes: Axes | None = None) -> Chart:
@@ -167,7 +168,8 @@ def _commanded(data: RunData, name: str) -> Plot:
     if name in data.acceleration:
         lines.insert(0, _line("measured", data.acceleration[name], 0))
     note = "What the controller demands and what the vehicle does."
-    return Plot(f"Commanded and measured: {name}", note, lines, _ACCELERATION)
+    title = f"Commanded and measured: {name}"
+    return Plot(title, note, lines, _ACCELERATION, of_one=True)
 
 
 def _sensed(data: RunData, platoon: Sequence[str], name: str) -> Plot:
@@ -177,7 +179,7 @@ def _sensed(data: RunData, platoon: Sequence[str], name: str) -> Plot:
     if 0 <= index < len(data.gaps):
         lines.append(_line("gap in the platoon", data.gaps[index], 0))
     note = "Distance to the nearest object, and to the vehicle ahead in the platoon."
-    return Plot(f"Object sensor: {name}", note, lines, "distance [m]")
+    return Plot(f"Object sensor: {name}", note, lines, "distance [m]", of_one=True)
 
 
 def _lines(data: RunData, table: Mapping[str, Series], *, step: bool = False) -> list[Line]:

@@ -41,12 +41,14 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     run_dir = Path(run_dir)
     summary = read_summary(run_dir, complete=False)
     data = load_run(run_dir, catalogue=catalogue)
+    plots = driving_plots(data)
     page = page_template("report.html").render(
         summary=summary,
         tiles=_tiles(summary, data.encounters),
         facts=_facts(summary),
         played=played({"": (data.moves, scenario_of_run(run_dir))}, data.vehicles),
-        driving=[drawn(plot) for plot in driving_plots(data)],
+        driving=[drawn(plot) for plot in plots if not plot.of_one],
+        of_one=[drawn(plot) for plot in plots if plot.of_one],
         timing=timing_charts(data, summary.participants, partial(stamps_between, run_dir)),
         parts=PARTS,
         realtime=realtime_charts(summary.realtime),

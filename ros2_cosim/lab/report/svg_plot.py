@@ -24,8 +24,12 @@ BOTTOM = 40
 PLOT_WIDTH = WIDTH - LEFT - RIGHT
 PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 COLOURS = 8
-#: More of them than pixels: a part of a chart can be enlarged.
+#: Points of a curve, more than pixels: a part of a chart can be enlarged.
 MAX_POINTS = 1200
+#: Points of all curves of a chart: a browser needs seconds to draw many more.
+_MAX_ALL_POINTS = 24_000
+#: So many curves are named below a chart; where the reader points, all are.
+_MOST_NAMED = 24
 #: Charts over it are enlarged together.
 SIMULATED_TIME = "simulated time [s]"
 
@@ -135,8 +139,9 @@ def line_chart(
         f'viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" preserveAspectRatio="none" '
         f'data-axis="{escape(x_label)}" data-x="{x0!r} {x1!r}" data-y="{y0!r} {y1!r}">'
     )
+    most = min(MAX_POINTS, _MAX_ALL_POINTS // len(kept))
     for line in kept:
-        points = [(px(x), py(y)) for x, y in _thin(line)]
+        points = [(px(x), py(y)) for x, y in _thin(line, most)]
         path = _dots(points) if line.dots else _path(points, line.step)
         out.append(_stroke(line, "dots" if line.dots else "line", path, line.label))
     out.append(f'</svg><g transform="translate(0 {HEIGHT})">{legend}</g></svg>')
@@ -223,12 +228,12 @@ def nice_ticks(low: float, high: float, count: int) -> list[float]:
     return [round(number * step, 12) for number in range(first, last + 1)]
 
 
-def _thin(line: Line) -> list[tuple[float, float]]:
-    """At most about MAX_POINTS points: smallest and largest value of each stretch."""
+def _thin(line: Line, most: int = MAX_POINTS) -> list[tuple[float, float]]:
+    """At most about so many points: smallest and largest value of each stretch."""
     points = list(zip(line.times, line.values, strict=True))
-    if len(points) <= MAX_POINTS:
+    if len(points) <= most:
         return points
-    size = math.ceil(2 * len(points) / MAX_POINTS)
+    size = math.ceil(2 * len(points) / max(most, 2))
     kept: list[tuple[float, float]] = []
     for start in range(0, len(points), size):
         stretch = points[start : start + size]
@@ -273,7 +278,7 @@ def _legend(entries: Sequence[Line]) -> tuple[str, int]:
     """Legend entries laid out in lines; returns the picture and its height."""
     x, y = float(LEFT), 10.0
     out: list[str] = []
-    for entry in entries:
+    for entry in entries[:_MOST_NAMED]:
         width = 34 + 8.4 * len(entry.label)
         if x + width > WIDTH and x > LEFT:
             x, y = float(LEFT), y + 20
@@ -281,6 +286,10 @@ def _legend(entries: Sequence[Line]) -> tuple[str, int]:
         out.append(_stroke(entry, "key dots" if entry.dots else "key", key))
         out.append(_text(x + 26, y + 4, entry.label, "start"))
         x += width + 8
+    if len(entries) > _MOST_NAMED:
+        y += 20
+        more = f"and {len(entries) - _MOST_NAMED} more; all have their values where you point"
+        out.append(_text(LEFT, y + 4, more, "start"))
     return "".join(out), round(y) + 12
 
 
