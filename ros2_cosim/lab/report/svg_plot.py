@@ -26,7 +26,7 @@ PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 COLOURS = 8
 #: Points of a curve, more than pixels: a part of a chart can be enlarged.
 MAX_POINTS = 1200
-#: Points of all curves of a chart: a browser needs seconds to draw many more.
+#: Points of all curves of a chart: many curves lie on each other, and the page stays small.
 _MAX_ALL_POINTS = 24_000
 #: So many curves are named below a chart; where the reader points, all are.
 _MOST_NAMED = 24
