@@ -79,7 +79,7 @@ class RecordedEncounters:
         self.headway: dict[str, Series] = {}
         self.least_gap = Extreme()
         self.least_ttc = Extreme()
-        #: None: nobody can cross the way of another one that counts.
+        #: None: no pair that counts can cross.
         self._post_encroachment = (
             PostEncroachment(platoon) if traffic or _may_cross(self._vehicles, platoon) else None
         )

@@ -304,7 +304,7 @@ class Extreme(NamedTuple):
 
 
 class _Near:
-    """One that an ego may meet: its number among all, centre [m], speed [m/s], and a radius [m].
+    """A mover beside an ego: its number among all, centre [m], speed [m/s], and a radius [m].
 
     The radius reaches from the centre to a corner of the upright rectangle around the box, however
     the box is turned.
