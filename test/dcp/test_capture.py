@@ -188,7 +188,7 @@ def test_files_of_each_byte_order_and_resolution(
     ("content", "said"),
     [
         (b"", "no pcap file"),
-        (b"\n\r\r\n" + bytes(20), "a pcapng file; convert it to pcap"),
+        (b"\n\r\r\n" + bytes(20), "a pcapng file; convert it: editcap -F pcap a.pcap capture.pcap"),
         (bytes(24), "no pcap file"),
         (bytes.fromhex("d4c3b2a1") + bytes(19), "no pcap file"),
         (bytes.fromhex("d4c3b2a1") + bytes(16) + b"\x02\0\0\0", "link type 2 is not supported"),

@@ -26,6 +26,7 @@ _MAGICS = {
     b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
     b"\xa1\xb2\x3c\x4d": (">", 1e-9),
 }
+_PCAPNG = b"\n\r\r\n"
 _LINK_HEADERS = {1: 14, 101: 0, 228: 0, 113: 16, 0: 4, 276: 20}
 """Bytes before the IPv4 header by link type: Ethernet, raw, Linux cooked, BSD loopback."""
 ETHERNET = 1
@@ -51,9 +52,9 @@ def read_pcap(path: Path) -> Iterator[Captured]:
     with path.open("rb") as file:
         head = file.read(24)
         if len(head) < 24 or head[:4] not in _MAGICS:
-            kind = (
-                "a pcapng file; convert it to pcap" if head[:4] == b"\n\r\r\n" else "no pcap file"
-            )
+            kind = "no pcap file"
+            if head[:4] == _PCAPNG:
+                kind = f"a pcapng file; convert it: editcap -F pcap {path.name} capture.pcap"
             raise DescriptionError(f"{path}: {kind}")
         order, unit = _MAGICS[head[:4]]
         link = struct.unpack(order + "I", head[20:24])[0] & 0xFFFF
