@@ -434,7 +434,7 @@ def test_the_road_is_asked_only_for_pairs_that_can_have_less(
 def test_a_look_at_many_finds_what_all_pairs_in_their_order_have(
     crowd: list[Any], count: int
 ) -> None:
-    """Whoever is near comes first; of equal ones the first of all counts."""
+    """Near pairs are compared first. Among equal values the first pair still counts."""
     movers = [drawn(str(i), place, size) for i, (place, size) in enumerate(crowd)]
     movers += [one._replace(name=f"twin of {one.name}") for one in movers[:2]]
     gap, ttc = Extreme(), Extreme()

@@ -272,7 +272,7 @@ def test_a_page_that_is_opened_late_has_the_whole_episode(browser: Browser) -> N
         browser.evaluate(f"{slider}.value = 3; {slider}.dispatchEvent(new Event('input'))")
         browser.wait_for("document.querySelector('#vehicles th')?.innerText.includes('lorry')")
         assert browser.complaints == []
-        # The next episode has a past of its own.
+        # A new episode starts with an empty history.
         client.reload_world()
         drive(0.5)
         assert "lorry" not in _ask(address + "api/history")["vehicles"]

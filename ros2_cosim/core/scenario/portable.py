@@ -66,7 +66,7 @@ def _without_whereabouts(value: Any, checked: Any) -> Any:
         return value
     if isinstance(checked, Section):
         fields = type(checked).model_fields
-        parts = {field.alias or name: getattr(checked, name) for name, field in fields.items()}
+        parts = {fields[name].alias or name: part for name, part in checked if name in fields}
         left_out = {fields[name].alias or name for name in checked.whereabouts}
     elif isinstance(checked, Mapping):
         parts, left_out = dict(checked), set()

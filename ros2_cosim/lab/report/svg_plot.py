@@ -28,7 +28,7 @@ COLOURS = 8
 MAX_POINTS = 1200
 #: Points of all curves of a chart: many curves lie on each other, and the page stays small.
 _MAX_ALL_POINTS = 24_000
-#: So many curves are named below a chart; where the reader points, all are.
+#: A chart names so many curves below it. Its script shows the values of all.
 _MOST_NAMED = 24
 #: Charts over it are enlarged together.
 SIMULATED_TIME = "simulated time [s]"

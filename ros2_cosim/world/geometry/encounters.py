@@ -407,7 +407,7 @@ class Encounters:
                     box.direction * (box.speed - road.slowest),
                     box.direction * (box.speed - road.fastest),
                 )
-            reach = self._reach(most) + front + road.around + _ROUNDING
+            reach = max(self._limit(most), 0.0) + front + road.around + _ROUNDING
             for near in road.within(box.x, reach):
                 other = near.mover
                 dx, dy = near.x - box.x, near.y - box.y
@@ -417,36 +417,31 @@ class Encounters:
                     seen = other.box
                     if one_road:
                         closing = box.direction * (box.speed - seen.speed)
-                    if not self._may_be_less(gap, closing):
+                    limit = self._limit(closing)
+                    if gap >= limit:
                         continue
                     if one_road:
                         gap = gap_ahead(self._road, box, seen) - _ROUNDING
                         # A path that does not touch and ends behind ego's front does not count.
-                        if gap + 2.0 * seen.half < 0.0 or not self._may_be_less(gap, closing):
+                        if gap + 2.0 * seen.half < 0.0 or gap >= limit:
                             continue
                 if other.name != ego.name:
                     nearest.append((gap, near.index, closing, other))
         nearest.sort()  # of equal bounds the first of all comes first
         self._of_gap = self._of_ttc = -1
         for gap, index, closing, other in nearest:
-            if gap <= self._reach(closing):
+            if gap <= max(self._limit(closing), 0.0):
                 self._take(time, ego, other, index)
 
-    def _reach(self, closing: float) -> float:
-        """How near another one comes that can have less than was found [m].
+    def _limit(self, closing: float) -> float:
+        """Only a pair whose gap is below this can have less than was found [m].
 
-        :param closing: none closes faster [m/s]
+        :param closing: the pair closes no faster [m/s]
         """
-        reach = max(self.gap.value, 0.0)
+        least = self.gap.value
         if closing > CLOSES:
-            reach = max(reach, min(self.ttc.value, LONGEST_TTC) * closing)
-        return reach
-
-    def _may_be_less(self, gap: float, closing: float) -> bool:
-        """Whether a pair can have less than was found, by bounds of its gap and closing speed."""
-        if gap < self.gap.value:
-            return True
-        return closing > CLOSES and gap < min(self.ttc.value, LONGEST_TTC) * closing
+            least = max(least, min(self.ttc.value, LONGEST_TTC) * closing)
+        return least
 
     def _take(self, time: int, ego: MovingBox, other: MovingBox, index: int) -> None:
         found = encounter(self._road, ego, other)
