@@ -22,9 +22,10 @@ from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation
 from ros2_cosim.dcp.slave.fmu_description import fmu_slave_description, fmu_variables, read_fmu
-from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file
+from ros2_cosim.dcp.tools.capture import read_file
+from ros2_cosim.dcp.tools.sniffer import Printer
 from ros2_cosim.dcp.wire.enums import PduType, State
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.wire.errors import CaptureError, DescriptionError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode
 from ros2_cosim.dcp.wire.states import is_transition
 
@@ -186,15 +187,15 @@ def _archive_seeds() -> Iterator[bytes]:
 
 def _read_capture(data: bytes) -> None:
     with as_file(data, "traffic.pcap") as path:
-        sniff_file(path, Printer(io.StringIO()))
+        Printer(io.StringIO()).show_all(read_file(path))
 
 
 def _capture_seeds() -> Iterator[bytes]:
-    """A pcap file of a few datagrams, and of a stream."""
+    """Files of a few datagrams, and of a stream: pcap and pcapng."""
     (number,) = _clean_sessions(1)
     sent = list(islice(_requests_of(number), 14))
     for protocol in (17, 6):
-        packets = b""
+        packets = blocks = b""
         seq = 1
         for pdu in sent:
             if protocol == 17:
@@ -206,8 +207,22 @@ def _capture_seeds() -> Iterator[bytes]:
             head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, protocol, 0,
                                b"\x7f\0\0\1", b"\x7f\0\0\1")  # fmt: skip
             packet = bytes(12) + b"\x08\0" + head + body
-            packets += struct.pack("<IIII", 1, 2, len(packet), len(packet)) + packet
+            size = len(packet)
+            packets += struct.pack("<IIII", 1, 2, size, size) + packet
+            blocks += _block(6, struct.pack("<IIIII", 0, 0, 2, size, size) + packet)
+        yield (
+            _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+            + _block(1, struct.pack("<HHI", 1, 0, 0))
+            + blocks
+        )
         yield struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + packets
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    """A block of a pcapng file."""
+    body += bytes(-len(body) % 4)
+    size = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + size + body + size
 
 
 def _read_cosimulation(data: bytes) -> None:
@@ -245,7 +260,7 @@ TARGETS = (
         longest=8192,
     ),
     Target("dcp_run", _read_cosimulation, _cosimulation_seeds, (DescriptionError,)),
-    Target("dcp_capture", _read_capture, _capture_seeds, (DescriptionError,)),
+    Target("dcp_capture", _read_capture, _capture_seeds, (CaptureError,)),
     Target(
         "fmu_description",
         _read_fmu_description,

@@ -385,19 +385,20 @@ def sniff(
     source: Annotated[
         str,
         typer.Argument(
-            help="A capture file (pcap), LISTEN_PORT=HOST:PORT to forward between a master and a "
-            "slave's control port, or a network interface (needs root)."
+            help="A capture file (pcap, pcapng), LISTEN_PORT=HOST:PORT to forward between a master "
+            "and a slave's control port, or a network interface (needs root)."
         ),
     ],
 ) -> None:
     """Decode DCP traffic: from a file, through a transparent proxy, or from an interface."""
-    from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface, sniff_proxy
+    from ros2_cosim.dcp.tools.capture import read_file, read_interface
+    from ros2_cosim.dcp.tools.sniffer import Printer, sniff_proxy
 
     with clear_errors():
         printer = Printer(sys.stdout)
         if "=" in source:
             sniff_proxy(source, printer)
         elif Path(source).is_file() or "." in source:
-            sniff_file(Path(source), printer)
+            printer.show_all(read_file(Path(source)))
         else:
-            sniff_interface(source, printer)
+            printer.show_all(read_interface(source))

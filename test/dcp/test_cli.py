@@ -218,7 +218,7 @@ def test_validate_names_file_line_and_fault(tmp_path: Path) -> None:
         (["run", "missing.yaml"], "missing.yaml"),
         (["test", "missing.dcpx"], "missing.dcpx"),
         (["sniff", "missing.pcap"], "missing.pcap"),
-        (["sniff", MODELS], "no pcap file"),
+        (["sniff", MODELS], "unknown file format"),
         (["sniff", "x=localhost:1"], "LISTEN_PORT=HOST:PORT"),
         (["sniff", "9000=localhost:x"], "LISTEN_PORT=HOST:PORT"),
         (["sniff", "9000=:1"], "LISTEN_PORT=HOST:PORT"),

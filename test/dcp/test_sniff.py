@@ -20,12 +20,12 @@ from support.dcp_models import Sine, running, sine_description
 from support.patience import HANG_S
 
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, read_pcap
+from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, read_file, read_interface
 from ros2_cosim.dcp.tools.proxy import Proxy
-from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface
+from ros2_cosim.dcp.tools.sniffer import Printer
 from ros2_cosim.dcp.tools.tester import verify_slave
 from ros2_cosim.dcp.wire.enums import DataType, PduType, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.wire.errors import CaptureError
 from ros2_cosim.dcp.wire.pdu import decode, decode_address, encode_address, make
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -77,7 +77,7 @@ def test_a_capture_is_decoded_with_the_values_of_data(tmp_path: Path) -> None:
     packets = [udp(ACK), udp(b"\x99nonsense"), b"short", tcp(999, b"", flags=2)]
     packets += [tcp(1000, stream[:10]), tcp(1030, stream[30:]), tcp(1005, stream[5:30])]
     out = io.StringIO()
-    sniff_file(pcap(tmp_path / "a.pcap", packets), Printer(out))
+    Printer(out).show_all(read_file(pcap(tmp_path / "a.pcap", packets)))
     lines = out.getvalue().splitlines()
     assert lines[0] == "  0.000000 UDP 10.0.0.1:5000 > 10.0.0.2:8080 RSP_ack resp_seq_id=5 sender=1"
     assert [line.split()[5] for line in lines] == [
@@ -107,27 +107,7 @@ def test_addresses_are_readable() -> None:
     assert out.getvalue().endswith("transport_protocol=2 address=\n")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "no pcap file"),
-        (b"\n\r\r\n" + bytes(30), "pcapng"),
-        (struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 147), "link type 147"),
-        (struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + bytes(9), "within a packet"),
-        (
-            struct.pack("<IHHIIIIIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1, 0, 0, 2**31, 0),
-            "at most",
-        ),
-    ],
-)
-def test_wrong_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "wrong.pcap"
-    path.write_bytes(content)
-    with pytest.raises(DescriptionError, match=message):
-        list(read_pcap(path))
-
-
-@given(st.lists(st.binary(max_size=80), max_size=20), st.sampled_from([1, 101, 113]))
+@given(st.lists(st.binary(max_size=80), max_size=20), st.sampled_from([1, 12, 113]))
 def test_any_packet_can_be_fed(packets: list[bytes], link: int) -> None:
     decoder = PacketDecoder()
     for packet in packets:
@@ -203,7 +183,7 @@ def test_an_interface_is_listened_to() -> None:
 
         def listen() -> None:
             with pytest.raises(BrokenPipeError):
-                sniff_interface("lo", Printer(Reader()))
+                Printer(Reader()).show_all(read_interface("lo"))
 
         thread = threading.Thread(target=listen)
         thread.start()
@@ -214,8 +194,22 @@ def test_an_interface_is_listened_to() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
 def test_an_interface_that_is_not_there_is_named() -> None:
-    with pytest.raises(WiringError, match="^interface nowhere0: No such device$"):
-        sniff_interface("nowhere0", Printer(io.StringIO()))
+    with pytest.raises(CaptureError, match="^interface nowhere0: No such device exists$"):
+        next(read_interface("nowhere0"))
+
+
+def test_an_interface_needs_rights() -> None:
+    """Root gives them away for the moment."""
+    pytest.importorskip("cypcap")  # another user may not read where it is installed
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        with pytest.raises(CaptureError, match="^interface lo: needs the rights of root; a proxy"):
+            next(read_interface("lo"))
+    finally:
+        if is_root:
+            os.seteuid(0)
 
 
 def test_what_is_seen_is_there_at_once_with_times_from_the_first() -> None:
@@ -247,7 +241,7 @@ def test_packets_that_are_cut_off_or_in_parts_hold_no_pdu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "head"), [(1, 14), (101, 0), (228, 0), (113, 16), (0, 4), (276, 20)]
+    ("link", "head"), [(1, 14), (12, 0), (228, 0), (113, 16), (0, 4), (276, 20)]
 )
 def test_each_kind_of_link_has_its_header(link: int, head: int) -> None:
     packet = bytes(head) + udp(ACK)[14:]

@@ -140,9 +140,12 @@ def imported_by(directory: Path) -> set[str]:
     return names
 
 
-def test_the_advice_to_install_fmpy_names_the_right_version(pyproject):
-    (pin,) = (r for r in pyproject["project"]["dependencies"] if r.startswith("fmpy=="))
-    source = ROOT / "ros2_cosim" / "dcp" / "slave" / "fmu_description.py"
+@pytest.mark.parametrize(
+    ("name", "place"), [("fmpy", "slave/fmu_description.py"), ("cypcap", "tools/capture.py")]
+)
+def test_the_advice_to_install_a_package_names_the_right_version(pyproject, name, place):
+    (pin,) = (r for r in pyproject["project"]["dependencies"] if r.startswith(f"{name}=="))
+    source = ROOT / "ros2_cosim" / "dcp" / place
     assert f"pip install {pin}" in source.read_text(encoding="utf-8")
 
 

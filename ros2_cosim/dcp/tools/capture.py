@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captured traffic: pcap files, IPv4 packets, reassembled TCP streams; yields single PDUs.
+"""Captured traffic: files and network interfaces, IPv4 packets, reassembled TCP streams.
 
-What is not DCP (another port, another protocol, an unknown first byte) is left out silently:
-a capture holds all kinds of traffic.
+libpcap reads the packets; what it gives becomes single PDUs. What is not DCP (another port,
+another protocol, an unknown first byte) is left out silently: a capture holds all kinds of traffic.
 """
 
 from __future__ import annotations
 
+import select
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.wire.errors import CaptureError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
 
-MAX_PACKET = 262_144
 MAX_STREAM_PDU = 1 << 20
 MAX_GAP_SEGMENTS = 256
 """Segments kept while an earlier one of their stream is missing; then it is given up."""
-_MAGICS = {
-    b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
-    b"\xa1\xb2\xc3\xd4": (">", 1e-6),
-    b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
-    b"\xa1\xb2\x3c\x4d": (">", 1e-9),
-}
-_PCAPNG = b"\n\r\r\n"
-_LINK_HEADERS = {1: 14, 101: 0, 228: 0, 113: 16, 0: 4, 276: 20}
+_LINK_HEADERS = {1: 14, 12: 0, 228: 0, 113: 16, 0: 4, 276: 20}
 """Bytes before the IPv4 header by link type: Ethernet, raw, Linux cooked, BSD loopback."""
 ETHERNET = 1
 _UDP, _TCP = 17, 6
@@ -43,34 +37,63 @@ class Captured(NamedTuple):
     data: bytes
 
 
-def read_pcap(path: Path) -> Iterator[Captured]:
-    """The PDUs in a pcap file, in the order in which they were complete.
+def read_file(path: Path) -> Iterator[Captured]:
+    """The PDUs in a pcap or pcapng file, in the order in which they were complete.
 
-    :raises DescriptionError: no pcap file, or one that is cut off or of an unknown link type
+    :raises CaptureError: its format or its link type is not supported, or it is cut off
+    :raises OSError: it cannot be opened
     """
+    # By its number: libpcap takes the name "-" for the standard input.
+    with (
+        path.open("rb") as file,
+        _libpcap(str(path)) as library,
+        library.open_offline(f"/dev/fd/{file.fileno()}") as capture,
+    ):
+        yield from _pdus(capture, str(path))
+
+
+def read_interface(name: str) -> Iterator[Captured]:
+    """The PDUs on a network interface, without an end.
+
+    :raises CaptureError: there is none of that name, its link type is not supported, or the rights
+        are missing
+    """
+    place = f"interface {name}"
+    with _libpcap(place) as library, library.create(name) as capture:
+        capture.set_immediate_mode(True)
+        capture.activate()
+        capture.setnonblock(True)  # its own waiting does not end with Ctrl-C
+        yield from _pdus(capture, place)
+
+
+@contextmanager
+def _libpcap(place: str) -> Iterator[Any]:
+    """The library; what it raises becomes an error that names the place."""
+    try:
+        import cypcap
+    except ImportError as error:
+        raise CaptureError(
+            f"{place}: cypcap, which reads packets, cannot be imported ({error}); install it by: "
+            "pip install cypcap==0.6.3"
+        ) from None
+    try:
+        yield cypcap
+    except cypcap.Error as error:
+        rights = error.code == cypcap.ErrorCode.PERM_DENIED
+        cause = "needs the rights of root; a proxy does without" if rights else error.msg
+        raise CaptureError(f"{place}: {cause}") from None
+
+
+def _pdus(capture: Any, place: str) -> Iterator[Captured]:
+    link = capture.datalink()
+    if link not in _LINK_HEADERS:
+        raise CaptureError(f"{place}: link type {link} is not supported")
     decoder = PacketDecoder()
-    with path.open("rb") as file:
-        head = file.read(24)
-        if len(head) < 24 or head[:4] not in _MAGICS:
-            kind = "no pcap file"
-            if head[:4] == _PCAPNG:
-                kind = f"a pcapng file; convert it: editcap -F pcap {path.name} capture.pcap"
-            raise DescriptionError(f"{path}: {kind}")
-        order, unit = _MAGICS[head[:4]]
-        link = struct.unpack(order + "I", head[20:24])[0] & 0xFFFF
-        if link not in _LINK_HEADERS:
-            raise DescriptionError(f"{path}: link type {link} is not supported")
-        record = struct.Struct(order + "IIII")
-        while header := file.read(16):
-            if len(header) < 16:
-                raise DescriptionError(f"{path}: the file ends within a packet")
-            seconds, fraction, size, _ = record.unpack(header)
-            if size > MAX_PACKET:
-                raise DescriptionError(f"{path}: a packet of {size} bytes; at most {MAX_PACKET}")
-            packet = file.read(size)
-            if len(packet) < size:
-                raise DescriptionError(f"{path}: the file ends within a packet")
-            yield from decoder.feed(seconds + fraction * unit, packet, link)
+    for header, packet in capture:
+        if header is None:  # nothing has arrived
+            select.select([capture.get_selectable_fd()], [], [])
+        else:
+            yield from decoder.feed(header.ts, packet, link)
 
 
 def is_pdu(data: bytes) -> bool:

@@ -7,20 +7,17 @@ types of its values one by one.
 
 from __future__ import annotations
 
-import socket
-import time
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TextIO
 
 from ros2_cosim.core.documents.files import cause_of
-from ros2_cosim.dcp.tools.capture import MAX_PACKET, Captured, PacketDecoder, is_pdu, read_pcap
+from ros2_cosim.dcp.tools.capture import Captured, is_pdu
 from ros2_cosim.dcp.tools.proxy import Proxy
 from ros2_cosim.dcp.wire.enums import DataType, PduType
 from ros2_cosim.dcp.wire.errors import PduError, WiringError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode, decode_address
 from ros2_cosim.dcp.wire.values import decode_value
 
-_ETH_P_ALL = 3
 _ADDRESSED = (
     PduType.CFG_target_network_information,
     PduType.CFG_source_network_information,
@@ -55,6 +52,11 @@ class Printer:
         )
         self.shown += 1
 
+    def show_all(self, captured: Iterable[Captured]) -> None:
+        """All PDUs of a file or an interface."""
+        for found in captured:
+            self.show(found)
+
     def text(self, pdu: Pdu) -> str:
         """The PDU as text: addresses readable, values of data PDUs where their types are known."""
         self._learn(pdu)
@@ -84,42 +86,6 @@ class Printer:
                 slots[pdu.pos] = DataType(pdu.source_data_type)
         elif pdu.kind is PduType.STC_register:
             self._types.clear()  # a new co-simulation numbers its data anew
-
-
-def sniff_file(path: Path, printer: Printer) -> None:
-    """Show the PDUs in a pcap file.
-
-    :raises DescriptionError: it is not a pcap file
-    """
-    for found in read_pcap(path):
-        printer.show(found)
-
-
-def sniff_interface(name: str, printer: Printer) -> None:
-    """Show the PDUs on a network interface, until interrupted.
-
-    :raises WiringError: there is none of that name, or the rights are missing
-    """
-    if not hasattr(socket, "AF_PACKET"):
-        raise WiringError(f"interface {name}: only Linux listens to one; a proxy works, too")
-    try:
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
-    except PermissionError:
-        raise WiringError(
-            f"interface {name}: needs the rights of root; a proxy does without"
-        ) from None
-    decoder = PacketDecoder()
-    with sock:
-        try:
-            sock.bind((name, 0))
-        except OSError as error:
-            raise WiringError(f"interface {name}: {cause_of(error)}") from None
-        while True:
-            packet, address = sock.recvfrom(MAX_PACKET)
-            if address[2] == socket.PACKET_OUTGOING and name == "lo":
-                continue  # the loopback shows every packet twice
-            for found in decoder.feed(time.time(), packet):
-                printer.show(found)
 
 
 def sniff_proxy(text: str, printer: Printer) -> None:

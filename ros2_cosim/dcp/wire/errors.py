@@ -14,6 +14,10 @@ class WiringError(ConfigurationError):
     """The wiring of a co-simulation does not fit the slaves (names, types, units)."""
 
 
+class CaptureError(ConfigurationError):
+    """A capture file or a network interface cannot be read; the text names it."""
+
+
 class DcpError(ProtocolError):
     """A slave refused a request or went to its error state.
 
