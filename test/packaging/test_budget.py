@@ -18,7 +18,7 @@ BUDGET = {
     "ros": 10_905,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 20_060,
+    "world": 20_170,
     "bench": 7_185,
     "buildtools": 2_200,
     "config": 37,
