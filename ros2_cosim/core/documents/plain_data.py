@@ -28,7 +28,7 @@ from ros2_cosim.core.documents.one_line import one_line, printable
 from ros2_cosim.core.kernel.errors import ConfigurationError
 
 _MAXIMUM_DEPTH = 32
-_MAXIMUM_VALUES = 100_000
+_MAXIMUM_VALUES = 300_000
 #: YAML is written by hand, and slow to read: 4 MB of comments take a few seconds.
 _MAXIMUM_YAML = 4_000_000
 #: So many values, indented, with long names.

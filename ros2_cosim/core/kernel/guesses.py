@@ -50,9 +50,16 @@ def check_members(kind: type, where: str, declared: Iterable[str]) -> None:
     :param where: how messages call the place that names the class
     :raises ConfigurationError: a member is within two edits of a declared one
     """
-    own = (base for base in kind.__mro__ if base.__module__ not in _FOREIGN)
-    names = [name for base in own for name in public_names(base)]
-    check_names(f"{where}: {kind.__name__}", names, declared)
+    wanted = tuple(declared)
+    if (kind, wanted) not in _checked:
+        own = (base for base in kind.__mro__ if base.__module__ not in _FOREIGN)
+        names = [name for base in own for name in public_names(base)]
+        check_names(f"{where}: {kind.__name__}", names, wanted)
+        _checked.add((kind, wanted))
+
+
+#: Classes whose members are right, and what these had to be.
+_checked: set[tuple[type, tuple[str, ...]]] = set()
 
 
 def edit_distance(one: str, other: str) -> int:

@@ -7,6 +7,7 @@ each follows the state of the system, which is derived from all of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -56,6 +57,12 @@ class LifecycleGroup:
             )
             for name, model in models.items()
         }
+        #: How many of the required participants are in each state.
+        self._counts = self._counted()
+
+    def _counted(self) -> Counter[State]:
+        required = self.required or self.of.keys()
+        return Counter(life.state for name, life in self.of.items() if name in required)
 
     @contextmanager
     def during(self, idle: Callable[[], None], active: Callable[[], str | None]) -> Iterator[None]:
@@ -104,6 +111,7 @@ class LifecycleGroup:
     def require(self, names: Collection[str]) -> None:
         """Derive the state of the system from these participants; all of them are running."""
         self.required = frozenset(names)
+        self._counts = self._counted()
         self._derive(f"required: {', '.join(sorted(names))}")
 
     @property
@@ -174,11 +182,13 @@ class LifecycleGroup:
 
     def _changed(self, change: Change) -> None:
         self._on_change(change)
+        if not self.required or change.participant in self.required:
+            self._counts[change.before] -= 1
+            self._counts[change.state] += 1
         self._derive(f"{change.participant}: {change.reason}")
 
     def _derive(self, reason: str) -> None:
-        names = self.required or self.of.keys()
-        state = system_state(life.state for name, life in self.of.items() if name in names)
+        state = system_state(state for state, count in self._counts.items() if count)
         if state is not self.system:
             self.system = state
             self._on_system(state, reason)

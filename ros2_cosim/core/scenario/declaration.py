@@ -130,6 +130,8 @@ class _Known:
     def __init__(self) -> None:
         #: By participant and shape.
         self.declared: dict[tuple[str, str], ParticipantDeclaration] = {}
+        #: By participant: the first one, of whichever shape.
+        self.in_any_shape: dict[str, ParticipantDeclaration] = {}
         #: By participant: gives the checked parameters.
         self.readers: dict[str, Callable[[], Any]] = {}
 
@@ -159,6 +161,7 @@ def declare(
     found = known.declared.get((name, shape))
     if found is None:
         found = known.declared[name, shape] = _declared(scenario, name, shape, known)
+        known.in_any_shape.setdefault(name, found)
     if graph is not None and found.traits.needs_graph:
         return replace(found, context=replace(found.context, graph=graph))
     return found
@@ -169,9 +172,7 @@ def declare_in_any_shape(scenario: Scenario, name: str) -> ParticipantDeclaratio
 
     :raises ConfigurationError: the model is not there
     """
-    declared = _known_of(scenario).declared.items()
-    found = next((each for (known, _), each in declared if known == name), None)
-    return found or declare(scenario, name)
+    return _known_of(scenario).in_any_shape.get(name) or declare(scenario, name)
 
 
 def _declared(scenario: Scenario, name: str, shape: str, known: _Known) -> ParticipantDeclaration:

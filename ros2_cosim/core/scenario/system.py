@@ -41,7 +41,8 @@ def build_graph(scenario: Scenario) -> Graph:
 
     :raises ConfigurationError: wiring, latency or message type is wrong
     """
-    specs = [_spec(scenario, name, p) for name, p in scenario.participants.items()]
+    late = _read_late(scenario)
+    specs = [_spec(scenario, name, p, late) for name, p in scenario.participants.items()]
     connections = []
     topics: dict[str, str] = {}
     for name, participant in scenario.participants.items():
@@ -146,7 +147,9 @@ def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
         )
 
 
-def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
+def _spec(
+    scenario: Scenario, name: str, settings: ParticipantSettings, late: frozenset[str]
+) -> ParticipantSpec:
     return ParticipantSpec(
         name=name,
         period_ns=settings.period,
@@ -169,7 +172,7 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             for port, i in settings.inputs.items()
         ),
         outputs=tuple(
-            _output(scenario, name, port, output)
+            _output(scenario, name, port, output, f"{name}.{port}" in late)
             for port, output in scenario.outputs_of(name).items()
         ),
         enter_ns=settings.enter or 0,
@@ -184,6 +187,7 @@ def _output(
     name: str,
     port: str,
     settings: OutputSettings,
+    read_late: bool,
 ) -> OutputPort:
     where = f"participants.{name}.outputs.{port}"
     distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
@@ -201,9 +205,8 @@ def _output(
         constants["child_frame_id"] = settings.child_frame_id
     try:
         # A reader that connects late counts from the middle: stamps need not tell where that is.
-        numbered = _feeds_late(scenario, f"{name}.{port}")
         codec = CATALOGUE.wire_codec(
-            settings.type, whole=bool(settings.whole), numbered=numbered, **constants
+            settings.type, whole=bool(settings.whole), numbered=read_late, **constants
         )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None
@@ -266,13 +269,14 @@ def with_declared_outputs(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"participants": participants})
 
 
-def _feeds_late(scenario: Scenario, source: str) -> bool:
-    """Whether a reader of an output may connect when the run has begun."""
-    return any(
-        source in port.source
+def _read_late(scenario: Scenario) -> frozenset[str]:
+    """The outputs of which a reader may connect when the run has begun."""
+    return frozenset(
+        source
         for reader in scenario.participants.values()
         if reader.mode == "autonomous" or reader.enter
         for port in reader.inputs.values()
+        for source in port.source
     )
 
 

@@ -210,18 +210,20 @@ def read_scene(section: Mapping[str, Any]) -> SceneSettings:
 
     :raises ConfigurationError: something in it is wrong; the message begins with ``scene``
     """
+    if _read and _read[-1][0] is section:
+        return _read[-1][2]
     key = repr(section)
-    if key in _read:
-        return _read[key]
+    if _read and _read[-1][1] == key:
+        return _read[-1][2]
     scene = read_section(SceneSettings, dict(section), place="scene")
     for index, name in enumerate(scene.platoon):
         scene.require_vehicle(name, f"scene.platoon.{index}")
     for name, sensor in scene.sensors.items():
         scene.require_vehicle(sensor.vehicle, f"scene.sensors.{name}.vehicle")
-    _read.clear()
-    _read[key] = scene
+    _read[:] = [(section, key, scene)]
     return scene
 
 
-#: The scene that was read last: all models of a scenario share it.
-_read: dict[str, SceneSettings] = {}
+#: The scene that was read last, which all models of a scenario share: the section itself (nothing
+#: changes one that is read), its text and what it says.
+_read: list[tuple[Mapping[str, Any], str, SceneSettings]] = []
