@@ -25,10 +25,11 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.driving.cacc import CaccController
 from ros2_cosim.driving.controllers import Measurement
+from ros2_cosim.driving.controllers.parameters import CommandLimits, EmergencyBrake
 from ros2_cosim.driving.controllers.safety import (
     BrakingEstimator,
-    CommandLimits,
-    EmergencyBrake,
+    CommandLimiter,
+    EmergencyBraking,
     StandstillHold,
 )
 from ros2_cosim.driving.controllers.tracking import AccelerationTracker
@@ -265,7 +266,7 @@ finite = st.floats(-100.0, 100.0)
 @given(finite, st.floats(-8.0, 2.5), st.floats(0.001, 1.0))
 def test_limits_hold_for_every_demand(demand: float, previous: float, dt: float) -> None:
     limits = CommandLimits()
-    found = limits.apply(demand, previous, dt)
+    found = CommandLimiter(limits).apply(demand, previous, dt)
     assert -limits.max_deceleration <= found <= limits.max_acceleration
     assert found - previous <= limits.max_jerk * dt + 1e-9
     assert previous - found <= limits.max_brake_jerk * dt + 1e-9
@@ -278,7 +279,7 @@ def test_emergency_demand_is_bounded_and_enough(
     gap: float, rate: float, speed: float, braking: float
 ) -> None:
     brake = EmergencyBrake()
-    found = brake.demand(gap, rate, speed, braking, 8.0)
+    found = EmergencyBraking(brake).demand(gap, rate, speed, braking, 8.0)
     assert found is None or -8.0 <= found <= -brake.trigger
     if found is not None and found > -8.0 and rate < -0.1:
         assert rate * rate / (2 * -found) <= gap - brake.margin
@@ -330,7 +331,8 @@ def test_a_wrong_pedal_map_is_corrected_within_bounds() -> None:
 
 
 def test_the_room_within_the_margin_is_not_nothing() -> None:
-    hard, soft = EmergencyBrake(trigger=2.0), EmergencyBrake(trigger=2.0, least_room=0.1)
+    hard = EmergencyBraking(EmergencyBrake(trigger=2.0))
+    soft = EmergencyBraking(EmergencyBrake(trigger=2.0, least_room=0.1))
     # 0.3 m/s at 0.8 m, within the margin of 1 m: 0.56 m/s^2 is needed, and that is given.
     assert hard.demand(0.8, -0.3, 0.3, 0.0, 8.0) == -8.0
     assert soft.demand(0.8, -0.3, 0.3, 0.0, 8.0) == pytest.approx(-1.2 * 0.09 / (2.0 * 0.08))

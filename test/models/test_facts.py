@@ -11,8 +11,9 @@ import pytest
 from models.test_laws import GRID, gamma, ploeg_gains
 
 from ros2_cosim.driving.controllers.measurement import Measurement, Peer
+from ros2_cosim.driving.controllers.parameters import EmergencyBrake
 from ros2_cosim.driving.controllers.ploeg import PloegCacc
-from ros2_cosim.driving.controllers.safety import EmergencyBrake
+from ros2_cosim.driving.controllers.safety import EmergencyBraking
 from ros2_cosim.world.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 
@@ -41,7 +42,7 @@ def test_the_emergency_brake_knows_the_stopping_distance(
     speed = kmh / 3.6
     distance = STOPPING[kmh][column]
     assert speed * 0.2 + speed * speed / (2.0 * braking) == pytest.approx(distance, abs=0.006)
-    brake = EmergencyBrake(trigger=1.0, gain=1.0, margin=1.0)
+    brake = EmergencyBraking(EmergencyBrake(trigger=1.0, gain=1.0, margin=1.0))
     demand = brake.demand(distance - 0.2 * speed + 1.0, -speed, speed, 0.0, 12.0)
     assert demand == pytest.approx(-braking, rel=1e-3)
 

@@ -6,61 +6,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pydantic import Field
-
-from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.core.kernel.exactmath import total
 from ros2_cosim.core.messages.records import DetectedObject
+from ros2_cosim.driving.controllers.parameters import CommandLimits, EmergencyBrake
 
 
-class CommandLimits(Section):
-    """Bounds of the demanded acceleration and of its rate."""
+class CommandLimiter:
+    """Keeps the demanded acceleration and its rate within bounds."""
 
-    max_acceleration: Number = Field(default=2.5, gt=0, description="highest demand [m/s^2]")
-    max_deceleration: Number = Field(
-        default=8.0, gt=0, description="lowest demand, as a positive number [m/s^2]"
-    )
-    max_jerk: Number = Field(
-        default=15.0, gt=0, description="rate at which the demand may rise [m/s^3]"
-    )
-    max_brake_jerk: Number = Field(
-        default=60.0,
-        gt=0,
-        description="rate at which it may fall; braking must not come late [m/s^3]",
-    )
+    def __init__(self, limits: CommandLimits) -> None:
+        self._max_acceleration: float = limits.max_acceleration
+        self.max_deceleration: float = limits.max_deceleration
+        self._max_jerk: float = limits.max_jerk
+        self._max_brake_jerk: float = limits.max_brake_jerk
 
     def apply(self, demand: float, previous: float, dt: float) -> float:
         """Return the demand within the bounds [m/s^2], ``dt`` [s] after ``previous``."""
-        demand = min(demand, previous + self.max_jerk * dt)
-        demand = max(demand, previous - self.max_brake_jerk * dt)
-        return max(-self.max_deceleration, min(self.max_acceleration, demand))
+        demand = min(demand, previous + self._max_jerk * dt)
+        demand = max(demand, previous - self._max_brake_jerk * dt)
+        return max(-self.max_deceleration, min(self._max_acceleration, demand))
 
 
-class EmergencyBrake(Section):
-    """Brakes when the deceleration needed to avoid a contact becomes large.
+class EmergencyBraking:
+    """Brakes as :class:`~.parameters.EmergencyBrake` says."""
 
-    The braking needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the
-    time to collision that stays meaningful at low speed. If the object is known to brake with b, at
-    least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts when
-    the need exceeds ``trigger``, with ``gain`` times the need.
-    """
-
-    trigger: Number = Field(
-        default=4.0, gt=0, description="needed deceleration at which it acts [m/s^2]"
-    )
-    margin: Number = Field(default=1.0, ge=0, description="gap that is to remain [m]")
-    gain: Number = Field(
-        default=1.2, gt=0, description="share of the need, above 1 to end early [1]"
-    )
-    least_room: Number = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="share of the gap that counts as room at least, so that a small closing speed "
-        "within the margin is not an emergency; above 0 the trigger falls to 0 from twice the "
-        "margin to the margin, and within it the vehicle falls back, so that it never creeps "
-        "closer [1]",
-    )
+    def __init__(self, settings: EmergencyBrake) -> None:
+        self._trigger: float = settings.trigger
+        self._margin: float = settings.margin
+        self._gain: float = settings.gain
+        self._least_room: float = settings.least_room
 
     def demand(
         self, gap: float, gap_rate: float, speed: float, object_braking: float, full: float
@@ -73,7 +47,7 @@ class EmergencyBrake(Section):
         :param object_braking: deceleration of the object [m/s^2], 0 if not known to brake
         :param full: largest deceleration of the vehicle [m/s^2]
         """
-        room = max(gap - self.margin, self.least_room * gap)
+        room = max(gap - self._margin, self._least_room * gap)
         need = 0.0
         if gap_rate < -_STEADY:
             need = _deceleration(gap_rate * gap_rate, room, full)
@@ -81,14 +55,14 @@ class EmergencyBrake(Section):
             object_speed = max(0.0, speed + gap_rate)
             stretch = object_speed * object_speed / (2.0 * object_braking)
             need = max(need, _deceleration(speed * speed, room + stretch, full))
-        trigger = self.trigger
-        if self.least_room > 0.0 and room < self.margin:
-            trigger *= max(0.0, gap - self.margin) / self.margin
+        trigger = self._trigger
+        if self._least_room > 0.0 and room < self._margin:
+            trigger *= max(0.0, gap - self._margin) / self._margin
             if gap_rate < _STEADY:
-                need = max(need, _FALL_BACK * (self.margin - gap))
+                need = max(need, _FALL_BACK * (self._margin - gap))
         if need <= trigger:
             return None
-        return -min(full, self.gain * need)
+        return -min(full, self._gain * need)
 
 
 _FALL_BACK: Final = 0.5
@@ -114,7 +88,7 @@ class BrakingEstimator:
     object comes first.
     """
 
-    SMOOTHING = 0.4
+    SMOOTHING: Final = 0.4
 
     def __init__(self) -> None:
         """Begin without an object."""
@@ -153,11 +127,11 @@ class StandstillHold:
     sensor noise.
     """
 
-    STOP_SPEED = 0.1
-    OBJECT_STANDS = 0.3
-    OBJECT_MOVES = 0.6
-    HOLD_MARGIN = 0.5
-    RELEASE_MARGIN = 2.0
+    STOP_SPEED: Final = 0.1
+    OBJECT_STANDS: Final = 0.3
+    OBJECT_MOVES: Final = 0.6
+    HOLD_MARGIN: Final = 0.5
+    RELEASE_MARGIN: Final = 2.0
 
     def __init__(self) -> None:
         """Begin released."""
@@ -192,9 +166,9 @@ class CutInWatch:
     sensor with 0.05 m noise.
     """
 
-    WANDERING = 0.375
-    INWARD = 0.3
-    WINDOW_NS = 400_000_000
+    WANDERING: Final = 0.375
+    INWARD: Final = 0.3
+    WINDOW_NS: Final = 400_000_000
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
@@ -215,10 +189,12 @@ class CutInWatch:
         for item in objects:
             if abs(item.lateral_offset) > 4.0 * half_width:
                 continue  # two lanes away
-            before = [
-                look for look in self._looks.get(item.id, ()) if now - look[0] <= self.WINDOW_NS
-            ]
-            seen = looks[item.id] = [*before, (now, item.lateral_offset)]
+            if item.id in looks:  # a list may have an identity twice: the later one counts
+                looks[item.id].pop()
+            seen = looks[item.id] = self._looks.get(item.id) or []
+            while seen and now - seen[0][0] > self.WINDOW_NS:
+                del seen[0]
+            seen.append((now, item.lateral_offset))
             if half_width <= abs(item.lateral_offset) < outside:
                 inward = -_slope(seen) if item.lateral_offset > 0.0 else _slope(seen)
                 if inward > self.INWARD:
@@ -234,5 +210,5 @@ def _slope(looks: Sequence[tuple[int, float]]) -> float:
         return 0.0
     times = [(time - first) * 1e-9 for time, _ in looks]
     mean = total(times) / len(times)
-    above = total((t - mean) * offset for t, (_, offset) in zip(times, looks, strict=True))
-    return above / total((t - mean) * (t - mean) for t in times)
+    above = total([(t - mean) * offset for t, (_, offset) in zip(times, looks, strict=True)])
+    return above / total([(t - mean) * (t - mean) for t in times])
