@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from speed_result import Result
 from speed_shapes import CpuMeter
@@ -19,8 +21,10 @@ from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenar
 
 ROOT = Path(__file__).resolve().parents[1]
 _SPACING = 21.8  # m, as in config/platoon.yaml
+#: Above so many vehicles a sensor reads them in one message, not each at its own port.
+_MOST_PORTS = 100
 _LENGTH, _WIDTH = 4.792, 2.163  # m
-#: The platoon begins so far before the end of the circuit [m], behind its leader there is room.
+#: The platoon begins there [m], shortly before the end of the circuit.
 _LEADER_S = 3800.0
 _RADIO = {"normal": {"mean": "20ms", "std": "4ms", "min": "5ms", "max": "60ms"}}
 
@@ -34,12 +38,14 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
     """A platoon of so many vehicles on the circuit, its leader at constant speed.
 
     Every follower has a sensor that knows all vehicles, and a controller that hears the leader
-    and its predecessor by V2V.
+    and its predecessor by V2V. For a long one the circuit has longer straights.
     """
+    more = max(0.0, math.ceil(_SPACING * vehicles - _LEADER_S))
+    leader_s = _LEADER_S + more
     names = ["leader", *(f"follower{i}" for i in range(1, vehicles))]
     scene = {
         name: {"id": i, "length": _LENGTH, "width": _WIDTH, "lane": -2,
-               "s": _LEADER_S - _SPACING * (i - 1), "speed": 25.0}
+               "s": leader_s - _SPACING * (i - 1), "speed": 25.0}
         for i, name in enumerate(names, start=1)
     }  # fmt: skip
     scene["leader"]["driver"] = {"stop_gap": 7.0, "deceleration": 2.5}
@@ -50,6 +56,8 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
         "collision": {"type": "ros2_cosim/msg/CollisionEvent", "topic": "/collisions",
                       "schedule": "sparse"},
     }  # fmt: skip
+    if vehicles > _MOST_PORTS:
+        outputs["vehicles"] = {"type": "ros2_cosim/msg/RoadUsers", "topic": "/vehicles"}
     for name in names:
         frame = f"{name}/base_link"
         outputs[f"odometry/{name}"] = {
@@ -79,6 +87,14 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
             },
         },
     }
+
+    def seen(name: str) -> dict[str, str]:
+        """What a sensor reads of the vehicles."""
+        if vehicles <= _MOST_PORTS:
+            return odometry
+        own = f"odometry/{name}"
+        return {own: odometry[own], "vehicles": "world.vehicles"}
+
     links = []
     radio = {}
     for i, name in enumerate(names[1:], start=1):
@@ -100,7 +116,7 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
             "model": "object_sensor",
             "period": "40ms",
             "parameters": {"ego": name, "detection_range": 150.0, "field_of_view": 1.0},
-            "inputs": {**odometry, "static_objects": "world.static_objects"},
+            "inputs": {**seen(name), "static_objects": "world.static_objects"},
             "outputs": {
                 "objects": {"type": "ros2_cosim/msg/ObjectList", "topic": f"/{name}/objects",
                             "frame_id": f"{name}/base_link"},
@@ -142,11 +158,36 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
         "name": f"platoon_of_{vehicles}",
         "seed": 1,
         "duration": f"{sim_s:.6g}s",
-        "scene": {"map": str(ROOT / "config" / "circuit.xodr"), "vehicles": scene,
-                  "platoon": names},
+        "scene": {"map": str(_circuit(more)), "vehicles": scene, "platoon": names},
         "participants": participants,
     }  # fmt: skip
     return make_scenario(data, "long platoon")
+
+
+def _circuit(more: float) -> Path:
+    """The circuit of the package, or one whose two straights are so much longer [m]."""
+    usual = ROOT / "config" / "circuit.xodr"
+    if more == 0.0:
+        return usual
+    tree = ElementTree.parse(usual)
+    road = tree.getroot().find("road")
+    assert road is not None
+    added = 0.0
+    for part in road.iter("geometry"):
+        right = float(part.get("x", "0")) >= 600.0
+        _add(part, "s", added)
+        _add(part, "x", 0.5 * more if right else 0.0)
+        if part.find("line") is not None:
+            _add(part, "length", 0.5 * more)
+            added += 0.5 * more
+    _add(road, "length", added)
+    path = Path(tempfile.gettempdir()) / f"circuit_{more:.0f}.xodr"
+    tree.write(path)
+    return path
+
+
+def _add(element: ElementTree.Element, name: str, more: float) -> None:
+    element.set(name, repr(float(element.get(name, "0")) + more))
 
 
 def inproc(vehicles: int, sim_s: float) -> Result:

@@ -37,15 +37,15 @@ GROUP = LIBRARY_MODULE.removesuffix("__mypyc")
 HOT = {
     "core/kernel": (
         "channel coordinator engine exactmath exactmath_slow latched lifecycle membership "
-        "normal_quantile participant participant_lifecycle runtime sample sequential time "
-        "time_advance trace unsynchronised"
+        "named_tuples normal_quantile participant participant_lifecycle random_streams runtime "
+        "sample sequential time time_advance trace unsynchronised"
     ),
     "core/messages": "cdr cdr_parts raw",
     "core/scene": "simulator",
-    "world/geometry": "encounters frames lane_frame vehicle_info",
+    "world/geometry": "encounters frames lane_boxes lane_frame vehicle_info",
     "driving/sensors": "field_of_view object_detection",
     "world/drivers": "lane_keeping leader_driver",
-    "driving/controllers": "tracking",
+    "driving/controllers": "following safety supervision tracking",
     "world/road": "cubics lanes nearest network plan_view stations",
     "world/vehicle": "levels on_road parameters pedals vehicle",
     "world/headless": (
@@ -53,7 +53,7 @@ HOT = {
         "world"
     ),
     "lab/study": "free_running",  # a subclass of the runtime
-    "world/carla": "commands inprocess_world observation plant scene scene_vehicle traffic",
+    "world/carla": "commands inprocess_world observation plant roster scene scene_vehicle traffic",
     # What every step of a run in several processes passes through.
     "ros/node": (
         "blocking clock_node courses inputs lane outputs participant_node progress receipts "

@@ -27,13 +27,8 @@ from ros2_cosim.core.messages.message_types import (
 from ros2_cosim.core.messages.records import PlatoonStatus, RedLightsPassed, StaticObjects
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.world.geometry.encounters import Encounters, Extreme, MovingBox
-from ros2_cosim.world.geometry.lane_frame import (
-    LaneBox,
-    LaneBoxes,
-    fixed_box,
-    gap_ahead,
-    seen_ahead,
-)
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
+from ros2_cosim.world.geometry.lane_frame import LaneBox, fixed_box, gap_ahead, seen_ahead
 from ros2_cosim.world.geometry.movers import Movers, name_of
 from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
 from ros2_cosim.world.road import RoadNetwork

@@ -23,7 +23,7 @@ from ros2_cosim.driving.sensors.atmosphere import (
     conditions_of,
 )
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.road import RoadNetwork
 
 REACH = 150.0

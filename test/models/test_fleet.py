@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 
 from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, Sighting, VehiclePort
 
-VEHICLES = [("odometry/a", 4.0, 2.0), ("odometry/b", 5.0, 2.0), ("odometry/c", 4.5, 1.9)]
+VEHICLES = [
+    VehiclePort("odometry/a", 1, 1, 4.0, 2.0),
+    VehiclePort("odometry/b", 2, 2, 5.0, 2.0),
+    VehiclePort("odometry/c", 3, 1, 4.5, 1.9),
+]
 
 
 class Place(NamedTuple):
@@ -47,8 +51,9 @@ def odometry(x: float) -> Odometry:
     return Odometry(x, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 20.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def seen(found: list[LaneBox | None]) -> list[Any]:
-    return [None if box is None else (box.x, box.length, box.position) for box in found]
+def seen(look: Sighting) -> list[Any]:
+    boxes = [(box.x, box.length, box.position) for box in look.boxes]
+    return [boxes, look.identities, look.positions]
 
 
 @given(
@@ -62,32 +67,66 @@ def test_a_look_that_is_shared_finds_what_it_would_find_alone(looks: Any) -> Non
     before = [shared.fleet(VEHICLES).nowhere()] * 3
     own = [LaneBoxes(CountedRoad()).fleet(VEHICLES) for _ in range(3)]
     own_before = [fleet.nowhere() for fleet in own]
-    latest: dict[str, Sample | None] = dict.fromkeys(port for port, _, _ in VEHICLES)
+    latest: dict[str, Sample | None] = dict.fromkeys(vehicle.port for vehicle in VEHICLES)
     for number, (sensor, moves) in enumerate(looks):
-        for (port, _, _), moved in zip(VEHICLES, moves, strict=True):
+        for vehicle, moved in zip(VEHICLES, moves, strict=True):
             if moved:
-                latest[port] = Sample(number, number, odometry(float(number)))
-        found, before[sensor] = shared.fleet(VEHICLES).look(before[sensor], latest)
-        alone, own_before[sensor] = own[sensor].look(own_before[sensor], latest)
+                latest[vehicle.port] = Sample(number, number, odometry(float(number)))
+        found = shared.fleet(VEHICLES).look(before[sensor], latest)
+        alone = own[sensor].look(own_before[sensor], latest)
         assert seen(found) == seen(alone)
-        assert before[sensor] == own_before[sensor]
+        before[sensor], own_before[sensor] = found.positions, alone.positions
 
 
 def test_a_hundred_looks_at_the_same_samples_project_each_vehicle_once() -> None:
     road = CountedRoad()
     boxes = LaneBoxes(road)
     latest: dict[str, Sample | None] = {
-        port: Sample(0, 0, odometry(10.0 * i)) for i, (port, _, _) in enumerate(VEHICLES)
+        vehicle.port: Sample(0, 0, odometry(10.0 * i)) for i, vehicle in enumerate(VEHICLES)
     }
     for _ in range(100):
         fleet = boxes.fleet(VEHICLES)
-        found, _ = fleet.look(fleet.nowhere(), latest)
-        assert [box.x for box in found if box is not None] == [0.0, 10.0, 20.0]
+        found = fleet.look(fleet.nowhere(), latest)
+        assert [box.x for box in found.boxes] == [0.0, 10.0, 20.0]
     assert road.projections == len(VEHICLES)
 
 
 def test_other_sizes_are_another_fleet() -> None:
     boxes = LaneBoxes(CountedRoad())
-    longer = [(port, length + 1.0, width) for port, length, width in VEHICLES]
+    longer = [vehicle._replace(length=vehicle.length + 1.0) for vehicle in VEHICLES]
     assert boxes.fleet(VEHICLES) is boxes.fleet(list(VEHICLES))
     assert boxes.fleet(VEHICLES) is not boxes.fleet(longer)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e4, 1e4), st.floats(0.5, 30.0)), max_size=12),
+    st.floats(-1e4, 1e4),
+    st.floats(0.1, 5e3),
+)
+def test_what_lies_within_reach_is_near(
+    places: list[tuple[float, float]], x: float, reach: float
+) -> None:
+    fleet = [VehiclePort(f"{i}", i, 1, length, 2.0) for i, (_, length) in enumerate(places)]
+    latest: dict[str, Sample | None] = {
+        f"{i}": Sample(0, 0, odometry(there)) for i, (there, _) in enumerate(places)
+    }
+    look = LaneBoxes(CountedRoad()).fleet(fleet)
+    found = look.look(look.nowhere(), latest).near(x, 0.0, reach)
+    assert found == sorted(found)
+    within = [
+        i for i, (there, length) in enumerate(places) if abs(there - x) <= reach + length + 2.0
+    ]
+    assert set(within) <= set(found)
+    assert all(abs(places[i][0] - x) < 4.0 * (reach + 32.0) for i in found)
+
+
+def test_a_place_that_is_no_number_is_near_nothing() -> None:
+    boxes = LaneBoxes(CountedRoad())
+    fleet = boxes.fleet(VEHICLES)
+    latest: dict[str, Sample | None] = {
+        vehicle.port: Sample(0, 0, odometry(x))
+        for vehicle, x in zip(VEHICLES, (0.0, float("nan"), float("inf")), strict=True)
+    }
+    look = fleet.look(fleet.nowhere(), latest)
+    assert look.near(0.0, 0.0, 10.0) == [0]
+    assert look.near(float("nan"), 0.0, 10.0) == look.near(0.0, float("inf"), 10.0) == []

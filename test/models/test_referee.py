@@ -26,7 +26,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
 )
 from ros2_cosim.driving.referee import PlatoonReferee, RefereeParameters
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork
 

@@ -15,6 +15,7 @@ from support.models import made, scene_of
 from buildtools.highway import make_highway
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.messages.message_types import ODOMETRY, ROAD_USERS
 from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
@@ -27,7 +28,9 @@ from ros2_cosim.core.messages.records import (
 from ros2_cosim.driving.sensors.false_detections import FIRST_FALSE_IDENTITY
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
-from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes
+from ros2_cosim.world.carla.roster import Roster
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
+from ros2_cosim.world.geometry.lane_frame import LaneBox
 from ros2_cosim.world.geometry.scene import scene_vehicles
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork
@@ -362,3 +365,39 @@ def test_a_scene_need_not_repeat_the_size_of_the_usual_car() -> None:
     expected = "no length or width of truck; allowed is to give both, of all kinds but vehicle.tes"
     with pytest.raises(ConfigurationError, match=expected):
         vehicles(**kind)
+
+
+@given(st.floats(0.0, 1900.0), st.floats(5.0, 60.0), st.floats(-2.0, 2.0), st.integers(-3, -1))
+def test_one_message_of_all_vehicles_shows_what_their_odometries_show(
+    s: float, ahead: float, shift: float, lane: int
+) -> None:
+    states = {
+        "follower2": on_road(s, 21.0),
+        "follower1": on_road(s + ahead, 22.0, lane, shift),
+        "leader": on_road(s + 70.0, 20.0),
+    }
+    context = {
+        "scene": scene_of(VEHICLES),
+        "input_types": {"odometry/follower2": ODOMETRY, "vehicles": ROAD_USERS},
+    }
+    model = made(
+        ObjectSensor,
+        {"ego": "follower2", **EXACT},
+        name="sensor",
+        context=context,
+        boxes=LaneBoxes(ROAD),
+    )
+    whole = Roster(
+        ModelContext(name="", parameters={}, run_seed=1, base_directory=Path(), **context),
+        list(states),
+    ).of({f"odometry/{name}": state for name, state in states.items()})
+    latest = {
+        "odometry/follower2": Sample(0, 0, states["follower2"]),
+        "vehicles": Sample(0, 0, whole),
+        "static_objects": None,
+    }
+    found = model.activate(Step(0, {}, latest))["objects"].objects
+    usual = look(sensor("follower2", **EXACT), states).objects
+    assert [item.id for item in found] == [item.id for item in usual]
+    for one, other in zip(found, usual, strict=True):
+        assert one == pytest.approx(other, abs=1e-6)

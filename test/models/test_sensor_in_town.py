@@ -20,7 +20,7 @@ from ros2_cosim.core.messages.records import (
     RoadUsers,
 )
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork
 

@@ -17,7 +17,8 @@ from ros2_cosim.world.geometry.frames import (
     quaternion_from_rpy,
     world_to_body,
 )
-from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
+from ros2_cosim.world.geometry.lane_frame import LaneBox
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.cubics import Cubics
 from ros2_cosim.world.road.lanes import Lane, Lanes, LaneSection

@@ -27,7 +27,7 @@ from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.sensors.assignment import assign
 from ros2_cosim.driving.sensors.object_tracker import FIRST_NUMBER, ObjectTracker
 from ros2_cosim.driving.sensors.tracks import Axis
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork
 

@@ -28,7 +28,7 @@ from ros2_cosim.driving.measures.recorded_encounters import (
 )
 from ros2_cosim.lab.report.report import render_report
 from ros2_cosim.lab.report.report_data import load_run
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork
 

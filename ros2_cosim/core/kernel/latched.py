@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from ros2_cosim.core.kernel.sample import Sample
@@ -20,15 +21,26 @@ from ros2_cosim.core.kernel.time import NEVER
 REFERENCE: Final = struct.Struct("<IqQ").pack
 
 
+class ArrivalCount:
+    """How many samples have arrived at the channels that count here."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class LatchedChannel:
     """Zero-order hold over the samples of one output port.
 
     Several readers may share one if what they read as time never decreases among them.
+
+    :param arrivals: where it counts what arrives, if somewhere
     """
 
-    __slots__ = ("_pending", "changes", "delayed", "newest", "push", "seq", "stamp")
+    __slots__ = ("_arrivals", "_pending", "changes", "delayed", "newest", "push", "seq", "stamp")
 
-    def __init__(self, delayed: bool) -> None:
+    def __init__(self, delayed: bool, arrivals: ArrivalCount | None = None) -> None:
         self.delayed = delayed
         #: What was read last, its stamp and its sequence number.
         self.newest: Sample | None = None
@@ -37,8 +49,16 @@ class LatchedChannel:
         #: How often that has changed.
         self.changes = 0
         self._pending: deque[Sample] = deque()
+        self._arrivals = arrivals
         #: Store a sample; stamps on one connection never decrease.
         self.push: Callable[[Sample], None] = self._pending.append
+        if arrivals is not None:
+            self.push = self._push_counted
+
+    def _push_counted(self, sample: Sample) -> None:
+        assert self._arrivals is not None
+        self._pending.append(sample)
+        self._arrivals.count += 1
 
     def advance(self, time: int) -> int:
         """Go on to the newest sample stamped <= time (< time if delayed).
@@ -86,23 +106,35 @@ class LatchedInputs:
 
     Participants that have the same connections may share one, as they may share channels.
 
+    :param arrivals: where all of the channels count what arrives, if they do
     :ivar latest: port -> what it holds; another object each time that something has changed
     :ivar references: what is held, as the trace records it
     :ivar count: so many samples are held
     """
 
-    __slots__ = ("_changes", "_ports", "count", "latest", "references")
+    __slots__ = (
+        "_arrivals", "_arrived", "_changes", "_ports", "_time", "count", "latest", "references",
+    )  # fmt: skip
 
-    def __init__(self, ports: list[LatchedPort]) -> None:
+    def __init__(self, ports: list[LatchedPort], arrivals: ArrivalCount | None = None) -> None:
         self._ports = ports
+        self._arrivals = arrivals
+        #: Time of the last look [ns], and how many samples had arrived.
+        self._time = NEVER
+        self._arrived = -1
         #: Of all channels together, at the last look; another reader may have looked since.
         self._changes = -1
-        self.latest: dict[str, Sample | None] = {}
+        self.latest: Mapping[str, Sample | None] = {}
         self.references = b""
         self.count = 0
 
     def advance(self, time: int) -> None:
         """Go on to what is visible at a time [ns], which never decreases."""
+        arrivals = self._arrivals
+        if arrivals is not None:
+            if time == self._time and arrivals.count == self._arrived:
+                return  # another reader has just looked
+            self._time, self._arrived = time, arrivals.count
         changes = 0
         for port in self._ports:
             for channel in port.channels:
@@ -126,7 +158,8 @@ class LatchedInputs:
             latest[port.name] = newest
             if newest is not None:
                 references.append(chosen)
-        self.latest = latest
+        # Readers get this very object: they cannot write in it.
+        self.latest = MappingProxyType(latest)
         self.references = b"".join(references)
         self.count = len(references)
 
@@ -135,6 +168,7 @@ class SharedInputs:
     """What participants have in common whose activations run in the order of their times."""
 
     def __init__(self) -> None:
+        self._arrivals = ArrivalCount()
         #: By writer, output port, and whether the reader is delayed.
         self._channels: dict[tuple[str, str, bool], LatchedChannel] = {}
         #: By what identifies each port: its name, numbers of connections and their channels.
@@ -144,12 +178,12 @@ class SharedInputs:
         """What an output port holds for all readers."""
         key = source, port, delayed
         if key not in self._channels:
-            self._channels[key] = LatchedChannel(delayed)
+            self._channels[key] = LatchedChannel(delayed, self._arrivals)
         return self._channels[key]
 
     def inputs(self, ports: list[LatchedPort]) -> LatchedInputs:
         """What ports hold, whose channels are of :meth:`channel`, for all that have the same."""
         key = tuple((port.name, *port.numbers, *map(id, port.channels)) for port in ports)
         if key not in self._inputs:
-            self._inputs[key] = LatchedInputs(ports)
+            self._inputs[key] = LatchedInputs(ports, self._arrivals)
         return self._inputs[key]

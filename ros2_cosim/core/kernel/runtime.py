@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from ros2_cosim.core.kernel.activation import any_of
 from ros2_cosim.core.kernel.errors import Aborted, Cancelled, ModelError, ParticipantError
@@ -25,14 +25,12 @@ from ros2_cosim.core.kernel.latched import (
 from ros2_cosim.core.kernel.layers import Activation, LayeredModel
 from ros2_cosim.core.kernel.loading import line_of
 from ros2_cosim.core.kernel.model import FullModel, Model
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import Past, Sample, Step
 from ros2_cosim.core.kernel.time import NEVER, format_ns
 from ros2_cosim.core.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.core.kernel.trace import ParticipantTrace
 from ros2_cosim.core.kernel.unsynchronised import Inbox
-
-#: Makes a named tuple of a tuple; to call its class would go through Python, in compiled code, too.
-_NEW: Final = tuple.__new__
 
 #: One message sent: index of the output port, sample, encoded form.
 Output = tuple[int, Sample, bytes]
@@ -132,7 +130,7 @@ class ParticipantRuntime:
         #: Time of the last activation [ns], or of the one that is going on.
         self.last_time = NEVER
         #: What its inputs held at the last activation.
-        self._latest: dict[str, Sample | None] = {}
+        self._latest: Mapping[str, Sample | None] = {}
         self._senders = {port.name: _Sender(i, port) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
@@ -295,7 +293,7 @@ class ParticipantRuntime:
 
         def receive(sample: Sample) -> None:
             stamp, seq, _ = sample
-            push(_NEW(QueuedSample, (stamp, index, seq, port, sample)))
+            push(NEW(QueuedSample, (stamp, index, seq, port, sample)))
 
         return receive
 
@@ -306,11 +304,14 @@ class ParticipantRuntime:
         if self._trigger_ports:
             latest = self._read_delivered(time, prefix, samples)
         else:
-            latest = inputs.latest.copy()
+            latest = inputs.latest
             self.trace.activation(time, inputs.count, inputs.references)
         recorded: list[Output] = []
-        for inbox in self.inboxes:
-            inbox.read(time, samples, latest, partial(self._record, recorded, time))
+        if self.inboxes:
+            own = dict(latest)
+            for inbox in self.inboxes:
+                inbox.read(time, samples, own, partial(self._record, recorded, time))
+            latest = own
         self._latest = latest
         self._regular += not handled
         chosen_before = self._decider.next_time if handled else None
@@ -320,7 +321,7 @@ class ParticipantRuntime:
         timer = self._timer
         started = timer() if timer else 0
         try:
-            step = _NEW(Step, (time, samples, latest))
+            step = NEW(Step, (time, samples, latest))
             values = self._handle(prefix[0], step) if handled else self._activate(step)
         except (ParticipantError, Aborted, Cancelled):
             raise
@@ -353,7 +354,7 @@ class ParticipantRuntime:
 
     def _read_delivered(
         self, time: int, prefix: Any, samples: dict[str, tuple[Sample, ...]]
-    ) -> dict[str, Sample | None]:
+    ) -> Mapping[str, Sample | None]:
         """Read what is delivered to an activation, besides what its inputs hold."""
         inputs = self._inputs
         for port in self._trigger_ports:
@@ -506,7 +507,7 @@ class ParticipantRuntime:
                 failure.__cause__ = error
                 raise failure from error
             self.trace.output(sender.index, stamp, seq, data)
-            sample = _NEW(Sample, (stamp, seq, sender.delivered(value, data)))
+            sample = NEW(Sample, (stamp, seq, sender.delivered(value, data)))
             outputs.append((sender.index, sample, data))
             sender.seq = seq + 1
         return outputs

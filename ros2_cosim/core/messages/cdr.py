@@ -119,6 +119,8 @@ class CdrCodec(WireCodec):
         self.has_stamp = has_stamp
         self.has_seq = has_seq
         self._structure = structure
+        #: Whether the fields of a record are the values of the message.
+        self._flat: bool = structure.flat
         texts = [] if frame_id is None else [frame_id]
         items = list(structure.items)
         while has_stamp and not has_seq and items and isinstance(items[0], Text):
@@ -167,7 +169,7 @@ class CdrCodec(WireCodec):
             return self._encode_raw(stamp_ns, seq, record)
         structure = self._structure
         try:
-            values = record if structure.flat else structure.flatten(record)
+            values = record if self._flat else structure.flatten(record)
             if self._numbers is not None:
                 packed = self._packed(self._numbers, stamp_ns, seq, values)
                 if packed is not None:
@@ -176,7 +178,8 @@ class CdrCodec(WireCodec):
             if self.has_seq:
                 head = (seq, *head)
             if self.has_stamp:
-                sec, nanosec = divmod(stamp_ns, NS_PER_S)
+                sec = stamp_ns // NS_PER_S
+                nanosec = stamp_ns - sec * NS_PER_S
                 data = self._pack_head(ENCAPSULATION, sec, nanosec, self._block, *head)
             else:
                 data = self._pack_head(ENCAPSULATION, self._block, *head)

@@ -132,8 +132,8 @@ class StaticObjects(NamedTuple):
 
 
 class RoadUser(NamedTuple):
-    """A vehicle that is not a participant's (ros2_cosim/msg/RoadUser): centre of its footprint in
-    the map frame, yaw, velocity along and across its heading, full size.
+    """A vehicle of the simulator (ros2_cosim/msg/RoadUser): centre of its footprint in the map
+    frame, yaw, velocity along and across its heading, full size.
     """
 
     id: int
@@ -150,7 +150,7 @@ class RoadUser(NamedTuple):
 
 
 class RoadUsers(NamedTuple):
-    """The other vehicles of the simulator (ros2_cosim/msg/RoadUsers), in ascending order of id."""
+    """Vehicles of the simulator (ros2_cosim/msg/RoadUsers), in ascending order of id."""
 
     users: tuple[RoadUser, ...]
 

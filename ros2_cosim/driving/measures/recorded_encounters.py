@@ -30,7 +30,8 @@ from ros2_cosim.world.geometry.encounters import (
     Surroundings,
     time_headway,
 )
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes, heading_of
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
+from ros2_cosim.world.geometry.lane_frame import heading_of
 from ros2_cosim.world.geometry.movers import Movers, name_of, traffic_name
 from ros2_cosim.world.geometry.post_encroachment import STEP, PostEncroachment, RecordedBox
 from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles

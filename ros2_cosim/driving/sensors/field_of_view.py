@@ -5,11 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, sqrt
+from typing import Final
 
 from ros2_cosim.core.kernel.exactmath import PI, TWO_PI, atan2, cos, sin
 from ros2_cosim.world.geometry.lane_frame import LaneBox
 
 Corner = tuple[float, float]
+Corners = tuple[Corner, Corner, Corner, Corner]
+
+#: Corners of a box that lies behind the sensor are at least so far behind it [m]: more than what
+#: rounding may take from them.
+_BEHIND: Final = 1e-6
 
 
 class _Seen:
@@ -19,7 +25,7 @@ class _Seen:
         "_directions", "around", "corners", "inside", "is_ahead", "is_behind", "number", "square",
     )  # fmt: skip
 
-    def __init__(self, number: int, corners: Sequence[Corner]) -> None:
+    def __init__(self, number: int, corners: Corners) -> None:
         self.number = number  # of the box
         self.corners = corners
         self.square = inf  # distance of its nearest point, squared
@@ -38,8 +44,9 @@ class _Seen:
         if self.around:
             return -PI, PI
         # Seen from outside the corners lie within less than half a turn of each other.
-        right_x, right_y = left_x, left_y = self.corners[0]
-        for px, py in self.corners[1:]:
+        a, b, c, d = self.corners
+        right_x, right_y = left_x, left_y = a
+        for px, py in (b, c, d):
             if right_x * py < right_y * px:
                 right_x, right_y = px, py
             if left_x * py > left_y * px:
@@ -79,14 +86,18 @@ class FieldOfView:
                 seen.append(self._look(dx * c + dy * s, dy * c - dx * s, c, s, box, index))
         seen.sort(key=_nearest_first)
         result = []
-        for rank, item in enumerate(seen):
-            if item.inside and self._is_free(item, seen[:rank]):
+        nearer: list[_Seen] = []
+        #: Those whose shadow may fall on what lies ahead.
+        not_behind: list[_Seen] = []
+        for item in seen:
+            if item.inside and self._is_free(item, not_behind if item.is_ahead else nearer):
                 result.append(item.number)
+            nearer.append(item)
+            if not item.is_behind:
+                not_behind.append(item)
         return result
 
-    def _is_free(self, item: _Seen, nearer: Sequence[_Seen]) -> bool:
-        if nearer and item.is_ahead:
-            nearer = [other for other in nearer if not other.is_behind]
+    def _is_free(self, item: _Seen, nearer: list[_Seen]) -> bool:
         return not nearer or _free_share(item, nearer) >= self._visible_fraction
 
     def _look(
@@ -117,15 +128,18 @@ class FieldOfView:
         )
         return seen
 
-    def _meets(self, corners: Sequence[Corner]) -> bool:
+    def _meets(self, corners: Corners) -> bool:
         """Whether the outline of a box that is not around the sensor meets the sector.
 
         Of a side within the opening angle the nearest point is a corner, the foot of the
         perpendicular from the sensor, or a crossing with an edge of the sector.
         """
-        if any(self._holds(px, py) for px, py in corners):
-            return True
         a, b, c, d = corners
+        if self._cos_half >= 0.0 and max(a[0], b[0], c[0], d[0]) < -_BEHIND:
+            return False  # the sector is no more than the half ahead
+        for px, py in corners:
+            if self._holds(px, py):
+                return True
         for (px, py), (qx, qy) in ((a, b), (b, d), (d, c), (c, a)):
             ex, ey = qx - px, qy - py
             along = -(px * ex + py * ey)
@@ -158,7 +172,7 @@ def _nearest_first(item: _Seen) -> tuple[float, int]:
     return item.square, item.number
 
 
-def _free_share(item: _Seen, nearer: Sequence[_Seen]) -> float:
+def _free_share(item: _Seen, nearer: list[_Seen]) -> float:
     """Return the share of the item's angular width that no nearer item covers."""
     item_low, item_high = item.directions()
     width = item_high - item_low

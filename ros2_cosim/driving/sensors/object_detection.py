@@ -3,23 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, Final
 
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.sample import Sample
 from ros2_cosim.core.messages.records import DetectedObject, ObjectList, RoadUsers, StaticObjects
 from ros2_cosim.driving.sensors.atmosphere import Atmosphere
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView
-from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes, fixed_box, seen_ahead
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, Sighting, VehicleSource
+from ros2_cosim.world.geometry.lane_frame import LaneBox, fixed_box, seen_ahead
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 #: Margin with which objects beyond the range are left out early [m].
 _MORE_REACH: Final = 1.0
-
-Vehicle = tuple[str, VehicleInfo]
-"""Name, identity and size."""
 
 
 class Detector:
@@ -27,7 +26,8 @@ class Detector:
 
     :param boxes: the road with what is on it
     :param ego: name of the vehicle that carries it
-    :param vehicles: all vehicles, this one among them
+    :param info: identity and size of that vehicle
+    :param fleet: the vehicles to look at, this one among them
     :param view: what it can see
     :param mounting: of the sensor ahead of and left of the vehicle's centre [m], sine and cosine
         of the direction in which it looks
@@ -43,7 +43,8 @@ class Detector:
         boxes: LaneBoxes,
         *,
         ego: str,
-        vehicles: Sequence[Vehicle],
+        info: VehicleInfo,
+        fleet: VehicleSource,
         view: FieldOfView,
         mounting: tuple[float, float, float, float],
         max_lateral: float,
@@ -56,11 +57,12 @@ class Detector:
         self._view = view
         #: Input of the own odometry.
         self.ego_port = f"odometry/{ego}"
-        self._own = [name for name, _ in vehicles].index(ego)
-        self._identities = [(info.id, info.classification) for _, info in vehicles]
-        self._fleet = boxes.fleet(
-            [(f"odometry/{name}", info.length, info.width) for name, info in vehicles]
-        )
+        self._own = info
+        self._fleet = fleet
+        #: Where the vehicles, and the own one, were at the last look.
+        self._positions = fleet.nowhere()
+        self._position: Any = None
+        self._user_hints: dict[int, Any] = {}
         self._ahead, self._left, self._sin, self._cos = mounting
         self._max_lateral = max_lateral
         self._probability = probability
@@ -68,9 +70,6 @@ class Detector:
         self._distance_noise, self._speed_noise, self._lateral_noise = noise
         self._stream = stream
         self._streams: dict[int, RandomStream] = {}
-        #: Where each vehicle was seen last, from which it is looked for again.
-        self._positions = self._fleet.nowhere()
-        self._user_hints: dict[int, Any] = {}
         self._static: StaticObjects | None = None
         self._static_boxes: list[LaneBox] = []
         self._static_ids: list[tuple[int, int]] = []
@@ -83,10 +82,11 @@ class Detector:
         own = latest[self.ego_port]
         if own is None:
             return ObjectList(())
-        fleet, self._positions = self._fleet.look(self._positions, latest)
-        ego = fleet[self._own]
-        assert ego is not None
-        boxes, identities = self._others(ego, fleet)
+        look = self._fleet.look(self._positions, latest)
+        self._positions = look.positions
+        ego = self._boxes.vehicle(own.value, self._own.length, self._own.width, self._position)
+        self._position = ego.position
+        boxes, identities = self._others(ego, look)
         users = latest.get("traffic")
         if users is not None:
             self._add_users(ego, users.value, boxes, identities)
@@ -114,21 +114,20 @@ class Detector:
         found.sort(key=_distance_then_id)
         return ObjectList(tuple(found))
 
-    def _others(
-        self, ego: LaneBox, fleet: Sequence[LaneBox | None]
-    ) -> tuple[list[LaneBox], list[tuple[int, int]]]:
+    def _others(self, ego: LaneBox, look: Sighting) -> tuple[list[LaneBox], list[tuple[int, int]]]:
         """The other vehicles that may be in reach, and their identities."""
         reach = self._view.reach + abs(self._ahead) + abs(self._left) + _MORE_REACH
         boxes: list[LaneBox] = []
         identities: list[tuple[int, int]] = []
-        for index, box in enumerate(fleet):
-            if box is None or index == self._own:
-                continue
+        for number in look.near(ego.x, ego.y, reach):
+            box = look.boxes[number]
             dx, dy = box.x - ego.x, box.y - ego.y
             limit = reach + box.length + box.width
             if dx * dx + dy * dy <= limit * limit:
-                boxes.append(box)
-                identities.append(self._identities[index])
+                identity = look.identities[number]
+                if identity[0] != self._own.id:
+                    boxes.append(box)
+                    identities.append(identity)
         return boxes, identities
 
     def _add_users(
@@ -182,9 +181,12 @@ class Detector:
         offset += self._lateral_noise * stream.normal()
         if not detected:
             return None
-        return DetectedObject(
-            identity, classification, distance, relative, offset, box.length, box.width,
-            probability,
+        return NEW(
+            DetectedObject,
+            (
+                identity, classification, distance, relative, offset, box.length, box.width,
+                probability,
+            ),
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -27,8 +27,13 @@ from ros2_cosim.driving.sensors.atmosphere import Atmosphere, Principle, conditi
 from ros2_cosim.driving.sensors.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.driving.sensors.field_of_view import FieldOfView
 from ros2_cosim.driving.sensors.object_detection import Detector
-from ros2_cosim.world.geometry.lane_frame import LaneBox, LaneBoxes, VehicleBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes, VehiclePort, VehicleSource
+from ros2_cosim.world.geometry.lane_frame import LaneBox
 from ros2_cosim.world.geometry.scene import scene_boxes, scene_vehicles
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+
+VEHICLES: Final = "vehicles"
+"""The input with all vehicles of the scene in one message."""
 
 
 class SensorParameters(Section):
@@ -108,7 +113,8 @@ class SensorParameters(Section):
 class ObjectSensor(FullModel):
     """The sensor of one vehicle, to be activated periodically.
 
-    Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, ``static_objects``, ``traffic``.
+    Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, or that of the own one and
+    ``vehicles`` with all of them in one message; ``static_objects``, ``traffic``.
     Output at every activation: ``objects`` (ObjectList, ascending distance).
 
     Distances are bumper to bumper along the road, speeds and lateral offsets along and across it;
@@ -126,7 +132,12 @@ class ObjectSensor(FullModel):
     traits = Traits(cost_ns=200_000)
 
     input_ports = (
-        Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
+        Port(
+            "odometry/{vehicle}",
+            ODOMETRY,
+            description="of each vehicle of the scene; with vehicles, of the own one",
+        ),
+        Port(VEHICLES, ROAD_USERS, required=False, description="all vehicles of the scene"),
         Port("static_objects", STATIC_OBJECTS, required=False),
         Port(
             "traffic", ROAD_USERS, required=False, description="vehicles that are not participants'"
@@ -139,7 +150,9 @@ class ObjectSensor(FullModel):
     def port_names(
         cls, context: ModelContext, parameters: SensorParameters
     ) -> Mapping[str, Sequence[str]]:
-        """All vehicles of the scene."""
+        """All vehicles of the scene, or the own one."""
+        if VEHICLES in context.input_types:
+            return {"vehicle": (parameters.ego,)}
         return {"vehicle": tuple(scene_settings(context).vehicles)}
 
     @classmethod
@@ -170,10 +183,19 @@ class ObjectSensor(FullModel):
         info = vehicles[ego]
         mounting = parameters.mounting_offset
         stream = partial(RandomStream, context.run_seed, context.name)
+        boxes = boxes or scene_boxes(context)
         self._detector = Detector(
-            boxes or scene_boxes(context),
+            boxes,
             ego=ego,
-            vehicles=list(vehicles.items()),
+            info=info,
+            fleet=boxes.users(VEHICLES)
+            if VEHICLES in context.input_types
+            else boxes.fleet(
+                [
+                    VehiclePort(f"odometry/{name}", v.id, v.classification, v.length, v.width)
+                    for name, v in vehicles.items()
+                ]
+            ),
             view=FieldOfView(
                 parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
             ),
@@ -227,5 +249,5 @@ class ObjectSensor(FullModel):
 _STATE = SavedAttributes(
     parts=(Detector, FalseDetections),
     values=(LaneBox,),
-    constants=(Atmosphere, VehicleBoxes, LaneBoxes, FieldOfView),
+    constants=(Atmosphere, VehicleSource, LaneBoxes, FieldOfView, VehicleInfo),
 )

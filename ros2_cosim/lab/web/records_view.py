@@ -25,7 +25,8 @@ from ros2_cosim.core.messages.records import (
 from ros2_cosim.vds.data_port.view import HISTORY, BoxView, LinkView, VehicleView, picture_of
 from ros2_cosim.world.geometry.encounters import MovingBox
 from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes, LaneGeometry
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
+from ros2_cosim.world.geometry.lane_frame import LaneGeometry
 from ros2_cosim.world.geometry.movers import Movers, obstacle_name, traffic_name
 from ros2_cosim.world.geometry.open_ground import OPEN_GROUND
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo

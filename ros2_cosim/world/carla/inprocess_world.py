@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.kernel.exactmath import float32
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.scene.sensors import Fix, Inertia, Measurement, Payload
 from ros2_cosim.core.scene.simulator import (
     CLASS_STEERING,
@@ -173,7 +174,7 @@ class InProcessWorld:
     def motion(self, actor: int) -> Motion:
         """State of an actor."""
         n = self.world.require(actor).exposed_numbers()
-        return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:15])
+        return NEW(Motion, (NEW(Pose, n[:6]), n[6:9], n[9:12], n[12:15]))
 
     def strangers(self) -> list[Stranger]:
         """None: no other client reaches this world."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import atan
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.messages.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
@@ -40,7 +41,8 @@ def reading(motion: Motion, body: Body) -> VehicleReading:
     velocity = frames.body_to_world(to_body, frames.vector_to_ros(*velocity))
     turn = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(*turn))
     acceleration = frames.body_to_world(to_body, frames.vector_to_ros(*acceleration))
-    return VehicleReading(Odometry(x, y, z, *q, *velocity, *turn), Acceleration(*acceleration))
+    odometry = NEW(Odometry, (x, y, z, *q, *velocity, *turn))
+    return NEW(VehicleReading, (odometry, NEW(Acceleration, acceleration)))
 
 
 def road_user(number: int, motion: Motion, body: Body) -> RoadUser:

@@ -19,6 +19,7 @@ from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.lights import LightsAhead
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.plant import ScenePlant, SceneRun
+from ros2_cosim.world.carla.roster import Roster
 from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
 from ros2_cosim.world.carla.sensor_messages import SensorMessages
@@ -57,7 +58,8 @@ SCENE_STATE = SavedAttributes(
         SensorNoise, *map(device_of, DEVICES), GBuffers, RoadVehicle, Vehicle,
     ),
     constants=(
-        SceneParameters, VehicleSpec, VehicleParameters, RoadNetwork, Crossings, Blueprint,
+        SceneParameters, Roster, VehicleSpec, VehicleParameters, RoadNetwork, Crossings,
+        Blueprint,
         Signals,
         # Only clients of a server change them; a page that looks changes nothing.
         Things, StreetLights, DebugShapes, WorldOnlooker,

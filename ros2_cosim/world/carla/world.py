@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.listening import Listening
@@ -53,6 +53,7 @@ from ros2_cosim.world.carla.plant import (
     ScenePlant,
     SceneRun,
 )
+from ros2_cosim.world.carla.roster import Roster
 from ros2_cosim.world.carla.scene import Scene, check_places
 from ros2_cosim.world.carla.scene_settings import (
     WorldParameters,
@@ -71,6 +72,10 @@ if TYPE_CHECKING:
     from ros2_cosim.world.carla.sensor_messages import SensorMessages
 
 
+VEHICLES: Final = "vehicles"
+"""The output with all vehicles of the scene in one message."""
+
+
 class CarlaWorld(FullModel):
     """Road, vehicles, objects and background traffic of the section ``scene``.
 
@@ -81,11 +86,12 @@ class CarlaWorld(FullModel):
     ``place/<name>`` of each vehicle or object that is ``placed``: each message puts it there, with
     that velocity, at the begin of the step that follows.
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
-    ``static_objects`` at the first one, ``collision`` for each contact that begins, ``traffic`` at
-    each activation: background traffic and vehicles of other clients of the simulator. With
-    ``scene.traffic_lights`` also ``light/<vehicle>`` and ``red_lights``. Of each
-    sensor of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
-    ``points/<sensor>``, ``scan/<sensor>``, or ``image/<sensor>`` and ``camera_info/<sensor>``.
+    ``vehicles`` with the state of all of them in one message, ``static_objects`` at the first
+    one, ``collision`` for each contact that begins, ``traffic`` at each activation: background
+    traffic and vehicles of other clients of the simulator. With ``scene.traffic_lights`` also
+    ``light/<vehicle>`` and ``red_lights``. Of each sensor of ``scene.sensors`` at multiples of
+    its period ``fix/<sensor>``, ``imu/<sensor>``, ``points/<sensor>``, ``scan/<sensor>``, or
+    ``image/<sensor>`` and ``camera_info/<sensor>``.
 
     :raises ConfigurationError: the scene is wrong, or the simulator does not have it
     :raises DcpError: the slave refused something, named with its state
@@ -105,6 +111,9 @@ class CarlaWorld(FullModel):
             ACCELERATION,
             required=False,
             description="of each vehicle that is there",
+        ),
+        Port(
+            VEHICLES, ROAD_USERS, required=False, description="all vehicles that are there, at once"
         ),
         Port("static_objects", STATIC_OBJECTS, required=False, schedule="once"),
         Port("collision", COLLISION, required=False, schedule="sparse"),
@@ -252,6 +261,9 @@ class CarlaWorld(FullModel):
         told += ["static_objects", "collision"]
         #: What the scene tells and the scenario has no port for.
         self._unheard = [port for port in told if port not in context.output_types]
+        self._roster = None
+        if VEHICLES in context.output_types:
+            self._roster = Roster(context, [spec.name for spec in scene.present])
         self._plant: ScenePlant | CoupledSlaves
         self._step_ns = scene.step_ns
         #: Where the headless server of the run is; None: it has none.
@@ -275,6 +287,8 @@ class CarlaWorld(FullModel):
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
         outputs = dict(self._plant.activate(step))
+        if self._roster is not None:
+            outputs[VEHICLES] = self._roster.of(outputs)
         for port in self._unheard:
             outputs.pop(port, None)
         if not self._messages:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel import exactmath
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.kernel.sample import Sample
-from ros2_cosim.core.messages.records import Odometry, RoadUser
+from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.world.geometry.frames import forward_axis
 
 #: A way along lanes to a point is looked for so many times as far as the straight line to it, ...
@@ -76,147 +74,11 @@ class LaneBox:
         self.direction = direction
 
 
-class _Kept:
-    """The box of an odometry, found from a road position before."""
-
-    __slots__ = ("box", "hint", "source")
-
-    def __init__(self, source: Odometry | RoadUser, hint: Any, box: LaneBox) -> None:
-        self.source = source
-        self.hint = hint
-        self.box = box
-
-
 def heading_of(odometry: Odometry) -> tuple[float, float]:
     """Return (cos, sin) of the heading in the plane."""
     c, s = forward_axis(odometry.qx, odometry.qy, odometry.qz, odometry.qw)
     norm = sqrt(c * c + s * s)
     return (c / norm, s / norm) if norm > 0.0 else (1.0, 0.0)
-
-
-class LaneBoxes:
-    """The boxes on one road.
-
-    Several models of a process that share this object look at the same sample, each from the
-    position before: the newest boxes are kept by the identity of their sample (which is kept
-    as well, so that its identity stays its own). What is kept never changes a result.
-
-    :param road: the road network
-    """
-
-    MAX_KEPT = 4096
-    """Several times the vehicles of a large scene: those of one instant must find room."""
-
-    def __init__(self, road: LaneGeometry) -> None:
-        self.road = road
-        self._kept: dict[int, _Kept] = {}
-        self._fleets: dict[tuple[tuple[str, float, float], ...], VehicleBoxes] = {}
-
-    def fleet(self, vehicles: Sequence[tuple[str, float, float]]) -> VehicleBoxes:
-        """Return what finds the boxes of these vehicles: input port, length and width [m] of each.
-
-        All that ask for the same ones share it.
-        """
-        key = tuple(vehicles)
-        if key not in self._fleets:
-            self._fleets[key] = VehicleBoxes(self, key)
-        return self._fleets[key]
-
-    def vehicle(self, odometry: Odometry, length: float, width: float, hint: Any = None) -> LaneBox:
-        """Return the box of a vehicle whose odometry gives the centre of its footprint.
-
-        :param hint: an earlier road position nearby; it only makes the projection faster
-        """
-        kept = self._kept.get(id(odometry))
-        if kept is not None and kept.source is odometry and kept.hint is hint:
-            box = kept.box
-            if box.length == length and box.width == width:
-                return box
-        c, s = heading_of(odometry)
-        x, y, vx, vy = odometry.x, odometry.y, odometry.vx, odometry.vy
-        box = box_at(self.road, x, y, c, s, length, width, hint, vx, vy)
-        self._keep(odometry, hint, box)
-        return box
-
-    def road_user(self, user: RoadUser, hint: Any = None) -> LaneBox:
-        """Return the box of a vehicle that is not a participant's.
-
-        :param hint: as of ``vehicle``
-        """
-        kept = self._kept.get(id(user))
-        if kept is not None and kept.source is user and kept.hint is hint:
-            return kept.box
-        s, c = exactmath.sincos(user.yaw)
-        length, width, vx, vy = user.length, user.width, user.vx, user.vy
-        box = box_at(self.road, user.x, user.y, c, s, length, width, hint, vx, vy)
-        self._keep(user, hint, box)
-        return box
-
-    def _keep(self, source: Odometry | RoadUser, hint: Any, box: LaneBox) -> None:
-        if len(self._kept) >= self.MAX_KEPT:
-            self._kept.clear()
-        self._kept[id(source)] = _Kept(source, hint, box)
-
-
-class _Look:
-    """The boxes and positions of vehicles, found from samples and earlier positions."""
-
-    __slots__ = ("before", "boxes", "positions", "samples")
-
-    def __init__(
-        self,
-        samples: list[Sample | None],
-        before: tuple[Any, ...],
-        boxes: list[LaneBox | None],
-        positions: tuple[Any, ...],
-    ) -> None:
-        self.samples = samples
-        self.before = before
-        self.boxes = boxes
-        self.positions = positions
-
-
-class VehicleBoxes:
-    """The boxes of several vehicles: found once for all models that look at the same samples.
-
-    What is shared never changes a result. See :meth:`LaneBoxes.fleet`.
-    """
-
-    def __init__(self, boxes: LaneBoxes, vehicles: Sequence[tuple[str, float, float]]) -> None:
-        self._boxes = boxes
-        self._ports = [port for port, _, _ in vehicles]
-        self._sizes = [(length, width) for _, length, width in vehicles]
-        # One object: participants may run in threads.
-        self._newest = _Look([], (), [], ())
-
-    def nowhere(self) -> tuple[Any, ...]:
-        """Return the positions of vehicles that have not been seen."""
-        return (None,) * len(self._ports)
-
-    def look(
-        self, before: tuple[Any, ...], latest: Mapping[str, Sample | None]
-    ) -> tuple[list[LaneBox | None], tuple[Any, ...]]:
-        """Return the box of each vehicle, None of one without a sample, and all positions.
-
-        :param before: the positions that the last look of the same model has returned
-        :param latest: input port -> newest sample of an odometry
-        """
-        samples = [latest[port] for port in self._ports]
-        newest = self._newest
-        if samples == newest.samples and (before is newest.before or before == newest.before):
-            return newest.boxes, newest.positions
-        found: list[LaneBox | None] = []
-        positions: list[Any] = []
-        for (length, width), sample, hint in zip(self._sizes, samples, before, strict=True):
-            if sample is None:
-                found.append(None)
-                positions.append(hint)
-            else:
-                box = self._boxes.vehicle(sample.value, length, width, hint)
-                found.append(box)
-                positions.append(box.position)
-        newest = self._newest = _Look(samples, before, found, tuple(positions))
-        return found, newest.positions
 
 
 def fixed_box(

@@ -13,7 +13,8 @@ from ros2_cosim.core.kernel.exactmath import wrap_angle
 from ros2_cosim.core.messages.records import Odometry, RoadUsers, StaticObjects
 from ros2_cosim.core.scene.scene import FIRST_OBJECT_ID, FIRST_TRAFFIC_ID
 from ros2_cosim.world.geometry.encounters import MovingBox
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes, fixed_box
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
+from ros2_cosim.world.geometry.lane_frame import fixed_box
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 
 #: Stands before the numbers of vehicles that are not participants'.

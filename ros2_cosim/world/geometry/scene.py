@@ -13,10 +13,11 @@ from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scene.scene import (
     DEFAULT_CAR,
     DEFAULT_SIZE,
+    SceneSettings,
     SceneVehicleSettings,
     scene_settings,
 )
-from ros2_cosim.world.geometry.lane_frame import LaneBoxes
+from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.road import RoadNetwork
 
@@ -78,6 +79,8 @@ def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
     :raises ConfigurationError: there is none, one lacks its size, or two have one identity
     """
     scene = scene_settings(context)
+    if _sized and _sized[-1][0] is scene:
+        return _sized[-1][1]
     if not scene.vehicles:
         raise ConfigurationError("scene.vehicles: found none; allowed is name: settings")
     result: dict[str, VehicleInfo] = {}
@@ -99,7 +102,12 @@ def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
         taken[number] = name
         assert length is not None and width is not None
         result[name] = VehicleInfo(number, length, width)
+    _sized[:] = [(scene, result)]
     return result
+
+
+#: The last scene and its vehicles: all models of a scenario ask.
+_sized: list[tuple[SceneSettings, dict[str, VehicleInfo]]] = []
 
 
 def _size(vehicle: SceneVehicleSettings) -> tuple[float | None, float | None]:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All vehicles of a scene in one message.
+
+A model that looks at many vehicles reads one port instead of one for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ros2_cosim.core.kernel.named_tuples import NEW
+from ros2_cosim.core.kernel.participant import ModelContext
+from ros2_cosim.core.messages.records import Odometry, RoadUser, RoadUsers
+from ros2_cosim.core.scene.scene import scene_settings
+from ros2_cosim.world.geometry.frames import yaw_from_quaternion
+from ros2_cosim.world.geometry.scene import scene_vehicles
+
+
+class Roster:
+    """Makes that message of the odometries.
+
+    :param present: the vehicles that are there
+    :raises ConfigurationError: one lacks its size
+    """
+
+    def __init__(self, context: ModelContext, present: Sequence[str]) -> None:
+        vehicles, infos = scene_settings(context).vehicles, scene_vehicles(context)
+        # A scenario need not say how high a vehicle is: 0 then.
+        sizes = [(infos[n].id, n, infos[n], vehicles[n].height or 0.0) for n in present]
+        self._vehicles = [
+            (number, f"odometry/{name}", info.classification, info.length, info.width, height)
+            for number, name, info, height in sorted(sizes)
+        ]
+
+    def of(self, outputs: Mapping[str, Any]) -> RoadUsers:
+        """The message of a state.
+
+        :param outputs: the odometry of each vehicle, as ``odometry/<vehicle>``
+        """
+        users = []
+        for number, port, classification, length, width, height in self._vehicles:
+            state: Odometry = outputs[port]
+            yaw = yaw_from_quaternion(state.qx, state.qy, state.qz, state.qw)
+            users.append(
+                NEW(
+                    RoadUser,
+                    (
+                        number, classification, state.x, state.y, state.z, yaw, state.vx, state.vy,
+                        length, width, height,
+                    ),
+                )
+            )  # fmt: skip
+        return RoadUsers(tuple(users))
