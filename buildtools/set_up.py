@@ -89,8 +89,8 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
 # the command line import.
 WARM_UP = """
 import compileall, contextlib, importlib, pkgutil, sys; from ros2_cosim.lab.report import page
-import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
-import ros2_cosim.cli.main, ros2_cosim.cli.run, ros2_cosim.ros.programs
+import carla, fmpy, lxml.etree, ros2_cosim.cli.main, ros2_cosim.cli.run, ros2_cosim.ros.programs
+import rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy, uvicorn.protocols.http.h11_impl
 for module in pkgutil.iter_modules(ros2_cosim.ros.programs.__path__):
     importlib.import_module("ros2_cosim.ros.programs." + module.name)
 compileall.compile_dir(ros2_cosim.__path__[0], quiet=1); page.page_template("report.html")

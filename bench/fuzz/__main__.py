@@ -28,7 +28,7 @@ from bench.fuzz.target import Target
 _LONGEST_S = 120
 _MOST_MB = 2048
 #: What is guided by its coverage: this project's readers, and those that they call.
-_GUIDED_BY = ("ros2_cosim", "yaml", "zipfile", "fmpy", "rosbags", "http.server")
+_GUIDED_BY = ("ros2_cosim", "yaml", "zipfile", "fmpy", "rosbags", "h11", "uvicorn")
 _OUTPUT = Path("out") / "fuzz"
 
 

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-import errno
-import io
+import asyncio
 import json
 import logging
 import socket
 import struct
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from time import monotonic_ns
-from types import SimpleNamespace
 from typing import Any
 
 import msgpack
+from uvicorn import Config
+from uvicorn.server import ServerState
 
 from bench.fuzz.dcp_targets import CONFIG
 from bench.fuzz.target import Target, expect, joined, pieces
@@ -32,10 +33,13 @@ from ros2_cosim.core.messages.records import (
 )
 from ros2_cosim.core.realtime.run_state import RunState
 from ros2_cosim.core.realtime.wall_clock import MonotonicClock
+from ros2_cosim.core.sockets.peers import ADMISSION
 from ros2_cosim.core.sockets.reactor import Reactor
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.http_server import _Handler
+from ros2_cosim.vds.data_port.http_access import Access
+from ros2_cosim.vds.data_port.http_app import HttpApp
+from ros2_cosim.vds.data_port.http_connections import HttpConnection, HttpServer
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.data_port.view import FleetView
 from ros2_cosim.vds.fleet_settings import read_settings
@@ -167,55 +171,98 @@ def _data_port() -> DataPortApi:
     return DataPortApi("fuzz", control, view, view, Telemetry(view.vehicles(), clock))
 
 
-class _Connection:
-    """A connection of an HTTP client that has sent everything at once."""
+class _Connection(asyncio.Transport):
+    """The connection of an HTTP client of this user: an address without a socket."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self) -> None:
+        super().__init__({"socket": self})
         self.answered = bytearray()
+        self.closed = False
 
-    def makefile(self, mode: str, size: int) -> io.BytesIO:
-        """Reading side."""
-        return io.BytesIO(self._data)
+    def getsockname(self) -> tuple[str, int]:
+        """Either end is here."""
+        return "127.0.0.1", 1
 
-    def sendall(self, data: bytes) -> None:
+    getpeername = getsockname
+
+    def setsockopt(self, *option: int) -> None:
+        """It has no packets."""
+
+    def write(self, data: Any) -> None:
         """Keep what was answered."""
         self.answered += data
 
-    def settimeout(self, seconds: float) -> None:
-        """It never waits."""
+    def is_closing(self) -> bool:
+        """Whether the port has closed it."""
+        return self.closed
 
-    def shutdown(self, how: int) -> None:
-        """It is no longer read."""
+    def close(self) -> None:
+        """Nothing more is heard."""
+        self.closed = True
 
-    def getsockname(self) -> tuple[str, int]:
-        """It has no address: the kernel cannot find its user."""
-        raise OSError(errno.ENOTCONN, "not connected")
+    abort = write_eof = close
+
+    def pause_reading(self) -> None:
+        """All has been sent at once."""
+
+    resume_reading = pause_reading
+
+
+class _AtOnce(ThreadPoolExecutor):
+    """Answers in the thread that asks."""
+
+    def submit(self, work: Any, /, *given: Any, **named: Any) -> Future[Any]:
+        """Do the work."""
+        done: Future[Any] = Future()
+        done.set_result(work(*given, **named))
+        return done
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(_AtOnce())
+    return loop
+
+
+async def _serve(config: Config, data: bytes) -> bytes:
+    """What is answered to a client that sends something, and no more."""
+    state = ServerState()
+    connection, protocol = _Connection(), HttpConnection(config, state, {}, _loop())
+    protocol.connection_made(connection)
+    if data:
+        protocol.data_received(data)
+    waits = protocol.eof_received()
+    while waits and not connection.closed:
+        await asyncio.sleep(0)
+    protocol.connection_lost(None)
+    await asyncio.gather(*state.tasks)
+    return bytes(connection.answered)
+
+
+@cache
+def _http() -> Config:
+    return HttpServer(HttpApp(_data_port(), Access(None, DataPortApi.is_open, True))).config
 
 
 def _read_http(data: bytes) -> None:
     """A connection to the data port: each answer must be one of HTTP, with a document."""
-    connection = _Connection(data)
-    server = SimpleNamespace(
-        api=_data_port(), token=None, loopback_only=True, answered=lambda connection: None
-    )
-    try:
-        _Handler(connection, ("127.0.0.1", 1), server)
-    except ConnectionError:
-        return
+    with ADMISSION.widened(True):
+        answered = _loop().run_until_complete(_serve(_http(), data))
     at = 0
-    answered = bytes(connection.answered)
     while at < len(answered):
         end = answered.find(b"\r\n\r\n", at)
         head = answered[at:end].decode("latin-1")
-        if not head.startswith("HTTP/1."):
-            break  # Python's own answer to HTTP 0.9, or to no HTTP at all
-        expect(not head.split()[1].startswith("5") or " 501 " in head or " 505 " in head, head)
+        expect(head.startswith("HTTP/1.1 "), head)
+        expect(not head.split()[1].startswith("5") or " 501 " in head, head)
         size = next(int(v) for k, _, v in (line.partition(":") for line in head.split("\r\n"))
                     if k == "Content-Length")  # fmt: skip
-        if "application/json" in head:
-            json.loads(answered[end + 4 : end + 4 + size])
-        at = end + 4 + size
+        at = end + 4
+        # An answer to HEAD has no body.
+        body = b"" if answered.startswith(b"HTTP/1.1 ", at) else answered[at : at + size]
+        if "application/json" in head and body:
+            json.loads(body)
+        at += len(body)
 
 
 def _http_seeds() -> Iterator[bytes]:

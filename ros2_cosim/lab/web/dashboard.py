@@ -43,8 +43,8 @@ from ros2_cosim.vds.controllable import (
     ControlStatus,
     checked_steps,
 )
-from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
+from ros2_cosim.vds.data_port.api import REQUESTER, DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.view import ChangeTarget
 
 _POLL_S = 0.05

@@ -40,8 +40,8 @@ from ros2_cosim.lab.web.dashboard import (
 from ros2_cosim.lab.web.records_view import RecordsView
 from ros2_cosim.lab.web.world_view import WithWorld
 from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
-from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.http_server import REQUESTER, DataPort
+from ros2_cosim.vds.data_port.api import REQUESTER, DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.world.carla.world import CarlaWorld
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
 

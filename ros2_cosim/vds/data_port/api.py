@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
 from importlib.resources import files
 from typing import Any, Final, Protocol
@@ -54,6 +55,8 @@ _OWN: Final = (
     "garage.js", "histogram.js",
     "parameters.js", "start.js",
 )  # fmt: skip
+#: The user of the program whose request is being answered, in words.
+REQUESTER: ContextVar[str] = ContextVar("REQUESTER", default="this process")
 _TYPES: Final = {"html": "html", "css": "css", "js": "javascript"}
 
 
