@@ -2,7 +2,7 @@
 """Speed of the kernel in every run shape, beside other ways of doing the same.
 
 Three workloads: ``lockstep`` (W1, time synchronisation alone), ``loop`` (W2, plant -> 2 sensors ->
-2 controllers -> plant) and ``platoon`` (W3, the main scenario, platoons of 10 and 100 vehicles).
+2 controllers -> plant) and ``platoon`` (W3, the main scenario, platoons of 10 to 1,000 vehicles).
 With several rounds the cases take turns, and the table at the end has medians. Prints tables and
 writes JSON; docs/benchmarks.md says what the figures mean.
 
@@ -75,14 +75,22 @@ CASES = (
     Case("lockstep", "mosaik", "speed_mosaik:mosaik_lockstep", 5.0, 0.2, "mosaik"),
     Case("platoon", "inproc", "speed_platoon:inproc", 60.0, 0.5),
     Case("platoon", "inproc, pure", "speed_platoon:inproc", 60.0, 0.5, pure=True),
+    Case("platoon", "inproc, own laws", "speed_platoon:with_user_laws", 60.0, 0.5),
+    Case("platoon", "libsumo", "speed_sumo:platoon", 60.0, 0.5, "libsumo"),
     Case("platoon", "composed", "speed_platoon:composed", 60.0, 0.5, "rclpy"),
     Case("platoon", "ros", "speed_platoon:ros", 60.0, 0.5, "rclpy"),
 )
 
 #: Participants of a workload, or vehicles; the shapes with processes drive the main scenario only.
-SIZES_OF = {"loop": (LOOP_SIZE,), "lockstep": SIZES, "platoon": (3, 10, 100)}
-PLATOON_IN_PROCESSES = (3,)
-#: A long platoon is simulated for so many vehicle seconds at most.
+SIZES_OF = {"loop": (LOOP_SIZE,), "lockstep": SIZES, "platoon": (3,)}
+#: Of long platoons, by subject.
+LONG = {
+    "inproc": (3, 10, 100, 1000),
+    "inproc, pure": (3, 10, 100),
+    "inproc, own laws": (100,),
+    "libsumo": (100,),
+}
+#: A long platoon is simulated for so many vehicle seconds, or for one second.
 VEHICLE_SECONDS = 300.0
 
 
@@ -90,8 +98,9 @@ def sizes_of(case: Case, chosen: argparse.Namespace) -> tuple[int, ...]:
     """The sizes that a case is measured with."""
     if case.workload == "lockstep" and chosen.sizes:
         return tuple(chosen.sizes)
-    if case.workload == "platoon" and (chosen.quick or not case.subject.startswith("inproc")):
-        return PLATOON_IN_PROCESSES
+    if case.workload == "platoon":
+        long = LONG.get(case.subject, SIZES_OF["platoon"])
+        return long[:1] if chosen.quick else long
     return SIZES_OF[case.workload]
 
 
@@ -100,7 +109,7 @@ def seconds_of(case: Case, size: int, chosen: argparse.Namespace) -> float:
     if chosen.quick:
         return case.quick_s
     scaled = case.sim_s * chosen.scale
-    return min(scaled, VEHICLE_SECONDS / size) if case.workload == "platoon" else scaled
+    return min(scaled, max(VEHICLE_SECONDS / size, 1.0)) if case.workload == "platoon" else scaled
 
 
 def measure_pure(case: Case, size: int, sim_s: float, bag: bool) -> Result:

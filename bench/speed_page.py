@@ -16,7 +16,7 @@ from typing import Any
 
 FIRST, LAST = "<!-- generated: speed -->\n", "<!-- end of generated -->"
 #: Workloads as the page calls them, in its order, and the sizes that it shows.
-WORKLOADS = {"lockstep": ("W1", (16,)), "loop": ("W2", (5,)), "platoon": ("W3", (3, 10, 100))}
+WORKLOADS = {"lockstep": ("W1", (16,)), "loop": ("W2", (5,)), "platoon": ("W3", (3, 10, 100, 1000))}
 HEAD = ("Workload", "Subject", "Size", "rtf", "lowest to highest", "cpu [ms/s]")
 
 

@@ -34,7 +34,20 @@ def platoon(changes: list[str] | None = None) -> Scenario:
     return load_scenario(ROOT / "config" / "platoon.yaml", changes or [])
 
 
-def long_platoon(vehicles: int, sim_s: float) -> Scenario:
+#: A law of a user: every tenth follower has it, each with another gain.
+_LAW = """
+class Law:
+    needs_v2v = ("predecessor",)
+
+    def __init__(self, gain: float = 0.3) -> None:
+        self.gain = gain
+
+    def acceleration(self, m):
+        return self.gain * m.gap_error + 1.2 * m.gap_rate + 0.5 * m.predecessor.acceleration
+"""
+
+
+def long_platoon(vehicles: int, sim_s: float, law: Path | None = None) -> Scenario:
     """A platoon of so many vehicles on the circuit, its leader at constant speed.
 
     Every follower has a sensor that knows all vehicles, and a controller that hears the leader
@@ -126,8 +139,11 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
             "model": "cacc_controller",
             "activation": {"any": ["objects"]},
             "parameters": {
-                "law": "ploeg_cacc",
-                "law_parameters": {"kp": 0.3, "kd": 1.2},
+                **(
+                    {"law": f"{law}:Law", "law_parameters": {"gain": 0.2 + 0.001 * i}}
+                    if law is not None and i % 10 == 0
+                    else {"law": "ploeg_cacc", "law_parameters": {"kp": 0.3, "kd": 1.2}}
+                ),
                 "time_gap": 0.6,
                 "standstill_gap": 2.0,
                 "set_speed": 38.0,
@@ -192,9 +208,20 @@ def _add(element: ElementTree.Element, name: str, more: float) -> None:
 
 def inproc(vehicles: int, sim_s: float) -> Result:
     """A platoon in this process; its shortest one is the scenario of the package."""
-    scenario = (
-        platoon([f"duration={sim_s:.6g}s"]) if vehicles == 3 else long_platoon(vehicles, sim_s)
-    )
+    if vehicles == 3:
+        return _here("inproc", vehicles, platoon([f"duration={sim_s:.6g}s"]))
+    return _here("inproc", vehicles, long_platoon(vehicles, sim_s))
+
+
+def with_user_laws(vehicles: int, sim_s: float) -> Result:
+    """A long platoon, a tenth of whose followers has a law of a user."""
+    with tempfile.TemporaryDirectory() as work:
+        law = Path(work) / "law.py"
+        law.write_text(_LAW, encoding="utf-8")
+        return _here("inproc, own laws", vehicles, long_platoon(vehicles, sim_s, law))
+
+
+def _here(subject: str, vehicles: int, scenario: Scenario) -> Result:
     readings = []
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
@@ -207,7 +234,7 @@ def inproc(vehicles: int, sim_s: float) -> Result:
     start = time.perf_counter() - began - summary.wall_time_s
     (t0, cpu0), (t1, cpu1) = readings[0], readings[-1]
     used, during = (cpu1 - cpu0, t1 - t0) if t1 > t0 else (0.0, 0.0)
-    return _result("inproc", vehicles, summary, used, during, start)
+    return _result(subject, vehicles, summary, used, during, start)
 
 
 def composed(vehicles: int, sim_s: float) -> Result:
