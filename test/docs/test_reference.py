@@ -55,6 +55,7 @@ def test_the_ports_of_a_page_are_those_that_the_check_knows() -> None:
     page = model_page("object_sensor")
     assert [port.name for port in page.ports] == [
         "odometry/{vehicle}",
+        "vehicles",
         "static_objects",
         "traffic",
         "objects",

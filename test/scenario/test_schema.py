@@ -179,7 +179,7 @@ def test_broken_files_are_refused(tmp_path: Path, name: str, text: str, message:
 def test_a_bomb_of_aliases_is_refused(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
-    assert "too large; allowed are 100000 values" in refused("\n".join(lines), tmp_path)
+    assert "too large; allowed are 300000 values" in refused("\n".join(lines), tmp_path)
 
 
 def test_a_missing_file_a_directory_and_bytes_that_are_no_text(tmp_path: Path) -> None:

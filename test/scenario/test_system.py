@@ -72,7 +72,7 @@ def test_each_section_is_read_once_in_a_run(
         return validate(kind, *arguments, **options)
 
     monkeypatch.setattr(BaseModel, "model_validate", classmethod(counted))
-    monkeypatch.setattr(scene, "_read", {})  # of runs before in this process
+    monkeypatch.setattr(scene, "_read", [])  # of runs before in this process
     request = RunRequest(PLATOON, set=("duration=100ms",), shape="inproc", out=tmp_path / "out")
     with bring_up(request) as prepared, InprocRun(prepared) as run:
         run.request(Request(Command.UNTIL, time_ns=50_000_000))

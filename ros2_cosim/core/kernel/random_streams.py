@@ -42,7 +42,7 @@ _UNIFORM_STEP = 2.0**-53
 _OPEN_STEP = 2.0**-52
 
 
-def stream_key(run_seed: int, participant: str, stream: str) -> int:
+def stream_key(run_seed: object, participant: object, stream: object) -> int:
     """Return the 128-bit Philox key of a stream.
 
     Each part is hashed behind its length, so that no two triples give the same text.
@@ -99,9 +99,12 @@ class RandomStream:
 
     __slots__ = ("_bits", "_buffer", "_generated", "_key", "_size", "_take")
 
-    def __init__(self, run_seed: int, participant: str, stream: str) -> None:
+    # Compiled code would refuse other types itself, and in fewer words.
+    def __init__(self, run_seed: object, participant: object, stream: object) -> None:
         """Open the stream at its beginning.
 
+        :param run_seed: an integer
+        :param participant, stream: their names
         :raises ConfigurationError: a part of the wrong type
         """
         self._key = stream_key(run_seed, participant, stream)

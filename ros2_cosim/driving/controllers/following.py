@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import nan
-from typing import Final
+from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ParticipantError
 from ros2_cosim.core.kernel.participant import Sample, Step
@@ -297,7 +297,9 @@ class Follower:
 
         :raises ParticipantError: no finite number
         """
-        demand, speed = law.acceleration(measurement), measurement.speed
+        ask: Any = law.acceleration  # what it gives is no number before that is checked
+        demand: Any = ask(measurement)
+        speed = measurement.speed
         if not is_number(demand):
             raise ParticipantError(
                 f"{self._name}: the law {law.name} demanded {demand!r} at {format_ns(now)} for gap "
