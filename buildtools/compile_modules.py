@@ -46,7 +46,7 @@ HOT = {
     "driving/sensors": "field_of_view object_detection",
     "world/drivers": "lane_keeping leader_driver",
     "driving/controllers": "following safety supervision tracking",
-    "world/road": "cubics lanes nearest network plan_view stations",
+    "world/road": "cubics lanes nearest network opendrive plan_view stations",
     "world/vehicle": "levels on_road parameters pedals vehicle",
     "world/headless": (
         "actors body collisions contact gearbox signals skeleton snapshot sway walkers wire_types "

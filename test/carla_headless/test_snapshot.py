@@ -16,6 +16,7 @@ from ros2_cosim.world.headless.snapshot import (
     numbers_of,
     pack_record,
     pack_sensor_header,
+    pack_status,
     pack_vehicle_record,
     pack_world,
 )
@@ -44,7 +45,8 @@ def test_narrow_is_what_a_record_carries(state: ActorState) -> None:
 def test_vehicle_record_offsets() -> None:
     state = ActorState(Transform(), Vector(), Vector(), Vector())
     control = VehicleControl(0.5, -0.25, 0.75, True, False, True, 3)
-    record = pack_vehicle_record(4, numbers_of(state), VehicleStatus(control, 90.0, control.gear))
+    status = pack_status(VehicleStatus(control, 90.0, control.gear))
+    record = pack_vehicle_record(4, numbers_of(state), status)
     assert len(record) == 119
     assert struct.unpack_from("<fff???if", record, 65) == (
         0.5, -0.25, 0.75, True, False, True, 3, 90.0,

@@ -34,6 +34,7 @@ from ros2_cosim.world.headless.ackermann import AckermannController, Pid
 from ros2_cosim.world.headless.actors import Actor, VehicleActor
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.body import VehicleBody
+from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.debug_shapes import DebugShapes
 from ros2_cosim.world.headless.flight import FreeBody
 from ros2_cosim.world.headless.onlooker import WorldOnlooker
@@ -57,6 +58,7 @@ SCENE_STATE = SavedAttributes(
         LightController, AckermannController, Pid, VehicleBody, FreeBody, SensorHub, Draws,
         SensorNoise, *map(device_of, DEVICES), GBuffers, RoadVehicle, Vehicle,
     ),
+    values=(OrientedBox,),
     constants=(
         SceneParameters, Roster, VehicleSpec, VehicleParameters, RoadNetwork, Crossings,
         Blueprint,

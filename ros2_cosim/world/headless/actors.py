@@ -12,12 +12,14 @@ from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.body import VehicleBody
 from ros2_cosim.world.headless.contact import OrientedBox
 from ros2_cosim.world.headless.snapshot import (
+    GREEN,
     ActorState,
     Numbers,
     VehicleStatus,
     narrow_numbers,
     numbers_of,
     pack_record,
+    pack_status,
     pack_vehicle_record,
     state_of,
 )
@@ -103,7 +105,6 @@ class Actor:
         self.socket = ""
         self._attributes = {a.id: a.value for a in description.attributes}
         self._box: OrientedBox | None = None
-        self._x_span: tuple[float, float] | None = None
 
     @property
     def state(self) -> ActorState:
@@ -133,21 +134,13 @@ class Actor:
     def place(self, pose: Transform) -> None:
         """Teleport."""
         self.state = self.state._replace(transform=pose)
-        self._box = self._x_span = None
+        self._box = None
 
     def box(self) -> OrientedBox:
         """Box in the map frame of the roads, for contacts."""
         if self._box is None:
             self._box = box_at(self.state.transform, self.blueprint.hull)
         return self._box
-
-    def x_span(self) -> tuple[float, float]:
-        """Lowest and highest x of a circle around the box."""
-        if self._x_span is None:
-            box = self.box()
-            reach = box.half_length + box.half_width
-            self._x_span = box.x - reach, box.x + reach
-        return self._x_span
 
     def motion(self) -> tuple[float, float, float]:
         """Velocity in the map frame [m/s] and inverse mass [1/kg]; most actors stand fast."""
@@ -193,6 +186,9 @@ class VehicleActor(Actor):
         self.turned_looks: dict[int, float] = {}
         #: The traffic light that the vehicle is at and its state, for the snapshot.
         self.at_light: tuple[int, int] | None = None
+        #: What the last record told beside the numbers, and how that is packed.
+        self._told_control, self._told = self.control, (-1.0, 0, 0, 0)
+        self._status = b""
         self.take_state()
 
     @property
@@ -204,9 +200,8 @@ class VehicleActor(Actor):
         """The gear that is in: 1 the first, 0 neutral, -1 backwards."""
         if self.body.gearbox is not None:
             return self.body.gearbox.gear
-        if self.control.manual_gear_shift:
-            return self.control.gear
-        return -1 if self.control.reverse else 1
+        _, _, _, _, reverse, manual, gear = self.control
+        return gear if manual else -1 if reverse else 1
 
     def place(self, pose: Transform) -> None:
         """Teleport; the vehicle keeps its speed and settles on the road below, or falls.
@@ -255,18 +250,14 @@ class VehicleActor(Actor):
         """Box in the map frame of the roads, for contacts."""
         return self.body.box()
 
-    def x_span(self) -> tuple[float, float]:
-        """Lowest and highest x of a circle around the box."""
-        return self.body.x_span()
-
     def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with controls and speed limit."""
-        control, limit = self.control, self.body.speed_limit_kmh()
-        # As in CARLA, clients read the gear that is in where they do not shift by hand.
-        gear = control.gear if control.manual_gear_shift else self.gear()
-        if self.at_light is None:
-            status = VehicleStatus(control, limit, gear)
-        else:
-            light, state = self.at_light
-            status = VehicleStatus(control, limit, gear, state, light)
-        return pack_vehicle_record(self.id, self.numbers, status)
+        control, limit, gear = self.control, self.body.speed_limit_kmh(), self.gear()
+        light, state = (0, GREEN) if self.at_light is None else self.at_light
+        told = limit, gear, light, state
+        if control is not self._told_control or told != self._told:
+            self._told_control, self._told = control, told
+            # As in CARLA, clients read the gear that is in where they do not shift by hand.
+            shown = control.gear if control.manual_gear_shift else gear
+            self._status = pack_status(VehicleStatus(control, limit, shown, state, light))
+        return pack_vehicle_record(self.id, self.numbers, self._status)

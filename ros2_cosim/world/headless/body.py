@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians, sincos
+from ros2_cosim.core.kernel.exactmath import PI, atan, degrees, radians
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.blueprints import Blueprint
 from ros2_cosim.world.headless.contact import OrientedBox
@@ -104,7 +104,6 @@ class VehicleBody:
         self._network = network
         self._sway = sway
         self._hull = blueprint.hull
-        self._reach = self._hull.x + self._hull.y
         self._held: frames.Vector | None = None
         #: Friction of a trigger that the vehicle is in, and the parameters without it.
         self._slip: float | None = None
@@ -132,6 +131,9 @@ class VehicleBody:
         self._acceleration = (0.0, 0.0, 0.0)
         self._before = self._velocity = (0.0, 0.0, 0.0)
         self._vehicle = Vehicle(self.parameters)
+        #: The last control, if it always means the same, and what it meant.
+        self._control: VehicleControl | None = None
+        self._command = ActuatorCommand()
         self.place(pose)
 
     def place(self, pose: Transform) -> None:
@@ -285,41 +287,47 @@ class VehicleBody:
 
     def step(self, dt: float, control: VehicleControl) -> None:
         """Move by ``dt`` seconds."""
-        if self._flight is None and (self._lift != 0.0 or self._tilt != _LEVEL):
+        if self._flight is None and (self._lift != 0.0 or self._tilt != (0.0, 0.0, 0.0)):
             self._leave_road_if_lifted(dt)
         if self._flight is not None:
             self._fly(dt, self._flight)
             return
         self._hold()
-        reverse = control.reverse or (control.manual_gear_shift and control.gear < 0)
-        neutral = control.manual_gear_shift and control.gear == 0
-        throttle, steer = 0.0 if neutral else control.throttle, control.steer
-        speed = self._vehicle.vx
         if self.wheel_damping > 0.0:
-            speed -= speed * min(1.0, self.wheel_damping * dt)
-            self._vehicle.vx = speed
-        if self.gearbox is not None:
-            wanted = control.gear if control.manual_gear_shift else None
-            self.gearbox.step(dt, speed, wanted, reverse)
-            throttle = self._geared(self.gearbox, throttle, speed)
-        elif neutral:
-            reverse = speed < 0.0
-            throttle = self._idle(abs(speed), reverse)
-        if self.steering_curve:
-            steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
-        brake, hand_brake = control.brake, control.hand_brake
-        if hand_brake and self.hand_brake_force is not None:
-            brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
-            hand_brake = False
-        self._on_road.step(
-            dt, ActuatorCommand(throttle, brake, frames.steer_to_ros(steer), reverse, hand_brake)
-        )
+            self._vehicle.vx -= self._vehicle.vx * min(1.0, self.wheel_damping * dt)
+        self._on_road.step(dt, self._commanded(dt, control))
         self._hold()
         if self._sway is not None and self._held is None:
             shift = self._sway.step(dt, self._vehicle.vx)
             self._vehicle.x -= shift * self._sin
             self._vehicle.y += shift * self._cos
         self._turned()
+
+    def _commanded(self, dt: float, control: VehicleControl) -> ActuatorCommand:
+        """What a control means for pedals and steering now."""
+        throttle, steer, brake, hand_brake, reverse, manual, gear = control
+        varies = self.gearbox is not None or hand_brake or (manual and gear <= 0)
+        varies = varies or bool(self.steering_curve)
+        if not varies and control is self._control:
+            return self._command
+        self._control = None if varies else control
+        reverse = reverse or (manual and gear < 0)
+        neutral = manual and gear == 0
+        throttle, speed = 0.0 if neutral else throttle, self._vehicle.vx
+        if self.gearbox is not None:
+            self.gearbox.step(dt, speed, gear if manual else None, reverse)
+            throttle = self._geared(self.gearbox, throttle, speed)
+        elif neutral:
+            reverse = speed < 0.0
+            throttle = self._idle(abs(speed), reverse)
+        if self.steering_curve:
+            steer *= interpolated(self.steering_curve, abs(speed) * _MS_TO_KMH)
+        if hand_brake and self.hand_brake_force is not None:
+            brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
+            hand_brake = False
+        steer = frames.steer_to_ros(steer)
+        self._command = ActuatorCommand(throttle, brake, steer, reverse, hand_brake)
+        return self._command
 
     def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
         """Shift position [m] and velocity [m/s], both in the map frame."""
@@ -368,40 +376,32 @@ class VehicleBody:
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""
         road, vehicle = self._on_road, self._vehicle
+        pitch = roll = turn_x = turn_y = 0.0
+        turn_z, x, y, z = vehicle.yaw_rate, vehicle.x, vehicle.y, road.z
         if self._flight is not None:
-            return (
-                *frames.vector_to_carla(*self._flight.origin),
-                *frames.rotation_to_carla(*self._flight.orientation),
-                *frames.vector_to_carla(*self._velocity),
-                *frames.angular_velocity_degrees_to_carla(*self._flight.turn),
-                *frames.vector_to_carla(*self._acceleration),
-            )
-        if road.pitch == 0.0 and road.roll == 0.0:
-            pitch, yaw, roll = 0.0, frames.yaw_to_carla(vehicle.yaw), 0.0
+            x, y, z = self._flight.origin
+            qx, qy, qz, qw = self._flight.orientation
+            pitch, yaw, roll = frames.rotation_to_carla(qx, qy, qz, qw)
+            turn_x, turn_y, turn_z = self._flight.turn
+        elif road.pitch == 0.0 and road.roll == 0.0:
+            yaw = frames.yaw_to_carla(vehicle.yaw)
         else:
-            pitch, yaw, roll = frames.rotation_to_carla(*road.orientation())
-        return (
-            *frames.vector_to_carla(vehicle.x, vehicle.y, road.z),
-            pitch,
-            yaw,
-            roll,
-            *frames.vector_to_carla(*self._velocity),
-            *frames.angular_velocity_degrees_to_carla(0.0, 0.0, vehicle.yaw_rate),
-            *frames.vector_to_carla(*self._acceleration),
-        )
-
-    def x_span(self) -> tuple[float, float]:
-        """Lowest and highest x of a circle around the box, in the map frame."""
-        x, reach = self._vehicle.x, self._reach
-        return x - reach, x + reach
+            qx, qy, qz, qw = road.orientation()
+            pitch, yaw, roll = frames.rotation_to_carla(qx, qy, qz, qw)
+        x, y, z = frames.vector_to_carla(x, y, z)
+        vx, vy, vz = self._velocity
+        vx, vy, vz = frames.vector_to_carla(vx, vy, vz)
+        turn_x, turn_y, turn_z = frames.angular_velocity_degrees_to_carla(turn_x, turn_y, turn_z)
+        ax, ay, az = self._acceleration
+        ax, ay, az = frames.vector_to_carla(ax, ay, az)
+        return x, y, z, pitch, yaw, roll, vx, vy, vz, turn_x, turn_y, turn_z, ax, ay, az
 
     def box(self) -> OrientedBox:
         """Box in the map frame."""
-        vehicle = self._vehicle
+        x, y = self._vehicle.x, self._vehicle.y
         length, width, height = self._hull
         below = self._on_road.z if self._flight is None else self._flight.origin[2]
-        z = below + height
-        return OrientedBox(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
+        return OrientedBox(x, y, below + height, length, width, height, self._cos, self._sin)
 
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""
@@ -426,8 +426,8 @@ class VehicleBody:
 
     def speed_limit_kmh(self) -> float:
         """Speed limit of the road below [km/h]."""
-        place = self._on_road.position
-        limit = self._network.speed_limit(place.road_id, place.s, place.lane_id or -1)
+        road_id, s, _, lane_id, _ = self._on_road.position
+        limit = self._network.speed_limit(road_id, s, lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
 
     def _hold(self) -> None:
@@ -495,7 +495,7 @@ class VehicleBody:
         self._turned()
 
     def _turned(self) -> None:
-        self._sin, self._cos = sincos(self._vehicle.yaw)
+        self._sin, self._cos = self._vehicle.direction()
         self._take_velocity()
 
     def _take_velocity(self) -> None:

@@ -41,19 +41,28 @@ def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
 
 
 def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
-    """Pairs with at least one vehicle whose surrounding circles overlap along x."""
-    spans = [(*actor.x_span(), index) for index, actor in enumerate(actors)]
-    spans.sort()
-    pairs = []
-    for position, (_, high, index) in enumerate(spans):
-        for after in range(position + 1, len(spans)):
-            low, _, other = spans[after]
-            if low > high:
+    """Pairs with at least one vehicle whose surrounding circles overlap along x.
+
+    None if no two boxes touch: then nothing pushes one against another.
+    """
+    boxes = [actor.box() for actor in actors]
+    moving = [isinstance(actor, VehicleActor) for actor in actors]
+    lows = [box.x - (box.half_length + box.half_width) for box in boxes]
+    count, touching = len(boxes), False
+    order = sorted(range(count), key=lows.__getitem__)
+    pairs: list[int] = []  # both numbers in one, so that many cost little
+    for position, index in enumerate(order):
+        box, moves = boxes[index], moving[index]
+        high = box.x + (box.half_length + box.half_width)
+        for after in range(position + 1, count):
+            other = order[after]
+            if lows[other] > high:
                 break
-            if isinstance(actors[index], VehicleActor) or isinstance(actors[other], VehicleActor):
-                pairs.append((index, other) if index < other else (other, index))
-    pairs.sort()
-    return pairs
+            if moves or moving[other]:
+                i, j = (index, other) if index < other else (other, index)
+                pairs.append(i * count + j)
+                touching = touching or contact(boxes[i], boxes[j]) is not None
+    return [divmod(pair, count) for pair in sorted(pairs)] if touching else []
 
 
 def _separate(first: Actor, second: Actor, found: BoxContact) -> float:

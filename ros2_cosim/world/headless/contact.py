@@ -12,17 +12,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class OrientedBox(NamedTuple):
+class OrientedBox:
     """An upright oriented box: centre, half sizes, heading as cosine and sine."""
 
-    x: float
-    y: float
-    z: float
-    half_length: float
-    half_width: float
-    half_height: float
-    cos: float
-    sin: float
+    __slots__ = ("cos", "half_height", "half_length", "half_width", "sin", "x", "y", "z")
+
+    def __init__(
+        self, x: float, y: float, z: float, half_length: float, half_width: float,
+        half_height: float, cos: float, sin: float,
+    ) -> None:  # fmt: skip
+        self.x, self.y, self.z = x, y, z
+        self.half_length, self.half_width = half_length, half_width
+        self.half_height, self.cos, self.sin = half_height, cos, sin
 
 
 class BoxContact(NamedTuple):
@@ -44,22 +45,22 @@ def contact(a: OrientedBox, b: OrientedBox) -> BoxContact | None:
     height = a.half_height + b.half_height
     if dz >= height or dz <= -height:
         return None
-    best: BoxContact | None = None
     # |cos| and |sin| of the angle between the boxes give the shadow of one on the axes of the other
     cross = abs(a.cos * b.cos + a.sin * b.sin)
     along = abs(a.cos * b.sin - a.sin * b.cos)
-    axes = (
-        (a.cos, a.sin, a.half_length + b.half_length * cross + b.half_width * along),
-        (-a.sin, a.cos, a.half_width + b.half_length * along + b.half_width * cross),
-        (b.cos, b.sin, b.half_length + a.half_length * cross + a.half_width * along),
-        (-b.sin, b.cos, b.half_width + a.half_length * along + a.half_width * cross),
-    )
-    for axis_x, axis_y, extent in axes:
-        distance = dx * axis_x + dy * axis_y
-        depth = extent - abs(distance)
-        if depth <= 0.0:
-            return None
-        if best is None or depth < best.depth:
-            sign = -1.0 if distance < 0.0 else 1.0
-            best = BoxContact(sign * axis_x, sign * axis_y, depth)
-    return best
+    a_length = a.half_length + b.half_length * cross + b.half_width * along
+    a_width = a.half_width + b.half_length * along + b.half_width * cross
+    b_length = b.half_length + a.half_length * cross + a.half_width * along
+    b_width = b.half_width + a.half_length * along + a.half_width * cross
+    a_length -= abs(dx * a.cos + dy * a.sin)
+    a_width -= abs(dy * a.cos - dx * a.sin)
+    b_length -= abs(dx * b.cos + dy * b.sin)
+    b_width -= abs(dy * b.cos - dx * b.sin)
+    depth = min(min(a_length, a_width), min(b_length, b_width))
+    if depth <= 0.0:
+        return None
+    box = a if depth in (a_length, a_width) else b
+    is_along = depth == (a_length if box is a else b_length)
+    x, y = (box.cos, box.sin) if is_along else (-box.sin, box.cos)
+    sign = -1.0 if dx * x + dy * y < 0.0 else 1.0
+    return BoxContact(sign * x, sign * y, depth)

@@ -38,8 +38,9 @@ SENSOR_HEADER_BYTES: Final = 48
 EPISODE_HEADER = struct.Struct("<Qdf3iI")
 # id, state, transform, velocity, angular velocity, acceleration, then 54 bytes by actor type
 RECORD = struct.Struct("<IB15f54x")
+_HEAD: Final = struct.Struct("<IB15f").pack
 # ... for vehicles: control, speed limit, traffic light, failure state
-_VEHICLE_RECORD = struct.Struct("<IB15f3f3Bif2BIB24x")
+_STATUS = struct.Struct("<3f3Bif2BIB24x")
 # ... for walkers: direction, speed, jump
 _WALKER_RECORD = struct.Struct("<IB15f4fB37x")
 # ... for traffic signs: id of the signal; for lights also times, elapsed, pole, frozen, state
@@ -49,7 +50,7 @@ _MOTION = struct.Struct("<15f")
 
 RECORD_BYTES = RECORD.size
 _ACTIVE: Final = 1
-_GREEN: Final = 2
+GREEN: Final = 2
 
 
 def stream_token(stream_id: int, port: int) -> bytes:
@@ -103,7 +104,7 @@ class VehicleStatus(NamedTuple):
     control: VehicleControl
     speed_limit: float
     gear: int
-    light_state: int = _GREEN
+    light_state: int = GREEN
     light: int = 0
 
 
@@ -152,26 +153,21 @@ def pack_record(actor_id: int, numbers: Numbers) -> bytes:
     return RECORD.pack(actor_id, _ACTIVE, *numbers)
 
 
-def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) -> bytes:
-    """Record of a vehicle from the numbers of its state."""
-    (throttle, steer, brake, hand_brake, reverse, manual, _), limit, gear, state, light = status
-    return _VEHICLE_RECORD.pack(
-        actor_id,
-        _ACTIVE,
-        *numbers,
-        throttle,
-        steer,
-        brake,
-        hand_brake,
-        reverse,
-        manual,
-        gear,
-        limit,
-        state,
-        light != 0,
-        light,
-        0,
-    )
+def pack_vehicle_record(actor_id: int, numbers: Numbers, status: bytes) -> bytes:
+    """Record of a vehicle from the numbers of its state and its packed status."""
+    x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = numbers
+    head: bytes = _HEAD(
+        actor_id, _ACTIVE, x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az
+    )  # fmt: skip
+    return head + status
+
+
+def pack_status(status: VehicleStatus) -> bytes:
+    """What the record of a vehicle has behind the numbers."""
+    (throttle, steer, brake, hand, reverse, manual, _), limit, gear, state, light = status
+    return _STATUS.pack(
+        throttle, steer, brake, hand, reverse, manual, gear, limit, state, light != 0, light, 0
+    )  # fmt: skip
 
 
 def pack_walker_record(actor_id: int, numbers: Numbers, control: WalkerControl) -> bytes:

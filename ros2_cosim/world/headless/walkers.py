@@ -90,7 +90,7 @@ class WalkerActor(Actor):
         pose = Transform(Vector(x, y, z + self._half_height), feet.rotation)
         moved = ActorState(pose, Vector(speed * cos, speed * sin), Vector(), Vector())
         self.state = moved
-        self._box = self._x_span = None
+        self._box = None
         self.control = WalkerControl(Vector(cos, sin), speed)
 
     def step(self, dt: float, gravity: float) -> None:
@@ -127,7 +127,7 @@ class WalkerActor(Actor):
         acceleration = Vector((vx - before.x) / dt, (vy - before.y) / dt, (vz - before.z) / dt)
         pose = Transform(Vector(x, y, z), rotation)
         self.state = ActorState(pose, velocity, Vector(), acceleration)
-        self._box = self._x_span = None
+        self._box = None
 
     def pack(self, numbers: Numbers) -> bytes:
         """Snapshot record with the walker's control."""

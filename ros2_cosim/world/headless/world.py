@@ -326,14 +326,16 @@ class World:
         actor = self.require(actor_id)
         return actor.relative if actor.parent in self.actors else actor.state.transform
 
-    def records(self) -> Iterator[bytes]:
+    def records(self) -> list[bytes]:
         """Snapshot records of all actors."""
+        records = []
         for actor in self.actors.values():
+            numbers = actor.numbers
             if actor.parent:
                 location, rotation = self.pose(actor)
-                yield actor.pack((*location, *rotation, *actor.numbers[6:]))
-            else:
-                yield actor.pack(actor.numbers)
+                numbers = (*location, *rotation, *numbers[6:])
+            records.append(actor.pack(numbers))
+        return records
 
     # Commands ----------------------------------------------------------------------------
 

@@ -9,6 +9,21 @@ from collections.abc import Sequence
 Piece = tuple[float, float, float, float, float]
 
 
+def piece_at(starts: list[float], s: float) -> int:
+    """The last piece that starts at a station or before; the first one also serves what is before.
+
+    It is ``bisect_right(starts, s, 1) - 1``.
+    """
+    low, high = 1, len(starts)
+    while low < high:
+        middle = (low + high) // 2
+        if s < starts[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low - 1
+
+
 class Cubics:
     """f(s) = a + b ds + c ds^2 + d ds^3 with ds = s - start of the piece that holds s.
 
@@ -34,17 +49,10 @@ class Cubics:
 
     def value(self, s: float) -> float:
         """f(s)."""
-        if self.constant is not None:
-            return self.constant
-        i = bisect_right(self._starts, s) - 1
-        if i < 0:
-            return 0.0
-        start, a, b, c, d = self._pieces[i]
-        ds = s - start
-        return a + ds * (b + ds * (c + ds * d))
+        return self.value_and_slope(s)[0]
 
     def value_and_slope(self, s: float) -> tuple[float, float]:
-        """f(s) and df/ds, the same bits as ``value`` and ``slope``."""
+        """f(s) and df/ds."""
         if self.constant is not None:
             return self.constant, 0.0
         i = bisect_right(self._starts, s) - 1
@@ -56,11 +64,4 @@ class Cubics:
 
     def slope(self, s: float) -> float:
         """df/ds."""
-        if self.constant is not None:
-            return 0.0
-        i = bisect_right(self._starts, s) - 1
-        if i < 0:
-            return 0.0
-        start, _, b, c, d = self._pieces[i]
-        ds = s - start
-        return b + ds * (2.0 * c + ds * (3.0 * d))
+        return self.value_and_slope(s)[1]

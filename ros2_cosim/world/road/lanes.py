@@ -7,11 +7,10 @@ Lane ids follow OpenDRIVE: 1, 2, ... to the left of the reference line (positive
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ros2_cosim.world.road.cubics import Cubics
+from ros2_cosim.world.road.cubics import Cubics, piece_at
 from ros2_cosim.world.road.elements import RoadError
 
 # Lane id of a position outside all lanes (id 0 is the line between the sides).
@@ -160,11 +159,11 @@ class Lanes:
 
     def section(self, s: float) -> LaneSection:
         """The section that holds station s."""
-        return self.sections[bisect_right(self._starts, s, 1) - 1]
+        return self.sections[piece_at(self._starts, s)]
 
     def index(self, s: float) -> int:
         """Number of the section that holds station s."""
-        return bisect_right(self._starts, s, 1) - 1
+        return piece_at(self._starts, s)
 
     def _known(self, lane_id: int, s: float) -> LaneSection:
         section = self.section(s)
@@ -186,7 +185,7 @@ class Lanes:
 
     def centre(self, lane_id: int, s: float) -> float:
         """Lateral position t of a lane's centre; RoadError if there is no such lane."""
-        fixed = self.sections[bisect_right(self._starts, s, 1) - 1].fixed_centres.get(lane_id)
+        fixed = self.sections[piece_at(self._starts, s)].fixed_centres.get(lane_id)
         if fixed is not None:
             return self._offset.value(s) + fixed
         inner, outer = self._known(lane_id, s).borders(lane_id, s)
@@ -199,7 +198,7 @@ class Lanes:
 
     def lane_at(self, s: float, t: float) -> int:
         """Lane that holds the lateral position t from the reference line, or OFF_ROAD."""
-        section = self.sections[bisect_right(self._starts, s, 1) - 1]
+        section = self.sections[piece_at(self._starts, s)]
         return section.lane_at(t - self._offset.value(s), s)
 
     def edges(self, s: float) -> tuple[float, float]:

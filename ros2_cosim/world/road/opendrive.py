@@ -11,6 +11,7 @@ widths, left-hand traffic. Passed over with a note: crossfall, shapes of the cro
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import hypot, tan
@@ -54,7 +55,8 @@ class RoadLink(NamedTuple):
     at_start: bool
 
 
-class Road(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Road:
     """One road of a network.
 
     ``speed_limits`` holds pairs (start station, m/s) in order. ``junction`` is the one that the
@@ -180,7 +182,8 @@ def _without_lost_junctions(
             return None
         return junction
 
-    return road._replace(
+    return replace(
+        road,
         predecessor_junction=known(road.predecessor_junction),
         successor_junction=known(road.successor_junction),
     )

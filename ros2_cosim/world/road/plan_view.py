@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from math import floor
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import TWO_PI, atan2, sincos, sqrt
+from ros2_cosim.world.road.cubics import piece_at
 from ros2_cosim.world.road.elements import RoadError
 
 
@@ -39,36 +40,13 @@ _MAX_ITERATIONS: Final = 20
 _LEAST_SHRINK: Final = 0.1
 
 
-class PlanElement(Protocol):
-    """What the elements have in common."""
-
-    x: float
-    y: float
-    heading: float
-    length: float
-
-    def frame(self, ds: float) -> Frame:
-        """(x, y, cos, sin, curvature) at a distance from the start."""
-
-    def at(self, ds: float) -> PlanPoint:
-        """Point at a distance from the start."""
-
-    def turn(self, ds: float) -> float:
-        """Heading minus the heading at the start [rad], not wrapped."""
-
-    def project(self, x: float, y: float, guess: float) -> Foot | None:
-        """The foot of a point on the element, near a guess of its distance from the start.
-
-        A foot before the start or behind the end is only roughly known. None: there is no
-        foot, or the point lies next to the centre of the curve.
-        """
-
-
-class _Element:
+class PlanElement:
     """Base of the elements."""
 
     __slots__ = ()
 
+    x: float
+    y: float
     heading: float
     length: float
     # Newton's step from this near is the last one: it leaves its square as error [m].
@@ -83,7 +61,11 @@ class _Element:
         raise NotImplementedError(type(self).__name__)
 
     def project(self, x: float, y: float, guess: float) -> Foot | None:
-        """The foot of a point by Newton's method on the distance along the curve."""
+        """The foot of a point on the element, near a guess of its distance from the start.
+
+        A foot before the start or behind the end is only roughly known. None: there is no
+        foot, or the point lies next to the centre of the curve. By Newton's method.
+        """
         ds = guess
         for _ in range(_MAX_ITERATIONS):
             px, py, cos, sin, curvature = self.frame(ds)
@@ -110,7 +92,7 @@ class _Element:
         return PlanPoint(*self.frame(ds))
 
 
-class StraightLine(_Element):
+class StraightLine(PlanElement):
     """A straight line."""
 
     __slots__ = ("_cos", "_sin", "heading", "length", "x", "y")
@@ -135,7 +117,7 @@ class StraightLine(_Element):
         return dx * c + dy * s, dy * c - dx * s, self.heading
 
 
-class Arc(_Element):
+class Arc(PlanElement):
     """A circular arc of constant, non-zero curvature."""
 
     __slots__ = ("_cos", "_sin", "curvature", "heading", "length", "x", "y")
@@ -195,7 +177,7 @@ MAX_TURN: Final = 200.0
 _Panel = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...], float]
 
 
-class Spiral(_Element):
+class Spiral(PlanElement):
     """A clothoid: curvature changes linearly from ``start`` to ``end``.
 
     Short panels with the Taylor polynomials about their middles, worked out once. At a turn of
@@ -276,7 +258,7 @@ def _polynomial(coefficients: tuple[float, ...], u: float) -> float:
     return value
 
 
-class ParamPoly3(_Element):
+class ParamPoly3(PlanElement):
     """A parametric cubic u(p), v(p) in the frame of its start.
 
     The parameter is p = ds (``arcLength``) or p = ds / length (``normalized``): like the
@@ -350,7 +332,7 @@ _GAUSS = (
 _POLY3_STEP = 0.5  # m, of the table of arc lengths
 
 
-class Poly3(_Element):
+class Poly3(PlanElement):
     """A cubic v(u) = a + b u + c u^2 + d u^3 in the frame of its start, by its arc length.
 
     The arc length is tabulated at steps of u of at most half a metre and integrated by Gauss's
@@ -428,7 +410,7 @@ class ReferenceLine:
     """The elements of one road in a row, addressed by the station s in [0, length].
 
     Element i begins at station ``_starts[i]``; the element of a station is
-    ``bisect_right(_starts, s, 1) - 1``.
+    ``piece_at(_starts, s)``.
     """
 
     __slots__ = ("_elements", "_starts", "_turns", "length")
@@ -452,7 +434,7 @@ class ReferenceLine:
         Beyond the ends the first or last element is continued.
         """
         starts = self._starts
-        i = bisect_right(starts, s, 1) - 1
+        i = piece_at(starts, s)
         return self._elements[i].frame(s - starts[i])
 
     def project(self, x: float, y: float, guess: float) -> Foot | None:
@@ -461,7 +443,7 @@ class ReferenceLine:
         A station outside [0, length] is only roughly known. None: see ``PlanElement``.
         """
         elements, starts = self._elements, self._starts
-        i = bisect_right(starts, guess, 1) - 1
+        i = piece_at(starts, guess)
         came = 0
         while True:
             element = elements[i]
@@ -489,11 +471,11 @@ class ReferenceLine:
 
     def heading(self, s: float) -> float:
         """Heading at a station [rad], not wrapped."""
-        i = bisect_right(self._starts, s, 1) - 1
+        i = piece_at(self._starts, s)
         element = self._elements[i]
         return element.heading + element.turn(s - self._starts[i])
 
     def turn(self, s: float) -> float:
         """Integral of the curvature from 0 to s [rad]."""
-        i = bisect_right(self._starts, s, 1) - 1
+        i = piece_at(self._starts, s)
         return self._turns[i] + self._elements[i].turn(s - self._starts[i])

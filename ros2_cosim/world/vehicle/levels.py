@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import atan, sin, sincos, sqrt
 from ros2_cosim.world.vehicle.parameters import GRAVITY, VehicleParameters
-from ros2_cosim.world.vehicle.vehicle import ActuatorCommand, Vehicle
+from ros2_cosim.world.vehicle.vehicle import Vehicle
 
 Four = tuple[float, float, float, float]
 #: Smaller slips have the stiffness at zero slip [rad].
@@ -114,18 +114,10 @@ class KinematicVehicle(Vehicle):
     """The kinematic bicycle at every speed."""
 
     def _lateral(
-        self,
-        h: float,
-        vx: float,
-        vy: float,
-        yaw_rate: float,
-        wheel: float,
-        cosine_steer: float,
-        grip: float,
-        lateral_share: float,
+        self, h: float, wheel: float, cosine_steer: float, grip: float, lateral_share: float
     ) -> tuple[float, float, float]:
         p = self.parameters
-        rate = vx * wheel / (p.front_axle + p.rear_axle)
+        rate = self.vx * wheel / (p.front_axle + p.rear_axle)
         return p.rear_axle * rate, rate, 0.0
 
     def wheel_forces(self) -> Four:
@@ -155,15 +147,10 @@ class PacejkaVehicle(Vehicle):
         self.tyre = tyre
 
     def _axle_stiffness(
-        self,
-        vx: float,
-        vy: float,
-        yaw_rate: float,
-        wheel: float,
-        load_front: float,
-        load_rear: float,
+        self, wheel: float, load_front: float, load_rear: float
     ) -> tuple[float, float]:
         p, tyre, reserve = self.parameters, self.tyre, self._reserve
+        vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
         speed = vx if vx >= 0.0 else -vx
         slip_front = (vy + p.front_axle * yaw_rate - vx * wheel) / speed
         slip_rear = (vy - p.rear_axle * yaw_rate) / speed
@@ -201,14 +188,15 @@ class TwoTrackVehicle(PacejkaVehicle):
         body: BodyParameters | None = None,
     ) -> None:
         super().__init__(parameters, x, y, yaw, speed, tyre=tyre)
+        self._repeats = False
         self.body = typical_body(parameters) if body is None else body
         self.roll = self.roll_rate = self.pitch = self.pitch_rate = self.twist = 0.0
         # What the tyres do per mass, along and across [m/s^2], and the load of all wheels [N].
         self._forward = self._left = 0.0
         self._load = self._weight
 
-    def _move(self, h: float, control: ActuatorCommand, slope: float) -> None:
-        super()._move(h, control, slope)
+    def _move(self, h: float, reverse: bool, hand_brake: bool, slope: float) -> None:
+        super()._move(h, reverse, hand_brake, slope)
         p, body = self.parameters, self.body
         cosine = 1.0 / sqrt(1.0 + slope * slope)
         self._forward = self.ax + GRAVITY * slope * cosine
@@ -265,48 +253,32 @@ class TwoTrackVehicle(PacejkaVehicle):
         return half - shift, half + shift
 
     def _axle_stiffness(
-        self,
-        vx: float,
-        vy: float,
-        yaw_rate: float,
-        wheel: float,
-        load_front: float,
-        load_rear: float,
+        self, wheel: float, load_front: float, load_rear: float
     ) -> tuple[float, float]:
         # Those of the caller do not know the slope.
         load_front, load_rear = self.axle_loads()
         left, right = self._two(load_front, True)
-        front = self._wheel(vx, vy, yaw_rate, wheel, left, True, 1.0)
-        front += self._wheel(vx, vy, yaw_rate, wheel, right, True, -1.0)
+        front = self._wheel(wheel, left, True, 1.0)
+        front += self._wheel(wheel, right, True, -1.0)
         left, right = self._two(load_rear, False)
-        rear = self._wheel(vx, vy, yaw_rate, 0.0, left, False, 1.0)
-        rear += self._wheel(vx, vy, yaw_rate, 0.0, right, False, -1.0)
+        rear = self._wheel(0.0, left, False, 1.0)
+        rear += self._wheel(0.0, right, False, -1.0)
         return front, rear
 
-    def _wheel(
-        self,
-        vx: float,
-        vy: float,
-        yaw_rate: float,
-        wheel: float,
-        load: float,
-        is_front: bool,
-        side: float,
-    ) -> float:
+    def _wheel(self, wheel: float, load: float, is_front: bool, side: float) -> float:
         """Lateral force per slip angle of one wheel [N/rad]; ``side`` is 1 on the left."""
         p = self.parameters
         base = p.front_axle + p.rear_axle
-        slip = self._slip(vx, vy, yaw_rate, wheel, is_front, side)
+        slip = self._slip(wheel, is_front, side)
         if is_front:
             nominal, stiffness = 0.5 * self._weight * p.rear_axle / base, p.front_stiffness
         else:
             nominal, stiffness = 0.5 * self._weight * p.front_axle / base, p.rear_stiffness
         return self._reserve * self.tyre.secant(slip, load, nominal, stiffness, p.friction)
 
-    def _slip(
-        self, vx: float, vy: float, yaw_rate: float, wheel: float, is_front: bool, side: float
-    ) -> float:
+    def _slip(self, wheel: float, is_front: bool, side: float) -> float:
         p = self.parameters
+        vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
         along = vx - side * 0.5 * self.body.track * yaw_rate
         speed = along if along >= 0.0 else -along
         least = _LEAST_WHEEL_SPEED * (vx if vx >= 0.0 else -vx)
@@ -317,8 +289,7 @@ class TwoTrackVehicle(PacejkaVehicle):
 
     def wheel_forces(self) -> Four:
         """Lateral forces of the wheels now [N]; 0 at standstill."""
-        vx, vy, rate = self.vx, self.vy, self.yaw_rate
-        if vx == 0.0:
+        if self.vx == 0.0:
             return 0.0, 0.0, 0.0, 0.0
         sine, cosine = sincos(self.steer_angle)
         wheel = sine / cosine
@@ -327,6 +298,6 @@ class TwoTrackVehicle(PacejkaVehicle):
         for number in range(4):
             is_front, side = number < 2, 1.0 if number % 2 == 0 else -1.0
             turned = wheel if is_front else 0.0
-            secant = self._wheel(vx, vy, rate, turned, loads[number], is_front, side)
-            forces.append(0.0 - secant * self._slip(vx, vy, rate, turned, is_front, side))
+            secant = self._wheel(turned, loads[number], is_front, side)
+            forces.append(0.0 - secant * self._slip(turned, is_front, side))
         return forces[0], forces[1], forces[2], forces[3]

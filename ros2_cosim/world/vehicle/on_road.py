@@ -71,11 +71,12 @@ class RoadVehicle:
         network = self.network
         position = network.project(vehicle.x, vehicle.y, self.position, self.z)
         self.position = position
-        self.z, slope, cross = network.roads[position.road_id].surface(position.s, position.t)
+        road_id, along, across, _, heading = position
+        self.z, slope, cross = network.roads[road_id].surface(along, across)
         if slope == 0.0 and cross == 0.0:
             self.pitch = self.roll = self._slope = self._bank = 0.0
             return
-        s, c = sincos(vehicle.yaw - position.heading)
+        s, c = sincos(vehicle.yaw - heading)
         self._slope = slope * c + cross * s
         # What a hill adds across a vehicle that does not head along the road is left to the tyres.
         self._bank = cross * c

@@ -14,6 +14,7 @@ bicycle, which takes over altogether below walking speed.
 
 from __future__ import annotations
 
+from math import copysign
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -36,6 +37,7 @@ _LEAST_PRESSED: Final = 0.1
 # A vehicle that turns faster than this [rad/s] spins.
 _SPIN: Final = 3.0
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
+_NEVER = (0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class ActuatorCommand(NamedTuple):
@@ -48,12 +50,10 @@ class ActuatorCommand(NamedTuple):
     hand_brake: bool = False
 
 
-class _Lags(NamedTuple):
-    """Shares of the way that the actuators go in one substep."""
-
-    throttle: float
-    brake: float
-    steer: float
+_Five = tuple[float, float, float, float, float]
+#: All that the motion of a step depends on, apart from the command: vx, vy, yaw_rate, ax, ay;
+#: throttle, brake, steer_angle; slope, cross, lengths of substep and step, signs (also of zeros).
+_Inner = tuple[_Five, tuple[float, float, float], _Five]
 
 
 class Vehicle:
@@ -68,7 +68,8 @@ class Vehicle:
     """
 
     __slots__ = (
-        "_cross", "_grip", "_lags", "_reserve", "_rolling", "_sideways", "_step_size", "_weight",
+        "_angle", "_began", "_command", "_cosine", "_cross", "_ended", "_grip", "_lags",
+        "_repeats", "_reserve", "_rolling", "_sideways", "_sine", "_step_size", "_ways", "_weight",
         "ax", "ay", "brake", "distance", "longest_substep", "parameters", "steer_angle",
         "throttle", "vx", "vy", "x", "y", "yaw", "yaw_rate",
     )  # fmt: skip
@@ -97,7 +98,19 @@ class Vehicle:
         # Of the road: rise to the left over run, and the force with which it pulls right [N].
         self._cross = self._sideways = 0.0
         self.longest_substep: float = MAX_SUBSTEP
-        self._lags = _Lags(0.0, 0.0, 0.0)
+        #: Shares of the way that throttle, brake and steering go in one substep.
+        self._lags = (0.0, 0.0, 0.0)
+        #: The last angle of which sine and cosine were taken.
+        self._angle, self._sine, self._cosine = 0.0, 0.0, 1.0
+        # A step that begins as the one before goes as that one: a vehicle that stands, or that
+        # is held at a speed. This is how the last step began; if it was a second one of its kind,
+        # also how it ended, and what its substeps added to distance, place and yaw.
+        self._began: _Inner = _NEVER
+        self._command = ActuatorCommand()
+        self._ended: _Inner = _NEVER
+        self._ways: list[tuple[float, float, float, float]] | None = None
+        #: Whether a subclass has no state of its own.
+        self._repeats = True
 
     def step(
         self, dt: float, control: ActuatorCommand, slope: float = 0.0, cross: float = 0.0
@@ -112,7 +125,8 @@ class Vehicle:
         """
         if not 0.0 < dt <= MAX_STEP:
             raise ConfigurationError(f"vehicle step dt={dt!r} s must be above 0 and at most 1")
-        total = control.throttle + control.brake + control.steer
+        throttle, brake, steer, reverse, hand_brake = control
+        total = throttle + brake + steer
         if total - total != 0.0:
             raise ConfigurationError(f"vehicle control {control!r}: every value must be finite")
         longest = self.longest_substep
@@ -121,7 +135,7 @@ class Vehicle:
         if h != self._step_size:
             p = self.parameters
             self._step_size = h
-            self._lags = _Lags(
+            self._lags = (
                 1.0 - exp(-h / p.throttle_lag),
                 1.0 - exp(-h / p.brake_lag),
                 1.0 - exp(-h / p.steer_lag),
@@ -129,9 +143,55 @@ class Vehicle:
         if cross != self._cross:
             self._cross = cross
             self._sideways = self._weight * cross / sqrt(1.0 + cross * cross)
+        began = self._inner(slope, cross, h, dt)
+        is_known = self._repeats and control is self._command and began == self._began
+        if is_known and self._ways is not None:
+            for rolled, along, slid, turned in self._ways:
+                self._go(rolled, along, slid, turned)
+            motion, actuators, _ = self._ended
+            self.vx, self.vy, self.yaw_rate, self.ax, self.ay = motion
+            self.throttle, self.brake, self.steer_angle = actuators
+            return
+        self._began, self._command = began, control
+        self._ways = [] if is_known else None
+        throttle = 0.0 if throttle < 0.0 else 1.0 if throttle > 1.0 else throttle
+        brake = 0.0 if brake < 0.0 else 1.0 if brake > 1.0 else brake
+        steer = -1.0 if steer < -1.0 else 1.0 if steer > 1.0 else steer
         for _ in range(count):
-            self._actuate(h, control)
-            self._move(h, control, slope)
+            self._actuate(h, throttle, brake, steer)
+            self._move(h, reverse, hand_brake, slope)
+        if is_known:
+            self._ended = self._inner(slope, cross, h, dt)
+
+    def _inner(self, slope: float, cross: float, h: float, dt: float) -> _Inner:
+        vx, vy, rate, ax, ay = self.vx, self.vy, self.yaw_rate, self.ax, self.ay
+        throttle, brake, steer = self.throttle, self.brake, self.steer_angle
+        signs = (
+            copysign(1.0, vx) + copysign(2.0, vy) + copysign(4.0, rate) + copysign(8.0, ax)
+            + copysign(16.0, ay) + copysign(32.0, throttle) + copysign(64.0, brake)
+            + copysign(128.0, steer) + copysign(256.0, slope) + copysign(512.0, cross)
+        )  # fmt: skip
+        actuators = throttle, brake, steer
+        return (vx, vy, rate, ax, ay), actuators, (slope, cross, h, dt, signs)
+
+    def direction(self) -> tuple[float, float]:
+        """Sine and cosine of the yaw."""
+        return self._sincos(self.yaw)
+
+    def _sincos(self, angle: float) -> tuple[float, float]:
+        """Sine and cosine of an angle, which is often the one of before."""
+        if angle != self._angle or angle == 0.0:
+            self._sine, self._cosine = sincos(angle)
+            self._angle = angle
+        return self._sine, self._cosine
+
+    def _go(self, rolled: float, along: float, slid: float, turned: float) -> None:
+        """Change place, yaw and distance."""
+        s, c = self._sincos(self.yaw + 0.5 * turned)
+        self.x += along * c - slid * s
+        self.y += along * s + slid * c
+        self.yaw = wrap_angle(self.yaw + turned)
+        self.distance += rolled
 
     def wheel_forces(self) -> tuple[float, float, float, float]:
         """Lateral forces of the wheels now, front left first [N]; 0 at standstill.
@@ -145,26 +205,22 @@ class Vehicle:
         sine, cosine = sincos(self.steer_angle)
         wheel = sine / cosine
         load_front, load_rear = self._axle_loads(self._weight)
-        front, rear = self._axle_stiffness(vx, vy, rate, wheel, load_front, load_rear)
+        front, rear = self._axle_stiffness(wheel, load_front, load_rear)
         speed = vx if vx >= 0.0 else -vx
         front *= 0.5 * (vx * wheel - vy - p.front_axle * rate) / speed
         rear *= 0.5 * (p.rear_axle * rate - vy) / speed
         return front, front, rear, rear
 
-    def _actuate(self, h: float, control: ActuatorCommand) -> None:
+    def _actuate(self, h: float, throttle: float, brake: float, steer: float) -> None:
         p = self.parameters
         throttle_share, brake_share, steer_share = self._lags
-        throttle, brake, steer, _, _ = control
-        throttle = 0.0 if throttle < 0.0 else 1.0 if throttle > 1.0 else throttle
-        brake = 0.0 if brake < 0.0 else 1.0 if brake > 1.0 else brake
-        steer = -1.0 if steer < -1.0 else 1.0 if steer > 1.0 else steer
         self.throttle += throttle_share * (throttle - self.throttle)
         self.brake += brake_share * (brake - self.brake)
         limit = p.max_steer_rate * h
         change = steer_share * (steer * p.max_steer_angle - self.steer_angle)
         self.steer_angle += -limit if change < -limit else limit if change > limit else change
 
-    def _move(self, h: float, control: ActuatorCommand, slope: float) -> None:
+    def _move(self, h: float, reverse: bool, hand_brake: bool, slope: float) -> None:
         p = self.parameters
         mass = p.mass
         vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
@@ -175,7 +231,7 @@ class Vehicle:
             grip *= self._pressed()
 
         # Drive force and resistances, together within what the tyres transmit.
-        active, resisting = self._tyre_forces(control, vx, speed)
+        active, resisting = self._tyre_forces(reverse, hand_brake, vx, speed)
         if active > grip:
             active = grip
         elif active < -grip:
@@ -212,7 +268,7 @@ class Vehicle:
             front_force = 0.0
         else:
             new_vy, new_rate, front_force = self._lateral(
-                h, vx, vy, yaw_rate, wheel, cosine_steer, grip, lateral_share
+                h, wheel, cosine_steer, grip, lateral_share
             )
         coupling = 0.5 * (yaw_rate * vy + new_rate * new_vy)
         outside = pushing
@@ -228,12 +284,9 @@ class Vehicle:
             rolled = _stopping_way(vx, pushing, resisting, mass, h)
         slid = 0.5 * (vy + new_vy) * h
         turned = 0.5 * (yaw_rate + new_rate) * h
-        s, c = sincos(self.yaw + 0.5 * turned)
-        along = rolled * cosine
-        self.x += along * c - slid * s
-        self.y += along * s + slid * c
-        self.yaw = wrap_angle(self.yaw + turned)
-        self.distance += rolled
+        self._go(rolled, rolled * cosine, slid, turned)
+        if self._ways is not None:
+            self._ways.append((rolled, rolled * cosine, slid, turned))
         self.ax = (new_vx - vx) / h - coupling
         self.ay = (new_vy - vy) / h + 0.5 * (yaw_rate * vx + new_rate * new_vx)
         self.vx, self.vy, self.yaw_rate = new_vx, new_vy, new_rate
@@ -265,16 +318,16 @@ class Vehicle:
         return share if share > _LEAST_PRESSED else _LEAST_PRESSED
 
     def _tyre_forces(
-        self, control: ActuatorCommand, vx: float, speed: float
+        self, reverse: bool, hand_brake: bool, vx: float, speed: float
     ) -> tuple[float, float]:
         """(drive force, resisting force of engine and brakes) [N]."""
         p = self.parameters
         throttle = self.throttle
         resisting = self.brake * p.max_brake_force
-        if control.hand_brake:
+        if hand_brake:
             resisting += _HAND_BRAKE_SHARE * p.friction * p.mass * GRAVITY
         drag = engine_drag(p, speed)
-        if control.reverse:
+        if reverse:
             if vx > _GEAR_CHANGE_SPEED:
                 return 0.0, resisting + drag
             active = -throttle * max_drive_force(p, max(-vx, 0.0), True)
@@ -285,24 +338,17 @@ class Vehicle:
         return active, resisting + (1.0 - throttle) * drag
 
     def _lateral(
-        self,
-        h: float,
-        vx: float,
-        vy: float,
-        yaw_rate: float,
-        wheel: float,
-        cosine_steer: float,
-        grip: float,
-        lateral_share: float,
+        self, h: float, wheel: float, cosine_steer: float, grip: float, lateral_share: float
     ) -> tuple[float, float, float]:
         """(vy, yaw rate, front axle force) after one implicit step of the tyre equations."""
         p = self.parameters
+        vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
         lf, lr = p.front_axle, p.rear_axle
         mass, inertia = p.mass, p.yaw_inertia
         load_front, load_rear = self._axle_loads(grip / p.friction)
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
         self._reserve = sqrt(lateral_share)
-        front, rear = self._axle_stiffness(vx, vy, yaw_rate, wheel, load_front, load_rear)
+        front, rear = self._axle_stiffness(wheel, load_front, load_rear)
 
         # (vy, r) of the end of the step solve two linear equations.
         front *= inverse
@@ -339,19 +385,14 @@ class Vehicle:
         return load_front, load_rear
 
     def _axle_stiffness(
-        self,
-        vx: float,
-        vy: float,
-        yaw_rate: float,
-        wheel: float,
-        load_front: float,
-        load_rear: float,
+        self, wheel: float, load_front: float, load_rear: float
     ) -> tuple[float, float]:
         """Lateral force per slip angle of both axles [N/rad], at the slip of now.
 
         ``_reserve`` is the share of the lateral force that the longitudinal one leaves.
         """
         p = self.parameters
+        vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
         front = p.front_stiffness * load_front
         rear = p.rear_stiffness * load_rear
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
