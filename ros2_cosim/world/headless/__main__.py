@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ros2_cosim.core.kernel.errors import CosimError
+from ros2_cosim.core.process.memory import collect_less_often
 from ros2_cosim.core.process.processes import end_with_parent
 from ros2_cosim.world.headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 
@@ -183,6 +184,7 @@ def run(
 
 def main() -> None:
     """Run the command from the command line."""
+    collect_less_often()
     run()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -237,7 +238,7 @@ class RoadNetwork:
             if start <= s:
                 found = limit
         nearest: float | None = None
-        for at, lanes, limit in self._speed_signs.get(road_id, ()):
+        for at, lanes, limit in self._speed_signs.get(road_id, []):
             passed = s - at if lane_id < 0 else at - s
             if passed >= 0.0 and holds_for(lanes, lane_id):
                 if nearest is None or passed < nearest:
@@ -324,7 +325,9 @@ class RoadNetwork:
         road = self.roads[road_id]
         line = road.line
         # Next to the centre of a curve there is no foot: take the station.
-        foot = line.project(x, y, s) or line.foot_at(x, y, s)
+        foot = line.project(x, y, s)
+        if isnan(foot[0]):
+            foot = line.foot_at(x, y, s)
         along = 0.0
         if not 0.0 <= foot[0] <= line.length:
             end = 0.0 if foot[0] < 0.0 else line.length
@@ -347,13 +350,12 @@ class RoadNetwork:
         came: bool | None = None
         for _ in range(_MAX_HOPS):
             line = road.line
-            foot = line.project(x, y, s)
-            if foot is None:
+            s, across, heading = line.project(x, y, s)
+            if isnan(s):
                 return None
-            s, across, _ = foot
             if 0.0 <= s <= line.length:
                 near = -_MAX_LATERAL < across < _MAX_LATERAL
-                return _position(road, foot) if near else None
+                return _position(road, (s, across, heading)) if near else None
             forward = s > 0.0
             excess = s - line.length if forward else -s
             onward = self._onward(road, forward, lane_id)
@@ -491,8 +493,6 @@ class RoadNetwork:
             direction = driving_direction(lane)
             road = self.roads[road_id]
             foot = road.line.project(x, y, s + 0.5 * direction * length)
-            if foot is None:
-                continue
             along = direction * (foot[0] - s)
             if not -_END_TOLERANCE <= along <= length + _END_TOLERANCE:
                 continue

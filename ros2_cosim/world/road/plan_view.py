@@ -10,7 +10,7 @@ wrapped; ``project`` finds the foot of a point. Curvature [1/m] is positive to t
 from __future__ import annotations
 
 from bisect import bisect_right
-from math import floor
+from math import floor, nan
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import TWO_PI, atan2, sincos, sqrt
@@ -34,6 +34,7 @@ Frame = tuple[float, float, float, float, float]
 #: The foot of a point: distance (or station), lateral distance to the left, heading there (not
 #: wrapped).
 Foot = tuple[float, float, float]
+_NO_FOOT: Foot = (nan, nan, nan)
 
 _MAX_ITERATIONS: Final = 20
 # Nearer to the centre of the curve (as a share of its radius) the foot is ambiguous.
@@ -60,11 +61,11 @@ class PlanElement:
         """Heading minus the heading at the start [rad], not wrapped."""
         raise NotImplementedError(type(self).__name__)
 
-    def project(self, x: float, y: float, guess: float) -> Foot | None:
+    def project(self, x: float, y: float, guess: float) -> Foot:
         """The foot of a point on the element, near a guess of its distance from the start.
 
-        A foot before the start or behind the end is only roughly known. None: there is no
-        foot, or the point lies next to the centre of the curve. By Newton's method.
+        A foot before the start or behind the end is only roughly known. NaN: there is no foot,
+        or the point lies next to the centre of the curve. By Newton's method.
         """
         ds = guess
         for _ in range(_MAX_ITERATIONS):
@@ -74,7 +75,7 @@ class PlanElement:
             across = dy * cos - dx * sin
             shrink = 1.0 - curvature * across
             if shrink < _LEAST_SHRINK:
-                return None
+                return _NO_FOOT
             before = ds
             ds += along / shrink
             if -self._last_step < along < self._last_step:
@@ -85,7 +86,7 @@ class PlanElement:
                 if before == end:
                     return ds, across, self.heading + self.turn(end)
                 ds = end
-        return None
+        return _NO_FOOT
 
     def at(self, ds: float) -> PlanPoint:
         """Point at a distance from the start."""
@@ -110,7 +111,7 @@ class StraightLine(PlanElement):
         """Zero."""
         return 0.0
 
-    def project(self, x: float, y: float, guess: float) -> Foot | None:
+    def project(self, x: float, y: float, guess: float) -> Foot:
         """The foot of a point, in closed form."""
         c, s = self._cos, self._sin
         dx, dy = x - self.x, y - self.y
@@ -150,7 +151,7 @@ class Arc(PlanElement):
         """Curvature times distance."""
         return self.curvature * ds
 
-    def project(self, x: float, y: float, guess: float) -> Foot | None:
+    def project(self, x: float, y: float, guess: float) -> Foot:
         """The foot of a point, in closed form without a difference of large radii."""
         k = self.curvature
         c, s = self._cos, self._sin
@@ -160,7 +161,7 @@ class Arc(PlanElement):
         forward, outward = k * u, 1.0 - k * v
         radius = sqrt(forward * forward + outward * outward)
         if radius < _LEAST_SHRINK:
-            return None
+            return _NO_FOOT
         ds = atan2(forward, outward) / k
         round_trip = TWO_PI / (k if k > 0.0 else -k)
         ds += round_trip * floor((guess - ds) / round_trip + 0.5)
@@ -437,20 +438,17 @@ class ReferenceLine:
         i = piece_at(starts, s)
         return self._elements[i].frame(s - starts[i])
 
-    def project(self, x: float, y: float, guess: float) -> Foot | None:
+    def project(self, x: float, y: float, guess: float) -> Foot:
         """(station, lateral distance, heading) of the foot of a point, near a guess.
 
-        A station outside [0, length] is only roughly known. None: see ``PlanElement``.
+        A station outside [0, length] is only roughly known. NaN: see ``PlanElement``.
         """
         elements, starts = self._elements, self._starts
         i = piece_at(starts, guess)
         came = 0
         while True:
             element = elements[i]
-            foot = element.project(x, y, guess - starts[i])
-            if foot is None:
-                return None
-            ds, across, heading = foot
+            ds, across, heading = element.project(x, y, guess - starts[i])
             go = -1 if ds < 0.0 else 1 if ds > element.length else 0
             guess = starts[i] + ds
             if go == 0 or not 0 <= i + go < len(elements):
