@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import pytest
 from support.headless_process import HIGHWAY
 
+from ros2_cosim.world.headless import collisions
 from ros2_cosim.world.headless.actors import VehicleActor
+from ros2_cosim.world.headless.contact import contact
 from ros2_cosim.world.headless.wire_types import (
     AckermannControl,
     Rotation,
@@ -176,6 +181,36 @@ def test_an_actor_between_two_others_reports_them_in_turn(world: World) -> None:
     for _ in range(5):
         world.tick()
         assert all(others[0] not in event for event in world.collisions)
+
+
+@pytest.mark.parametrize("length", [12.0, 30.0, 80.0, 400.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_contacts_are_those_of_all_pairs_in_their_order(length: float, seed: int) -> None:
+    worlds = [World(XODR, 0.01), World(XODR, 0.01)]
+    for world in worlds:
+        draw = random.Random(seed)
+        for i in range(12):
+            kind = BARRIER if i % 4 == 3 else CAR
+            actor = world.spawn(kind, _at(20.0 + 10.0 * i, -40.0))
+            place = _at(50.0 + length * draw.random(), 8.0 * draw.random(), 360.0 * draw.random())
+            world.set_transform(actor.id, place)
+            if kind == CAR:
+                speed = Vector(draw.uniform(-9.0, 9.0), draw.uniform(-9.0, 9.0), 0.0)
+                world.set_target_velocity(actor.id, speed)
+    found = collisions.resolve(worlds[0].collidable())
+    expected, actors = [], worlds[1].collidable()
+    spans = [(b.x, b.half_length + b.half_width) for b in (actor.box() for actor in actors)]
+    for i, j in itertools.combinations(range(len(actors)), 2):
+        near = abs(spans[i][0] - spans[j][0]) <= spans[i][1] + spans[j][1]
+        touch = contact(actors[i].box(), actors[j].box())
+        cars = {type(actors[i]), type(actors[j])} & {VehicleActor}
+        if near and touch is not None and cars:
+            if collisions._separate(actors[i], actors[j], touch) > 0.0:
+                expected += [(actors[i].id, actors[j].id), (actors[j].id, actors[i].id)]
+    assert [event[:2] for event in found] == expected
+    boxes = [[(a.box().x, a.box().y) for a in world.collidable()] for world in worlds]
+    assert boxes[0] == boxes[1]
+    assert expected or length > 50.0
 
 
 def test_switched_off_collisions_and_physics(world: World) -> None:

@@ -238,6 +238,34 @@ def test_long_steps_are_divided() -> None:
     assert (once.x, once.y, once.yaw, once.vx) == (often.x, often.y, often.yaw, often.vx)
 
 
+def _bits(vehicle: Vehicle) -> bytes:
+    v = vehicle
+    return struct.pack(
+        "<12d", v.x, v.y, v.yaw, v.vx, v.vy, v.yaw_rate, v.ax, v.ay, v.throttle, v.brake,
+        v.steer_angle, v.distance,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("throttle", "steer"), [(0.0, 0.0), (0.3, 0.0), (0.3, 0.2), (-0.0, -0.0)])
+@pytest.mark.parametrize(("speed", "turn"), [(None, 0.0), (2.0, 0.0), (-0.0, 0.0), (6.0, 0.1)])
+@pytest.mark.parametrize("slope", [0.0, -0.0, 0.1])
+def test_steps_that_begin_alike_go_alike(
+    throttle: float, steer: float, speed: float | None, turn: float, slope: float
+) -> None:
+    """A step that is repeated has the bits of one that is computed; ``speed``: held so."""
+    command = ActuatorCommand(throttle, 0.0, steer)
+    repeated, computed = (Vehicle(SEDAN, 1.0, -2.0, math.pi) for _ in range(2))
+    for i in range(200):
+        for vehicle in (repeated, computed):
+            if speed is not None:
+                # Zeros of both signs are different beginnings.
+                sign = -1.0 if i % 50 > 45 else 1.0
+                vehicle.vx, vehicle.vy, vehicle.yaw_rate = sign * speed, sign * 0.0, turn
+        repeated.step(0.05, command, slope, 0.01)
+        computed.step(0.05, ActuatorCommand(throttle, 0.0, steer), slope, 0.01)
+        assert _bits(repeated) == _bits(computed)
+
+
 @pytest.mark.parametrize("dt", [0.0, -0.01, 1.5, math.nan, math.inf])
 def test_impossible_steps_are_refused(dt: float) -> None:
     with pytest.raises(ConfigurationError, match="must be above 0 and at most 1"):
