@@ -326,7 +326,9 @@ class VehicleBody:
             brake = max(brake, min(1.0, self.hand_brake_force / self.parameters.max_brake_force))
             hand_brake = False
         steer = frames.steer_to_ros(steer)
-        self._command = ActuatorCommand(throttle, brake, steer, reverse, hand_brake)
+        # In half the time of a call of the class.
+        values = throttle, brake, steer, reverse, hand_brake
+        self._command = tuple.__new__(ActuatorCommand, values)
         return self._command
 
     def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:

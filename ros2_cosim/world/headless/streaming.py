@@ -138,8 +138,10 @@ class StreamServer:
 
     def _held(self) -> bool:
         """True while a congested subscriber reads; looks again when it may have stopped."""
-        left = [GRACE_S - s.idle_s() for s in self._connections if s.congested]
-        held = max(left, default=0.0)
+        held = 0.0
+        for subscriber in self._connections:
+            if subscriber.congested:
+                held = max(held, GRACE_S - subscriber.idle_s())
         if held > 0.0 and not self._looks_again:
             self._looks_again = True
             self._reactor.call_later(int(held * 1e9) + 1, self._look_again)

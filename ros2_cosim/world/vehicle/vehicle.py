@@ -180,7 +180,9 @@ class Vehicle:
 
     def _sincos(self, angle: float) -> tuple[float, float]:
         """Sine and cosine of an angle, which is often the one of before."""
-        if angle != self._angle or angle == 0.0:
+        if angle == 0.0:
+            return angle, 1.0
+        if angle != self._angle:
             self._sine, self._cosine = sincos(angle)
             self._angle = angle
         return self._sine, self._cosine
