@@ -42,12 +42,19 @@ def floor(size: int, sim_s: float) -> Result:
 
 
 def measure(
-    workload: str, subject: str, size: int, sim_s: float, workers: Sequence[tuple[Any, ...]]
+    workload: str,
+    subject: str,
+    size: int,
+    sim_s: float,
+    workers: Sequence[tuple[Any, ...]],
+    on_ready: Callable[[], None] = lambda: None,
 ) -> Result:
     """Run ``(function, arguments...)`` in a process each.
 
     Each gets a pipe first; it says when it is ready, starts when told, and says at the end
     what wall time and processor time it took.
+
+    :param on_ready: called when all are ready
     """
     pipes, processes = [], []
     try:
@@ -60,6 +67,7 @@ def measure(
             processes.append(process)
         for pipe in pipes:
             _receive(pipe, subject)
+        on_ready()
         for pipe in pipes:
             pipe.send("go")
         times = [_receive(pipe, subject) for pipe in pipes]

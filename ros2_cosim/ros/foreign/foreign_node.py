@@ -23,6 +23,7 @@ from ros2_cosim.core.messages.foreign import ForeignSettings
 from ros2_cosim.core.messages.raw import CarrierCodec
 from ros2_cosim.core.messages.wiring import wire_codec
 from ros2_cosim.ros.foreign.foreign_clock import CLOCK_THREAD_LIBRARY, ClockProbe
+from ros2_cosim.ros.foreign.foreign_lead import Lead
 from ros2_cosim.ros.foreign.foreign_lifecycle import ForeignLifecycle
 from ros2_cosim.ros.foreign.foreign_output import CheckedOutput
 from ros2_cosim.ros.foreign.foreign_patience import Patience
@@ -33,15 +34,20 @@ from ros2_cosim.ros.foreign.foreign_process import (
     ros_arguments,
 )
 from ros2_cosim.ros.foreign.foreign_threads import (
+    LATER_LOOKS,
     ThreadWatch,
     has_loaded,
     own_clockwork,
     processes_of_session,
 )
 from ros2_cosim.ros.foreign.foreign_topics import ForeignTopics, ForeignWriting
+from ros2_cosim.ros.node.topics import CLOCK_TYPE
+from ros2_cosim.ros.node.writers import clock_message
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
 _SHARE_OF_WATCHDOG = 2 / 3
+#: As :data:`LATER_LOOKS`, of a node that is led: it is known to be in one executor.
+_LATER_LOOKS_LED = 100
 #: How long the discovery of a node's readers may take [s]; it decides about an error message only.
 _DISCOVERY_S = 0.5
 #: Without a barrier, what came after the last activation is waited for so long [s].
@@ -94,7 +100,8 @@ class ForeignNodeAdapter:
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier == "parameters"
         self._patience = Patience(name, patience_s)
-        self._topics = ForeignTopics(
+        self._lead: Lead | None = None
+        self._topics = topics = ForeignTopics(
             name,
             settings.full_name(name),
             {port: codec_type(codec) for port, codec in self._codecs.items()},
@@ -150,15 +157,22 @@ class ForeignNodeAdapter:
             arguments = " ".join(ros_arguments(settings, self._remappings()))
             self._patience.hint = f"; start the node with --ros-args {arguments}"
             return
+        inputs = [*map(topics.input_topic, self._codecs), topics.clock_topic]
+        outputs = dict(zip(topics.writes, topics.received.values(), strict=True))
+        lead = Lead(inputs, outputs, self._patience.check)
         try:
-            self._process = ForeignProcess(
-                foreign_command(settings, context.base_directory, self._remappings(), where),
-                foreign_environment(settings),
-                where,
-            )
+            command = foreign_command(settings, context.base_directory, self._remappings(), where)
+            if self._barrier and (led := lead.command(command)):
+                command, self._lead = led, lead
+            environment, there = foreign_environment(settings), lead.there.fileno()
+            self._process = ForeignProcess(command, environment, where, [there])
         except ConfigurationError:
             self.close()
             raise
+        finally:
+            lead.there.close()
+            if self._lead is None:
+                lead.close()
         self._patience.process = self._process
 
     @property
@@ -175,10 +189,59 @@ class ForeignNodeAdapter:
 
         :raises ParticipantError: it does not appear, or it reads what it is not given
         """
-        topics, settings, patience = self._topics, self._settings, self._patience
+        topics, settings = self._topics, self._settings
+        if not self._is_led():
+            self._meet()
+        pids = self._pids()
+        if self._led is None and settings.use_sim_time and has_loaded(pids, CLOCK_THREAD_LIBRARY):
+            self._probe = ClockProbe(topics)
+        if self._first_clock is not None:
+            self._show_time(self._first_clock)
+        for port in self._outputs:
+            port.begin()
+        later = LATER_LOOKS if self._led is None else _LATER_LOOKS_LED
+        self._watch, self._seen = ThreadWatch(pids, later), pids
+
+    @property
+    def _led(self) -> Lead | None:
+        """The lead of the node; None: it is not led."""
+        return self._lead if self._lead is not None and self._lead.leads else None
+
+    def _is_led(self) -> bool:
+        """Wait until the node appears, and lead it if it can be led."""
+        lead, topics, settings = self._lead, self._topics, self._settings
+        if lead is None:
+            return False
+        self._patience.begin(self._missing)
+        while not lead.introduced():
+            self._patience.check()
+            if not topics.missing():
+                # It may not spin yet; when it answers, it does, and has introduced itself before.
+                self._greet()
+                if not lead.introduced():
+                    return False
+        reads = {
+            topics.input_topic(port): (codec_type(codec), settings.inputs[port].best_effort)
+            for port, codec in self._codecs.items()
+        }
+        if settings.use_sim_time:
+            reads[topics.clock_topic] = CLOCK_TYPE, True
+        fits = lead.fits(self._node_name, reads, topics.writes)
+        lead.begin(leads=fits and not has_loaded(self._pids(), CLOCK_THREAD_LIBRARY))
+        return lead.leads
+
+    def _greet(self) -> None:
+        self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters")
+        self._topics.greet()
+
+    def _missing(self) -> str:
+        return ", ".join(self._topics.missing()) or self._node_name
+
+    def _meet(self) -> None:
+        """Wait until the node and this side have found each other in DDS, and see what it is."""
+        topics, patience = self._topics, self._patience
         self._appear()
-        patience.begin(lambda: f"an answer of {self._node_name}/get_parameters")
-        topics.greet()
+        self._greet()
         for port in self._outputs:
             if topics.publishers(port.name) != 1:
                 patience.fail(
@@ -190,20 +253,12 @@ class ForeignNodeAdapter:
         time.sleep(_DISCOVERY_S)
         self._appear()
         self._look_around()
-        for name, tied in settings.inputs.items():
+        for name, tied in self._settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
                 patience.fail(
                     f"the node reads {tied.topic} without reliable delivery: a lost message would "
                     "go unnoticed; set best_effort: true on the input to accept that"
                 )
-        pids = self._pids()
-        if settings.use_sim_time and has_loaded(pids, CLOCK_THREAD_LIBRARY):
-            self._probe = ClockProbe(topics)
-        if self._first_clock is not None:
-            self._show_time(self._first_clock)
-        for port in self._outputs:
-            port.begin()
-        self._watch, self._seen = ThreadWatch(pids), pids
 
     def _appear(self) -> None:
         """Wait for the node's topics and services; a lifecycle node has all when it is active."""
@@ -211,8 +266,7 @@ class ForeignNodeAdapter:
 
         def missing() -> str:
             state = [f"the lifecycle node is {life.state}"] if life.state else []
-            missing = ", ".join(topics.missing()) or self._node_name
-            return "; ".join([missing, *state])
+            return "; ".join([self._missing(), *state])
 
         def is_there() -> bool:
             for misfit in topics.misfits():
@@ -245,31 +299,60 @@ class ForeignNodeAdapter:
         if self._watch.looks:
             self._look_at_rest(step.time)
         window = time.time_ns()
-        # Latched inputs first: timers that the new time makes due already see them.
-        self._hand_over(self._fresh(step))
-        if self._settings.use_sim_time:
-            self._set_clock(step.time)
-        self._hand_over(self._delivered(step))
-        if self._barrier:
-            # Once more for what the callbacks published: it came the same way, and earlier. What
-            # the node hears of it has callbacks, too.
-            self._pass_barrier(looks=int(self._hears_itself))
+        fresh, delivered = self._fresh(step), self._delivered(step)
+        if self._led is None or not self._led_through(fresh, step.time, delivered):
+            self._pass_through(fresh, step.time, delivered)
+        led = self._led
         for port in self._outputs:
             if not port.is_complete():
                 self._patience.begin(port.missing)
-                self._topics.wait_until(port.is_complete)
+                (led or self._topics).wait_until(port.is_complete)
         if self._barrier and self._hears_itself:
             # In reply to its own messages the node may have published again.
             self._pass_barrier(looks=0)
         # A node of its own clockwork may have published before this process asked it to.
         earliest = window if self._seen else None
         # The last answer showed that what was published had come, the one before that it was all.
-        done = self._topics.asked_ns
+        done = self._topics.asked_ns if led is None else led.done_ns
         values = {port.name: port.take(step.time, earliest, done) for port in self._outputs}
         self._note_others(step.time)
         self._watch.end(step.time)
         self.transport_ns += time.perf_counter_ns() - started
         return values
+
+    def _led_through(self, fresh: list[_Handed], now: int, delivered: list[_Handed]) -> bool:
+        """Hand over in one request all that an activation delivers; False: it cannot be led."""
+        assert self._lead is not None
+        self._patience.begin(lambda: f"the callbacks of {self._node_name} (are they busy?)")
+        messages = [*map(self._message, fresh)]
+        if self._settings.use_sim_time:
+            messages.append((self._topics.clock_topic, clock_message(now)))
+        if self._lead.step([*messages, *map(self._message, delivered)]):
+            return True
+        self._meet()
+        self._topics.forget()
+        for port in self._outputs:
+            port.number = 0
+        return False
+
+    def _message(self, entry: _Handed) -> tuple[str, bytes]:
+        return self._topics.input_topic(entry.port), self._bytes(entry)
+
+    def _bytes(self, entry: _Handed) -> bytes:
+        codec = self._codecs[entry.port]
+        return codec.plain(codec.encode(entry.stamp, entry.sample.seq, entry.sample.value))
+
+    def _pass_through(self, fresh: list[_Handed], now: int, delivered: list[_Handed]) -> None:
+        """Hand over in DDS, one after the other, all that an activation delivers."""
+        # Latched inputs first: timers that the new time makes due already see them.
+        self._hand_over(fresh)
+        if self._settings.use_sim_time:
+            self._set_clock(now)
+        self._hand_over(delivered)
+        if self._barrier:
+            # Once more for what the callbacks published: it came the same way, and earlier. What
+            # the node hears of it has callbacks, too.
+            self._pass_barrier(looks=int(self._hears_itself))
 
     def _set_clock(self, now: int) -> None:
         # A thread that sets the clock runs no callbacks.
@@ -298,7 +381,10 @@ class ForeignNodeAdapter:
         :raises ParticipantError: it did
         """
         self._patience.place = "after its last activation"
-        if self._barrier and (self._process is None or self._process.ended() is None):
+        if self._led is not None:
+            if self._process is not None and self._process.ended() is None:
+                self._led.step([])
+        elif self._barrier and (self._process is None or self._process.ended() is None):
             # What the node publishes when it has answered is here with the answer to the next one.
             self._pass_barrier()
             self._pass_barrier(looks=0)
@@ -346,7 +432,7 @@ class ForeignNodeAdapter:
 
     def _look_at_rest(self, time_ns: int) -> None:
         """Check whether the node, with nothing to do, waits for messages and for nothing else."""
-        if self._uncounted and self._acts is None and self._seen:
+        if self._uncounted and self._led is None and self._acts is None and self._seen:
             how = own_clockwork(self._seen, self._patience.check)
             self._acts = (time_ns, how) if how else None
 
@@ -366,6 +452,8 @@ class ForeignNodeAdapter:
         """End the foreign process and leave the ROS graph."""
         if self._process is not None:
             self._process.close()
+        if self._lead is not None:
+            self._lead.close()
         self._topics.close()
         self._patience.close()
 
@@ -399,10 +487,9 @@ class ForeignNodeAdapter:
         return sorted(queue, key=_order)
 
     def _hand_over(self, queue: list[_Handed]) -> None:
-        for stamp, _, port, sample in queue:
-            codec = self._codecs[port]
-            data = codec.plain(codec.encode(stamp, sample.seq, sample.value))
-            self._topics.publish(port, data, acknowledge=self._settings.acknowledge)
+        for entry in queue:
+            data = self._bytes(entry)
+            self._topics.publish(entry.port, data, acknowledge=self._settings.acknowledge)
             if self._settings.ordered and self._barrier:
                 self._pass_barrier()
                 if self._hears_itself:
@@ -413,6 +500,9 @@ class ForeignNodeAdapter:
             self._pass_barrier(looks=max(Counter(entry.port for entry in queue).values()))
 
     def _show_time(self, time_ns: int) -> None:
+        if self._led is not None:
+            self._led.step([(self._topics.clock_topic, clock_message(time_ns))])
+            return
         self._topics.show_time(time_ns)
         if not self._barrier:
             return

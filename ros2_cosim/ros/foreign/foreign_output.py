@@ -42,7 +42,8 @@ class CheckedOutput:
         #: Whether others publish there, too: the numbers of one publisher follow each other.
         self.has_others = False
         self._sent = False
-        self._number = 0
+        #: Of the last message; 0: none has come this way.
+        self.number = 0
         self._stamp = NEVER
 
     def begin(self) -> None:
@@ -51,7 +52,7 @@ class CheckedOutput:
         A message of a port that sends once is kept.
         """
         if self._received and not self._once:
-            self._number = self._received[-1].number
+            self.number = self._received[-1].number
             self._received.clear()
 
     def is_complete(self) -> bool:
@@ -120,14 +121,14 @@ class CheckedOutput:
         return value
 
     def _check(self, message: ForeignMessage, earliest: int | None) -> None:
-        if self._number and message.number > self._number + 1:
+        if self.number and message.number > self.number + 1:
             self._patience.fail(
                 f"on {self._place} came the node's message number {message.number} after number "
-                f"{self._number}: messages are lost"
+                f"{self.number}: messages are lost"
             )
-        if self._number and message.number <= self._number:
+        if self.number and message.number <= self.number:
             self.has_others = True
-        self._number = max(self._number, message.number)
+        self.number = max(self.number, message.number)
         if earliest is not None and message.published_ns < earliest and not self._once:
             self._patience.fail(
                 f"a message on {self._place} was published before this activation began: the node "

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,10 +29,17 @@ class ForeignProcess:
 
     :param command: program and arguments
     :param environment: all of its environment
+    :param inherited: open files that it inherits
     :raises ConfigurationError: it cannot be started
     """
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], where: str) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        environment: Mapping[str, str],
+        where: str,
+        inherited: Collection[int] = (),
+    ) -> None:
         try:
             self._popen = subprocess.Popen(
                 command,
@@ -41,6 +48,7 @@ class ForeignProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=inherited,
                 preexec_fn=partial(_begin, os.getpid()),
             )
         except OSError as error:

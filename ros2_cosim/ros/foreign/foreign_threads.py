@@ -22,7 +22,7 @@ _MIDDLEWARE = "dds."
 #: So many activations are looked at from the first one on, later each of so many: a look takes
 #: some tenths of a millisecond.
 _FIRST_LOOKS = 20
-_LATER_LOOKS = 10
+LATER_LOOKS = 10
 #: A thread of the middleware that has no name follows changes of the ROS graph: it may run in a
 #: few activations, least of all in half of them.
 _LEAST_LOOKS = 3
@@ -64,10 +64,11 @@ class ThreadWatch:
     """Counts the activations in which a process ran several threads that are its own.
 
     :param pids: the processes of the node; empty: they cannot be seen
+    :param later: after the first activations one of so many is looked at
     """
 
-    def __init__(self, pids: Iterable[int]) -> None:
-        self._pids = tuple(pids)
+    def __init__(self, pids: Iterable[int], later: int = LATER_LOOKS) -> None:
+        self._pids, self._later = tuple(pids), later
         self._activations = 0
         self._looks = 0
         self._several = 0
@@ -90,7 +91,7 @@ class ThreadWatch:
     def begin(self) -> None:
         """An activation begins."""
         self._activations += 1
-        self._looking = self._activations <= _FIRST_LOOKS or self._activations % _LATER_LOOKS == 0
+        self._looking = self._activations <= _FIRST_LOOKS or self._activations % self._later == 0
         self._ran.clear()
         self.resume()
 

@@ -195,6 +195,17 @@ class ForeignTopics:
         """How many publishers of others write to an output port."""
         return int(self.node.count_publishers(self.output_topic(port))) - int(port in self.shared)
 
+    @property
+    def writes(self) -> dict[str, ForeignWriting]:
+        """Full topic of an output -> how the node writes it."""
+        return {self.output_topic(port): writing for port, writing in self._outputs.items()}
+
+    def forget(self) -> None:
+        """Drop what has come so far."""
+        self._take_what_came()
+        for messages in self.received.values():
+            messages.clear()
+
     def strangers(self) -> str:
         """A private topic that another program publishes on, too; empty: none is seen."""
         count = self.node.count_publishers

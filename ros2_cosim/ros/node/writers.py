@@ -302,15 +302,21 @@ class Writer:
         return fits != QoSCompatibility.ERROR
 
 
+#: A time in XCDR1, little endian: encapsulation, seconds, nanoseconds.
+_CLOCK = struct.Struct("<4siI")
+
+
+def clock_message(time_ns: int) -> bytes:
+    """A time as ``rosgraph_msgs/msg/Clock``."""
+    return _CLOCK.pack(ENCAPSULATION, *split_stamp(time_ns))
+
+
 class ClockWriter:
     """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
 
     :param topic: ``/clock``, or what stands for it
     :param to_all: always; else if there is a subscription
     """
-
-    # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.
-    _LAYOUT = struct.Struct("<4siI")
 
     def __init__(self, node: Node, topic: str = topics.CLOCK, *, to_all: bool = False) -> None:
         self.topic = topic
@@ -322,7 +328,7 @@ class ClockWriter:
     def show(self, time_ns: int) -> None:
         """Publish a time."""
         if self._publisher.is_wanted:
-            self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
+            self._publisher.publish(clock_message(time_ns))
 
     @property
     def readers(self) -> int:

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The adapter's side of leading a foreign Python node; see :mod:`.led_program` for the other one.
+
+Where the node cannot be led, the adapter hands its messages over in DDS, with the barrier.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from shutil import which
+from time import monotonic, sleep
+from typing import Any
+
+from ros2_cosim.ros.foreign import led_program
+from ros2_cosim.ros.foreign.foreign_topics import ForeignMessage, ForeignWriting
+from ros2_cosim.ros.foreign.led_program import Frames
+
+_POLL_S = 0.02
+
+
+class Lead:
+    """Leads a node from one activation to the next.
+
+    :param inputs: full names of the topics that the node may be given something on
+    :param received: full name of an output's topic -> where its messages go
+    :param check: called while waiting; raises if waiting makes no sense any more
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        received: Mapping[str, list[ForeignMessage]],
+        check: Callable[[], None],
+    ) -> None:
+        here, self.there = socket.socketpair()
+        self._frames = Frames(here, _POLL_S)
+        self._places = {topic: place for place, topic in enumerate(inputs)}
+        self._outputs = list(received)
+        self._received = list(received.values())
+        self._check = check
+        #: Whether the node is led.
+        self.leads = False
+        #: Wall time [ns] at which the callbacks of the last activation had returned.
+        self.done_ns = 0
+        self._account: dict[str, Any] = {}
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """The command line that runs a Python program so that it can be led.
+
+        :param command: as it would be run otherwise
+        :returns: empty: another interpreter runs it
+        """
+        place = _python_program(command)
+        if not place:
+            return []
+        given = json.dumps({"stream": self.there.fileno(), "outputs": self._outputs})
+        return [sys.executable, led_program.__file__, given, *command[place:]]
+
+    def introduced(self) -> bool:
+        """Whether the node has said what it reads and writes; waited for a little."""
+        return bool(self._account or (self._take() and self._account))
+
+    def fits(
+        self, node: str, reads: Mapping[str, tuple[str, bool]], writes: Mapping[str, ForeignWriting]
+    ) -> bool:
+        """Whether the node can be led: it has what is declared, and nothing calls back else.
+
+        If it cannot, DDS shows what is wrong with it.
+
+        :param node: its full name
+        :param reads: topic that it has to read -> type, and whether it may do so unreliably
+        :param writes: topic that it has to write -> how
+        """
+        account = self._account
+        read = {topic: ends for topic, *ends in account["reads"]}
+        written = {topic: ends for topic, *ends in account["writes"]}
+        return (
+            not account["hindrance"]
+            and node in account["nodes"]
+            and read.keys() == reads.keys()
+            and read.keys().isdisjoint(written)
+            and all(
+                read[topic][0] == kind and (read[topic][1] or unreliable)
+                for topic, (kind, unreliable) in reads.items()
+            )
+            and all(
+                (ends := written.get(topic, ()))
+                and ends[0] == writing.type_name
+                and ends[1] >= (not writing.best_effort)
+                and ends[2] >= writing.latched
+                and [end[0] for end in account["writes"]].count(topic) == 1
+                for topic, writing in writes.items()
+            )
+        )
+
+    def begin(self, *, leads: bool) -> None:
+        """Lead the node from now on, or leave it alone."""
+        self._frames.send({"topics": list(self._places), "leads": leads})
+        self._answer()
+        self.leads = leads
+        if not leads:
+            for messages in self._received:
+                messages.clear()  # they come in DDS, too
+
+    def step(self, messages: Sequence[tuple[str, bytes]]) -> bool:
+        """Hand messages over, one after the other; return when their callbacks have returned.
+
+        :param messages: topic and bytes
+        :returns: False: the node cannot be led any more, and has been given nothing
+        """
+        self._frames.send(None, [(self._places[topic], 0, 0, data) for topic, data in messages])
+        self.leads = not self._answer().get("hindrance")
+        return self.leads
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = inf) -> None:
+        """Take what the node publishes by itself until a condition holds.
+
+        :param seconds: for so long at most
+        """
+        deadline = monotonic() + seconds
+        while not condition() and monotonic() < deadline:
+            self._check()
+            self._take()
+
+    def _answer(self) -> dict[str, Any]:
+        while (answer := self._take()) is None or answer.get("free", "account" in answer):
+            self._check()
+        return answer
+
+    def _take(self) -> dict[str, Any] | None:
+        """Take one frame, if one comes within a little time."""
+        document, blocks = self._frames.receive() or (None, ())
+        if document is None:
+            if self._frames.is_over:
+                sleep(_POLL_S)
+            return None
+        self._account = document.get("account", self._account)
+        for place, number, time_ns, data in blocks:
+            if place < len(self._received):
+                self._received[place].append(ForeignMessage(data, number, time_ns))
+            else:
+                self.done_ns = time_ns
+        return document
+
+    def close(self) -> None:
+        """Close both ends."""
+        self._frames.stream.close()
+        self.there.close()
+
+
+def _python_program(command: Sequence[str]) -> int:
+    """Where a program of this interpreter begins in its command line; 0: another one runs it."""
+    if len(command) < 2 or which(command[0]) != sys.executable:
+        return 0
+    if command[1] == "-m" and len(command) > 2:
+        return 1
+    return int(not command[1].startswith("-") and Path(command[1]).is_file())

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the Python program of a foreign node, and leads its executor through the activations.
+
+This program imports rclpy and the standard library only, and runs the node's program as Python
+does. When that spins in a single-threaded executor, a task of the executor tells the adapter what
+the node reads and writes. If only messages of its inputs and timers of simulated time call back,
+the node can be *led*: the adapter hands over in one request all that an activation delivers, the
+task calls the callbacks one after the other, and the answer has what they published.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import runpy
+import select
+import socket
+import struct
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Semaphore, Thread, current_thread, get_native_id, main_thread
+from typing import Any
+
+#: The next request is waited for so long [s], then the executor goes on; a thread waits then.
+LINGER_S = 0.005
+#: After so long the executor goes on in any case: it has services, too [s].
+TURN_S = 0.05
+#: Timers that are due again and again are called so often at one time.
+_ROUNDS = 100
+#: Messages that are kept until the adapter decides; with more it cannot lead.
+_KEPT = 64
+#: Of a frame: the bytes of its document, and how many blocks follow it.
+_HEAD = struct.Struct("<II")
+#: Of a block: its bytes, which one it is, number and wall time [ns].
+_BLOCK = struct.Struct("<IIQQ")
+_UNNUMBERED = {"publication_sequence_number": None, "reception_sequence_number": None}
+_CHUNK = 1 << 18
+
+#: Which topic a message belongs to, its number, wall time [ns] of publication, and bytes.
+Block = tuple[int, int, int, bytes]
+
+
+class Frames:
+    """A JSON document and blocks of bytes at a time, over a stream.
+
+    :param seconds: how long a wait for them lasts at most
+    """
+
+    def __init__(self, stream: socket.socket, seconds: float) -> None:
+        self.stream = stream
+        # Not by a timeout of Python's socket: that polls before each call.
+        limit = struct.pack("ll", int(seconds), round(seconds % 1 * 1e6))
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        self._came = bytearray()
+        self._lock = Lock()
+        #: Whether the other side has gone.
+        self.is_over = False
+
+    def send(self, document: Mapping[str, Any] | None, blocks: Sequence[Block] = ()) -> None:
+        """Send one; any thread may call this."""
+        text = json.dumps(document).encode() if document else b""
+        parts = [_HEAD.pack(len(text), len(blocks)), text]
+        for place, number, time_ns, data in blocks:
+            parts += (_BLOCK.pack(len(data), place, number, time_ns), data)
+        with self._lock, suppress(ConnectionError):  # the next wait notices it
+            self.stream.sendall(b"".join(parts))
+
+    def receive(self) -> tuple[dict[str, Any], list[Block]] | None:
+        """The next one; None: there is none within the time, or the other side has gone."""
+        while (found := self._next()) is None:
+            try:
+                chunk = self.stream.recv(_CHUNK)
+            except BlockingIOError:
+                return None
+            except ConnectionError:
+                chunk = b""
+            if not chunk:
+                self.is_over = True
+                return None
+            self._came += chunk
+        return found
+
+    def _next(self) -> tuple[dict[str, Any], list[Block]] | None:
+        """The next one, if all of it has come."""
+        came = self._came
+        if len(came) < _HEAD.size:
+            return None
+        text, count = _HEAD.unpack_from(came)
+        at = _HEAD.size + text
+        blocks = []
+        for _ in range(count):
+            if len(came) < at + _BLOCK.size:
+                return None
+            size, place, number, time_ns = _BLOCK.unpack_from(came, at)
+            at += _BLOCK.size
+            blocks.append((place, number, time_ns, bytes(came[at : at + size])))
+            at += size
+        if len(came) < at:
+            return None
+        document = json.loads(came[_HEAD.size : _HEAD.size + text]) if text else {}
+        del came[:at]
+        return document, blocks
+
+
+class Led:
+    """The node's side of the adapter's lead.
+
+    :param frames: to the adapter
+    :param outputs: full names of the topics that stand for the node's outputs
+    """
+
+    def __init__(self, frames: Frames, outputs: Iterable[str]) -> None:
+        self._frames = frames
+        self._places = {topic: place for place, topic in enumerate(outputs)}
+        self._numbers = [0] * len(self._places)
+        #: What has been published since the last answer.
+        self._messages: list[Block] = []
+        #: Whether the adapter leads; None: it has not decided yet.
+        self._leads: bool | None = None
+        self._executor: Any = None
+        self._in_step = False
+        self._blocks: deque[Block] = deque()
+        self._lock = Lock()
+        #: Publisher -> which output it writes; negative: none.
+        self._writers: dict[int, tuple[Any, int]] = {}
+        #: What the node consists of has changed.
+        self._is_new = True
+        self._hindrance = ""
+        self._routes: dict[str, list[Callable[[bytes], None]]] = {}
+        self._timers: list[Any] = []
+        self._armed = Semaphore(0)
+        self._patch()
+
+    # --- what the program calls ---------------------------------------------------------------
+
+    def _patch(self) -> None:
+        """Have spinning and publishing noticed."""
+        import rclpy
+        from rclpy.executors import Executor
+        from rclpy.publisher import Publisher
+        from rclpy.serialization import serialize_message
+
+        self._serialize = serialize_message
+        spin, spin_of, publish = rclpy.spin, Executor.spin, Publisher.publish
+
+        def spinning(node: Any, executor: Any = None) -> None:
+            executor = rclpy.get_global_executor() if executor is None else executor
+            self._begin(executor)
+            spin(node, executor)
+
+        def spinning_of(executor: Any) -> None:
+            self._begin(executor)
+            spin_of(executor)
+
+        def publishing(publisher: Any, message: Any) -> None:
+            if self._leads is False or not self._publishes(publisher, message):
+                publish(publisher, message)
+
+        for owner, function in (rclpy, spinning), (Executor, spinning_of), (Publisher, publishing):
+            setattr(owner, "publish" if owner is Publisher else "spin", function)
+
+    def _begin(self, executor: Any) -> None:
+        """The program spins: offer the adapter to lead it."""
+        from rclpy.executors import SingleThreadedExecutor
+
+        self._is_new = True
+        if self._executor is executor and self._in_step:
+            # A callback has raised an error, which the program has caught.
+            executor.create_task(self._go_on)
+            executor.create_task(self._armed.release)
+        plain = type(executor) is SingleThreadedExecutor
+        if self._executor is None and plain and current_thread() is main_thread():
+            self._executor, self._wake = executor, executor.wake
+            executor.wake = self._change  # nodes call it when they make or give up anything
+            Thread(target=self._listen, daemon=True).start()
+            executor.create_task(self._introduce)
+
+    def _change(self) -> None:
+        self._is_new = True
+        self._wake()
+
+    def _publishes(self, publisher: Any, message: Any) -> bool:
+        """Take a message for the adapter; whether that is all that has to be done."""
+        known = self._writers.get(id(publisher))
+        if known is None or known[0] is not publisher:
+            place = self._places.get(publisher.topic_name, -1)
+            known = self._writers[id(publisher)] = (publisher, place)
+        place = known[1]
+        if place < 0 or not isinstance(message, (bytes, publisher.msg_type)):
+            return False  # rclpy refuses what is of another type
+        data = message if isinstance(message, bytes) else self._serialize(message)
+        with self._lock:
+            self._numbers[place] += 1
+            self._messages.append((place, self._numbers[place], time.time_ns(), data))
+        if self._leads is None and len(self._messages) > _KEPT:
+            self._leads = False
+            self._messages.clear()
+        if self._leads and not self._in_step:
+            # It belongs to no activation; the adapter says so.
+            self._answer({"free": True})
+        return bool(self._leads)
+
+    # --- what the adapter wants ---------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Have the executor serve what comes while it does something else; in its own thread."""
+        Path(f"/proc/self/task/{get_native_id()}/comm").write_text("dds.lead", encoding="ascii")
+        poll = select.poll()
+        poll.register(self._frames.stream.fileno(), select.POLLIN)
+        while True:
+            self._armed.acquire()
+            poll.poll()
+            self._executor.create_task(self._serve)
+
+    def _serve(self) -> None:
+        """Do what the adapter wants; in the executor's thread."""
+        until = time.monotonic() + TURN_S
+        while True:
+            document, blocks = self._frames.receive() or (None, ())
+            if document is None:
+                if not self._frames.is_over:
+                    self._armed.release()
+                return
+            if "topics" in document:
+                self._inputs = document["topics"]
+                self._leads = document["leads"]
+                self._answer({})
+            else:
+                self._step(blocks)
+            if len(self._executor._tasks) > 1 or time.monotonic() > until:
+                # At its next turn; before that comes what else is to be done.
+                self._executor.create_task(self._serve)
+                return
+
+    def _answer(self, document: Mapping[str, Any] | None) -> None:
+        with self._lock:
+            messages, self._messages = self._messages, []
+        done: Block = (len(self._places), 0, time.time_ns(), b"")
+        self._frames.send(document, [*messages, done])
+
+    def _step(self, blocks: Sequence[Block]) -> None:
+        if self._is_new:
+            self._look()
+        if self._hindrance:
+            self._leads = False
+            self._answer({"hindrance": self._hindrance})
+            return
+        self._in_step = True
+        self._blocks.extend(blocks)
+        self._go_on()
+
+    def _go_on(self, rounds: int = _ROUNDS) -> None:
+        """Deliver, and answer when what callbacks have given the executor to do is done, too."""
+        while self._blocks:
+            place, _, _, data = self._blocks.popleft()
+            for deliver in self._routes.get(self._inputs[place], ()):
+                deliver(data)
+            self._call_timers()
+        tasks = self._executor._tasks
+        if len(tasks) > 1 and rounds and sum(not task.done() for task, _, _ in tasks) > 1:
+            self._executor.create_task(self._go_on, rounds - 1)
+            return
+        self._in_step = False
+        self._answer(None)
+
+    def _call_timers(self) -> None:
+        for _ in range(_ROUNDS):
+            if self._is_new:
+                self._look()
+            due = [timer for timer in self._timers if timer.is_ready()]
+            if not due:
+                return
+            for timer in due:
+                if not self._is_new and timer.is_ready():
+                    timer.handle.call_timer()
+                    timer.callback()
+
+    # --- what the node is ---------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """See what the node consists of, and whether it can be led."""
+        self._is_new = False
+        nodes = self._nodes = sorted(self._executor.get_nodes(), key=_full_name)
+        self._hindrance = self._find_hindrance(nodes)
+        self._timers = [timer for node in nodes for timer in node.timers]
+        self._routes = {}
+        for node in nodes:
+            for reader in node.subscriptions:
+                self._routes.setdefault(reader.topic_name, []).append(_way_to(reader))
+
+    def _find_hindrance(self, nodes: Sequence[Any]) -> str:
+        """Why the node cannot be led; empty: it can."""
+        from rclpy.clock import ROSClock
+        from rclpy.event_handler import EventHandler
+
+        if self._leads is False:
+            return "it has published too much"
+        for node in nodes:
+            if any(True for _ in node.clients) or any(True for _ in node.guards):
+                return "it has a client or a guard condition"
+            if not all(isinstance(waitable, EventHandler) for waitable in node.waitables):
+                return "it has an action"
+            for timer in node.timers:
+                clock = timer.clock
+                if not (isinstance(clock, ROSClock) and clock.ros_time_is_active):
+                    return "it has a timer of the wall clock"
+            called = [*node.timers, *node.subscriptions]
+            if any(inspect.iscoroutinefunction(end.callback) for end in called):
+                return "a callback may wait"
+        return ""
+
+    def _introduce(self) -> None:
+        self._look()
+        nodes = self._nodes
+        services = [service.srv_name for node in nodes for service in node.services]
+        if any(name.endswith("/change_state") for name in services):
+            self._hindrance = "it has a lifecycle"
+        account = {
+            "nodes": [*map(_full_name, nodes)],
+            "hindrance": self._hindrance,
+            "reads": [_end(end) for node in nodes for end in node.subscriptions],
+            "writes": [_end(end) for node in nodes for end in node.publishers],
+        }
+        self._frames.send({"account": account})
+        self._armed.release()
+
+
+def _end(end: Any) -> tuple[str, str, bool, bool]:
+    """Topic and type of a subscription or a publisher, whether it is reliable, and latched."""
+    kind, qos = end.msg_type, end.qos_profile
+    type_name = f"{kind.__module__.partition('.')[0]}/msg/{kind.__name__}"
+    if qos.deadline.nanoseconds or qos.liveliness_lease_duration.nanoseconds:
+        type_name = ""  # it fits to nothing
+    latched = qos.durability.name == "TRANSIENT_LOCAL"
+    return end.topic_name, type_name, qos.reliability.name == "RELIABLE", latched
+
+
+def _way_to(reader: Any) -> Callable[[bytes], None]:
+    """What calls the callback of a subscription with a message."""
+    from rclpy.serialization import deserialize_message
+    from rclpy.subscription import Subscription
+
+    plain = reader._callback_type is Subscription.CallbackType.MessageOnly
+
+    def deliver(data: bytes) -> None:
+        message = data if reader.raw else deserialize_message(data, reader.msg_type)
+        if plain:
+            reader.callback(message)
+            return
+        stamps = dict.fromkeys(("source_timestamp", "received_timestamp"), time.time_ns())
+        reader.callback(message, stamps | _UNNUMBERED)
+
+    return deliver
+
+
+def _full_name(node: Any) -> str:
+    return str(node.get_fully_qualified_name())
+
+
+def main(arguments: list[str]) -> None:
+    """Run a program.
+
+    :param arguments: JSON with the number of the open stream and the outputs' topics; ``-m`` and a
+        module, or a file; the program's arguments
+    """
+    given = json.loads(arguments.pop(0))
+    stream = socket.socket(fileno=given["stream"])
+    stream.set_inheritable(False)
+    with suppress(ImportError):  # it does without rclpy
+        Led(Frames(stream, LINGER_S), given["outputs"])
+    if arguments[0] == "-m":
+        sys.path[0] = ""
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0] = str(Path(arguments[0]).resolve().parent)
+        sys.argv = arguments
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Python node that is led through its activations gives what one gives that is not led."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from support import gate_scenarios as scenarios
+from support.isolation import drop_dds_settings
+
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.run.request import RunRequest
+from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.schema import make_scenario
+
+pytest.importorskip("rclpy")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+from ros2_cosim.ros.foreign.foreign_lead import Lead
+from ros2_cosim.ros.foreign.led_program import Frames
+
+RELAY = {"model": "support.gate_models:Relay"}
+
+
+@pytest.mark.parametrize(
+    ("does", "ways"),
+    [
+        ("nothing else", ["led"]),
+        ("information", ["led"]),
+        ("task", ["led"]),
+        ("error", ["led"]),
+        ("subscription", ["led"]),
+        ("client", ["led", "not led"]),
+        ("coroutine", ["not led"]),
+        ("wall timer", ["not led"]),
+    ],
+)
+def test_a_node_gives_the_same_whether_it_is_led_or_not(
+    ros_domain: int,
+    nothing_left: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    does: str,
+    ways: list[str],
+) -> None:
+    drop_dds_settings(monkeypatch)
+    paths = [str(scenarios.ROOT), str(scenarios.ROOT / "test"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    plain = make_scenario(scenarios.relay(RELAY, "150ms"), "relay")
+    expected = run_inproc(plain, tmp_path / "inproc").trace_sha256
+    told = tmp_path / "ways.txt"
+    data = scenarios.relay(
+        duration="150ms",
+        script="led_node.py",
+        arguments=[does, str(told)],
+        allow_services=["/nobody"],
+    )
+    scenario = make_scenario(data, "relay")
+    found = run_request(RunRequest(scenario, out=tmp_path / "run", shape="composed"))
+    assert (found.trace_sha256, found.repeatable) == (expected, True)
+    lines = told.read_text().splitlines()
+    assert ([way for way, _ in groupby(lines)], len(lines)) == (ways, 15)
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ([sys.executable, __file__, "--ros-args"], 1),
+        ([sys.executable, "-m", "my_package.node"], 1),
+        ([sys.executable, "-m"], 0),
+        ([sys.executable, "-O", __file__], 0),
+        ([sys.executable, "no-such-file.py"], 0),
+        ([sys.executable], 0),
+        (["/bin/sh", __file__], 0),
+        (["no-such-program", __file__], 0),
+    ],
+)
+def test_a_program_of_another_interpreter_is_run_as_it_is(command: list[str], place: int) -> None:
+    lead = Lead(["/in"], {"/out": []}, lambda: None)
+    found = lead.command(command)
+    lead.close()
+    assert found[3:] == (command[place:] if place else [])
+
+
+def test_frames_come_whole_and_in_order() -> None:
+    here, there = map(Frames, socket.socketpair(), (0.01, 0.01))
+    assert (here.receive(), here.is_over) == (None, False)
+    blocks = [(0, 1, 2**63, b""), (3, 2**40, 5, bytes(3_000))]
+    there.send({"free": True}, blocks)
+    there.send(None, blocks[:1])
+    assert here.receive() == ({"free": True}, blocks)
+    assert here.receive() == ({}, blocks[:1])
+    there.stream.close()
+    assert (here.receive(), here.is_over) == (None, True)
+    here.send(None)
+    here.stream.close()
