@@ -83,7 +83,6 @@ class Lead:
             not account["hindrance"]
             and node in account["nodes"]
             and read.keys() == reads.keys()
-            and read.keys().isdisjoint(written)
             and all(
                 read[topic][0] == kind and (read[topic][1] or unreliable)
                 for topic, (kind, unreliable) in reads.items()

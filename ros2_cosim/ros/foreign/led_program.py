@@ -33,8 +33,8 @@ TURN_S = 0.05
 _ROUNDS = 100
 #: Messages that are kept until the adapter decides; with more it cannot lead.
 _KEPT = 64
-#: Of a frame: the bytes of its document, and how many blocks follow it.
-_HEAD = struct.Struct("<II")
+#: Of a frame: the bytes of its document, how many blocks follow it, and their bytes.
+_HEAD = struct.Struct("<IIQ")
 #: Of a block: its bytes, which one it is, number and wall time [ns].
 _BLOCK = struct.Struct("<IIQQ")
 _UNNUMBERED = {"publication_sequence_number": None, "reception_sequence_number": None}
@@ -63,11 +63,12 @@ class Frames:
     def send(self, document: Mapping[str, Any] | None, blocks: Sequence[Block] = ()) -> None:
         """Send one; any thread may call this."""
         text = json.dumps(document).encode() if document else b""
-        parts = [_HEAD.pack(len(text), len(blocks)), text]
+        parts = []
         for place, number, time_ns, data in blocks:
             parts += (_BLOCK.pack(len(data), place, number, time_ns), data)
+        head = _HEAD.pack(len(text), len(blocks), sum(map(len, parts)))
         with self._lock, suppress(ConnectionError):  # the next wait notices it
-            self.stream.sendall(b"".join(parts))
+            self.stream.sendall(b"".join((head, text, *parts)))
 
     def receive(self) -> tuple[dict[str, Any], list[Block]] | None:
         """The next one; None: there is none within the time, or the other side has gone."""
@@ -89,18 +90,16 @@ class Frames:
         came = self._came
         if len(came) < _HEAD.size:
             return None
-        text, count = _HEAD.unpack_from(came)
+        text, count, rest = _HEAD.unpack_from(came)
         at = _HEAD.size + text
+        if len(came) < at + rest:
+            return None
         blocks = []
         for _ in range(count):
-            if len(came) < at + _BLOCK.size:
-                return None
             size, place, number, time_ns = _BLOCK.unpack_from(came, at)
             at += _BLOCK.size
             blocks.append((place, number, time_ns, bytes(came[at : at + size])))
             at += size
-        if len(came) < at:
-            return None
         document = json.loads(came[_HEAD.size : _HEAD.size + text]) if text else {}
         del came[:at]
         return document, blocks
@@ -172,7 +171,7 @@ class Led:
             # A callback has raised an error, which the program has caught.
             executor.create_task(self._go_on)
             executor.create_task(self._armed.release)
-        plain = type(executor) is SingleThreadedExecutor
+        plain = type(executor) is SingleThreadedExecutor and "_tasks" in vars(executor)
         if self._executor is None and plain and current_thread() is main_thread():
             self._executor, self._wake = executor, executor.wake
             executor.wake = self._change  # nodes call it when they make or give up anything
@@ -308,6 +307,8 @@ class Led:
                 clock = timer.clock
                 if not (isinstance(clock, ROSClock) and clock.ros_time_is_active):
                     return "it has a timer of the wall clock"
+            if any(reader.topic_name in self._places for reader in node.subscriptions):
+                return "it hears itself"
             called = [*node.timers, *node.subscriptions]
             if any(inspect.iscoroutinefunction(end.callback) for end in called):
                 return "a callback may wait"
