@@ -63,7 +63,7 @@ class Frames:
     def send(self, document: Mapping[str, Any] | None, blocks: Sequence[Block] = ()) -> None:
         """Send one; any thread may call this."""
         text = json.dumps(document).encode() if document else b""
-        parts = []
+        parts: list[bytes] = []
         for place, number, time_ns, data in blocks:
             parts += (_BLOCK.pack(len(data), place, number, time_ns), data)
         head = _HEAD.pack(len(text), len(blocks), sum(map(len, parts)))
