@@ -19,7 +19,7 @@ BUDGET = {
     "ros2_cosim": 128,
     "vds": 4_000,
     "world": 20_170,
-    "bench": 7_185,
+    "bench": 7_350,
     "buildtools": 2_200,
     "config": 37,
     "launch": 155,
