@@ -297,7 +297,7 @@ class Follower:
 
         :raises ParticipantError: no finite number
         """
-        ask: Any = law.acceleration  # what it gives is no number before that is checked
+        ask: Any = law.acceleration  # it may give anything
         demand: Any = ask(measurement)
         speed = measurement.speed
         if not is_number(demand):
