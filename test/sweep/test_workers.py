@@ -146,7 +146,7 @@ def test_a_worker_that_is_killed_loses_no_run(tmp_path, nothing_left, longest):
 
 @pytest.mark.parametrize("reached", ["sweep.json", "runs/*/run.json"], ids=["start", "runs"])
 def test_an_interrupt_ends_all_processes_with_one_line(tmp_path, nothing_left, reached):
-    path = sweep_file(tmp_path, set={"duration": "1s"}, seeds=50)
+    path = sweep_file(tmp_path, set={"duration": "1s"}, seeds=500)
     command = [sys.executable, "-m", "ros2_cosim.cli.main", "sweep", str(path)]
     sweep = subprocess.Popen(
         [*command, "--workers", "2", "--out", str(tmp_path / "out")],

@@ -74,6 +74,23 @@ _STEADY: Final = 0.1
 _BRAKING: Final = 1.0
 """Decelerations below this [m/s^2] are coasting or noise."""
 
+_SMOOTHING: Final = 0.4
+"""Time constant of the filter of an object's acceleration [s]."""
+
+_STOP_SPEED: Final = 0.1
+_OBJECT_STANDS: Final = 0.3
+_OBJECT_MOVES: Final = 0.6
+"""Below and above these speeds [m/s] the own vehicle stops, an object stands and moves off."""
+
+_HOLD_MARGIN: Final = 0.5
+_RELEASE_MARGIN: Final = 2.0
+"""Gaps [m] beyond that at standstill, at which a vehicle is held and released."""
+
+_WANDERING: Final = 0.375
+_INWARD: Final = 0.3
+_WINDOW_NS: Final = 400_000_000
+"""What an object does that cuts in: offset [m], speed [m/s], and for how long [ns]."""
+
 
 def _deceleration(square: float, room: float, full: float) -> float:
     """Return what stops a squared speed within the room [m/s^2], at most ``full``."""
@@ -84,11 +101,8 @@ class BrakingEstimator:
     """Estimates from the sensor alone how hard the object ahead brakes.
 
     The object's speed is the own speed plus the relative speed; its derivative is smoothed by
-    a first-order filter of time constant ``SMOOTHING``. The estimate begins anew when another
-    object comes first.
+    a first-order filter. The estimate begins anew when another object comes first.
     """
-
-    SMOOTHING: Final = 0.4
 
     def __init__(self) -> None:
         """Begin without an object."""
@@ -107,7 +121,7 @@ class BrakingEstimator:
             self._object = number
             self._acceleration = 0.0
         else:
-            share = dt / (self.SMOOTHING + dt)
+            share = dt / (_SMOOTHING + dt)
             self._acceleration += share * ((object_speed - self._speed) / dt - self._acceleration)
         self._speed = object_speed
         return self.braking
@@ -121,17 +135,10 @@ class BrakingEstimator:
 class StandstillHold:
     """Keeps the vehicle braked behind a standing object instead of creeping with the noise.
 
-    Holds once the vehicle is slower than ``STOP_SPEED`` behind an object that stands and that
-    is nearer than the standstill gap plus ``HOLD_MARGIN``; releases when the object moves off
-    or is ``RELEASE_MARGIN`` away. The distances between the two thresholds exceed any sensible
-    sensor noise.
+    Holds once the vehicle is slower than 0.1 m/s behind an object that stands and that is nearer
+    than the standstill gap plus 0.5 m; releases when the object moves off or is 2 m further away.
+    The distances between the two thresholds exceed any sensible sensor noise.
     """
-
-    STOP_SPEED: Final = 0.1
-    OBJECT_STANDS: Final = 0.3
-    OBJECT_MOVES: Final = 0.6
-    HOLD_MARGIN: Final = 0.5
-    RELEASE_MARGIN: Final = 2.0
 
     def __init__(self) -> None:
         """Begin released."""
@@ -146,12 +153,12 @@ class StandstillHold:
         :param standstill_gap: wanted gap at standstill [m]
         """
         if self.holding:
-            if object_speed > self.OBJECT_MOVES or gap > standstill_gap + self.RELEASE_MARGIN:
+            if object_speed > _OBJECT_MOVES or gap > standstill_gap + _RELEASE_MARGIN:
                 self.holding = False
         elif (
-            speed < self.STOP_SPEED
-            and object_speed < self.OBJECT_STANDS
-            and gap < standstill_gap + self.HOLD_MARGIN
+            speed < _STOP_SPEED
+            and object_speed < _OBJECT_STANDS
+            and gap < standstill_gap + _HOLD_MARGIN
         ):
             self.holding = True
         return self.holding
@@ -160,15 +167,11 @@ class StandstillHold:
 class CutInWatch:
     """Finds the vehicles beside that come into the own lane, before they are in it.
 
-    An object that is more than ``WANDERING`` out of the centre of the next lane, towards the own
-    one, and has come nearer by ``INWARD`` over the last ``WINDOW``, cuts in. 0.375 m is what UN
-    R157 (Annex 4, appendix 3) takes for wandering within a lane; the speed is twice the error of a
-    sensor with 0.05 m noise.
+    An object that is more than 0.375 m out of the centre of the next lane, towards the own one, and
+    has come nearer by 0.3 m/s over the last 0.4 s, cuts in. 0.375 m is what UN R157 (Annex 4,
+    appendix 3) takes for wandering within a lane; the speed is twice the error of a sensor with
+    0.05 m noise.
     """
-
-    WANDERING: Final = 0.375
-    INWARD: Final = 0.3
-    WINDOW_NS: Final = 400_000_000
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
@@ -183,7 +186,7 @@ class CutInWatch:
         :param now: time of the look [ns]
         :param half_width: of a lane [m]
         """
-        outside = 2.0 * half_width - self.WANDERING
+        outside = 2.0 * half_width - _WANDERING
         looks: dict[int, list[tuple[int, float]]] = {}
         found = []
         for item in objects:
@@ -192,12 +195,12 @@ class CutInWatch:
             if item.id in looks:  # a list may have an identity twice: the later one counts
                 looks[item.id].pop()
             seen = looks[item.id] = self._looks.get(item.id) or []
-            while seen and now - seen[0][0] > self.WINDOW_NS:
+            while seen and now - seen[0][0] > _WINDOW_NS:
                 del seen[0]
             seen.append((now, item.lateral_offset))
             if half_width <= abs(item.lateral_offset) < outside:
                 inward = -_slope(seen) if item.lateral_offset > 0.0 else _slope(seen)
-                if inward > self.INWARD:
+                if inward > _INWARD:
                     found.append(item)
         self._looks = looks
         return found
@@ -206,7 +209,7 @@ class CutInWatch:
 def _slope(looks: Sequence[tuple[int, float]]) -> float:
     """Of the straight line of least squares [m/s]; 0 for less than half a window."""
     first = looks[0][0]
-    if looks[-1][0] - first < CutInWatch.WINDOW_NS // 2:
+    if looks[-1][0] - first < _WINDOW_NS // 2:
         return 0.0
     times = [(time - first) * 1e-9 for time, _ in looks]
     mean = total(times) / len(times)
