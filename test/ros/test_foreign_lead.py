@@ -31,6 +31,7 @@ RELAY = {"model": "support.gate_models:Relay"}
     ("does", "ways"),
     [
         ("nothing else", ["led"]),
+        ("nothing else, by the barrier", ["not led"]),
         ("information", ["led"]),
         ("task", ["led"]),
         ("error", ["led"]),
@@ -59,6 +60,7 @@ def test_a_node_gives_the_same_whether_it_is_led_or_not(
         script="led_node.py",
         arguments=[does, str(told)],
         allow_services=["/nobody"],
+        barrier="parameters" if does.endswith("by the barrier") else "lead",
     )
     scenario = make_scenario(data, "relay")
     found = run_request(RunRequest(scenario, out=tmp_path / "run", shape="composed"))

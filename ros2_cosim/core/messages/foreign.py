@@ -136,10 +136,10 @@ class ForeignSettings(Section):
         description="whether samples are handed over one at a time, in order of stamp, "
         "channel and number",
     )
-    barrier: Literal["parameters", "none"] = Field(
-        "parameters",
-        description="how it is known that a callback has returned: the node's parameter "
-        "service, or not at all",
+    barrier: Literal["lead", "parameters", "none"] = Field(
+        "lead",
+        description="how it is known that a callback has returned: the node is led (if that is "
+        "not possible: parameters), its parameter service answers, or not at all",
     )
     lifecycle: Literal["manage", "own"] = Field(
         "manage",

@@ -98,7 +98,7 @@ class ForeignNodeAdapter:
         self._first_clock = settings.clock_start
         if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
-        self._barrier = settings.barrier == "parameters"
+        self._barrier = settings.barrier != "none"
         self._patience = Patience(name, patience_s)
         self._lead: Lead | None = None
         self._topics = topics = ForeignTopics(
@@ -162,7 +162,7 @@ class ForeignNodeAdapter:
         lead = Lead(inputs, outputs, self._patience.check)
         try:
             command = foreign_command(settings, context.base_directory, self._remappings(), where)
-            if self._barrier and (led := lead.command(command)):
+            if settings.barrier == "lead" and (led := lead.command(command)):
                 command, self._lead = led, lead
             environment, there = foreign_environment(settings), lead.there.fileno()
             self._process = ForeignProcess(command, environment, where, [there])
