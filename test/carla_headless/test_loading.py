@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,34 @@ def test_calls_of_other_threads_wait_until_the_client_has_its_new_episode(server
         assert after == before + 1
         # The one that has loaded sees the change in a snapshot.
         assert results[4][1][0] == before
+
+
+def test_a_load_is_over_when_the_traffic_manager_of_the_client_has_stopped(
+    server_port: int,
+) -> None:
+    """In the midst of its step it would look at an episode that the client has dropped."""
+    with _connect(server_port) as sock:
+        answers = _answers(sock)
+        _ask(sock, ("add_traffic_manager_running", ["127.0.0.1", 8000]))
+        next(answers)
+        try:
+            began = time.monotonic()
+            _ask(sock, ("load_new_episode", "", True, 65535))
+            next(answers)
+            assert time.monotonic() - began > 0.4  # no call has come
+            _ask(sock, ("get_episode_info",), ("get_sensor_token", 1))
+            assert [next(answers)[0] for _ in range(2)] == [0, 1]
+            # Here one comes: it is answered when the episode is there.
+            _ask(
+                sock,
+                ("load_new_episode", "", True, 65535),
+                ("get_episode_settings",),
+                ("get_episode_info",),
+                ("get_sensor_token", 1),
+            )
+            assert [next(answers)[0] for _ in range(4)] == [0, 2, 3, 1]
+        finally:
+            _ask(sock, ("destroy_traffic_manager", 8000))
 
 
 def test_no_frame_comes_between_the_load_and_the_next_subscription(server_port: int) -> None:

@@ -39,6 +39,8 @@ _RENEWING = frozenset(("version", "get_episode_info", _SUBSCRIBING))
 #: The time for a client to renew its episode, and how many calls of its other threads wait.
 _RENEWAL_NS = 2_000_000_000
 _MAX_HELD = 1000
+#: How long a load takes at most because a traffic manager, which drives, has not called.
+_STOPPING_NS = 500_000_000
 _logger = logging.getLogger(__name__)
 
 
@@ -47,13 +49,16 @@ class _RpcClient:
 
     The client that has loaded a map has no episode until it has asked for the new one. Its traffic
     manager, in its own thread, breaks down where it looks at the episode meanwhile. So what
-    other threads of this client call is answered when the episode is there.
+    other threads of this client call is answered when the episode is there; and where there is a
+    traffic manager, the load is answered when such a call waits (a load of CARLA takes seconds).
     """
 
     def __init__(self, server: Server, reactor: Reactor, sock: socket.socket) -> None:
         self._server = server
         self._reactor = reactor
         self._held: deque[RpcRequest] | None = None
+        #: The answer to a load, as long as it waits.
+        self._loaded = b""
         self._decoder = RpcDecoder()
         self._pending: deque[RpcRequest] = deque()
         self._sock = sock
@@ -75,6 +80,7 @@ class _RpcClient:
             request = self._pending[0]
             if self._held is not None and request.method not in _RENEWING:
                 self._held.append(self._pending.popleft())
+                self._tell_loaded()
                 if len(self._held) >= _MAX_HELD:
                     self._release(self._held)
                 continue
@@ -89,13 +95,25 @@ class _RpcClient:
     def _answer(self, request: RpcRequest) -> None:
         world = self._server.simulation.world
         episode = world.episode
-        self._call(request)
+        answer = self._call(request)
         if request.method == _LOADING and world.episode != episode:
             held = self._held = deque()
             self._server.renewing[self] = None
-            self._reactor.call_later(_RENEWAL_NS, lambda: self._resume(held))
-        elif request.method == _SUBSCRIBING and self._held is not None:
+            self._reactor.call_later(_STOPPING_NS + _RENEWAL_NS, lambda: self._resume(held))
+            if self._server.simulation.traffic_managers:
+                self._loaded = answer
+                self._reactor.call_later(_STOPPING_NS, self._tell_loaded)
+                return
+        # A client keeps a record of each call until its answer comes, also of an asynchronous one,
+        # whose answer it then ignores: without answers its memory would grow with every call.
+        self.connection.send(answer)
+        if request.method == _SUBSCRIBING and self._held is not None:
             self._release(self._held)
+
+    def _tell_loaded(self) -> None:
+        if self._loaded:
+            answer, self._loaded = self._loaded, b""
+            self.connection.send(answer)
 
     def _resume(self, held: deque[RpcRequest]) -> None:
         """Go on with calls that still wait."""
@@ -108,27 +126,25 @@ class _RpcClient:
         self._server.renewing.pop(self, None)
         self._pending.extendleft(reversed(held))
 
-    def _call(self, request: RpcRequest) -> None:
+    def _call(self, request: RpcRequest) -> bytes:
+        """The answer to a request."""
         simulation = self._server.simulation
         simulation.outsiders.note(self._sock, request.method, simulation.world.frame)
         try:
             result = ALL.call(simulation, request.method, request.arguments)
-            answer = encode_response(request.id, result)
+            return encode_response(request.id, result)
         except UnknownMethodError as error:
             _logger.warning("%s", error)
-            answer = encode_error(request.id, str(error))
+            return encode_error(request.id, str(error))
         except Exception as error:  # a fault of this server must not end the world of all clients
             _logger.exception("fault in '%s'", request.method)
-            answer = encode_error(request.id, f"fault in the server: {error!r}")
-        # A client keeps a record of each call until its answer comes, also of an asynchronous one,
-        # whose answer it then ignores: without answers its memory would grow with every call.
-        self.connection.send(answer)
+            return encode_error(request.id, f"fault in the server: {error!r}")
 
     def _closed(self) -> None:
         if self.connection.overrun:
             _logger.warning("RPC client dropped: it does not read its answers")
         self._pending.clear()
-        self._held = None
+        self._held, self._loaded = None, b""
         self._server.simulation.outsiders.forget(self._sock)
         self._server.forget(self)
 
