@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the headless server's sensors are: messages per second that the real client receives.
+"""How fast the headless server's sensors are: ticks per second that the real client receives.
 
-    python bench/carla_sensors.py [--seconds 5] [--vehicles 30] [--json]
+    python bench/carla_sensors.py [--seconds 5] [--vehicles 30] [--only TEXT]
 
-Starts a server with the town, one sensor at a time on a car among others, and ticks at 20 Hz of
-simulated time as fast as the server goes.
+Starts a server with the town, one sensor or a rig on a car among others, and ticks at 20 Hz of
+simulated time as fast as the server goes. Processor times are those of a tick.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import queue
 import subprocess
 import sys
@@ -18,61 +17,73 @@ import time
 from typing import Any
 
 import carla
+import psutil
 
 STEP = 0.05
-ROOF = carla.Transform(carla.Location(x=1.6, z=1.9))
-CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("no sensor", "", {}),
-    ("RGB 640 x 480", "sensor.camera.rgb", {"image_size_x": 640, "image_size_y": 480}),
-    ("depth 640 x 480", "sensor.camera.depth", {"image_size_x": 640, "image_size_y": 480}),
-    (
-        "labels 640 x 480",
-        "sensor.camera.semantic_segmentation",
-        {"image_size_x": 640, "image_size_y": 480},
-    ),
-    (
-        "optical flow 640 x 480",
-        "sensor.camera.optical_flow",
-        {"image_size_x": 640, "image_size_y": 480},
-    ),
-    ("RGB 1920 x 1080", "sensor.camera.rgb", {"image_size_x": 1920, "image_size_y": 1080}),
-    (
-        "lidar, 32 channels, 100,000 points/s, 100 m",
-        "sensor.lidar.ray_cast",
-        {"channels": 32, "points_per_second": 100_000, "range": 100, "rotation_frequency": 20},
-    ),
-    (
-        "semantic lidar, 64 channels, 1,000,000 points/s, 100 m",
-        "sensor.lidar.ray_cast_semantic",
-        {"channels": 64, "points_per_second": 1_000_000, "range": 100, "rotation_frequency": 20},
-    ),
-    ("radar, 1,500 points/s", "sensor.other.radar", {}),
-)
+Row = tuple[float, float, float]
+Sensor = tuple[str, float, dict[str, Any]]  # blueprint, yaw [deg], attributes
 
 
-def measure(world: Any, car: Any, kind: str, attributes: dict[str, Any], seconds: float) -> float:
-    """Ticks per second with one sensor whose every message is awaited."""
-    data: queue.Queue[Any] = queue.Queue()
-    sensor = None
-    if kind:
+def camera(kind: str, width: int, height: int, yaw: float = 0.0) -> Sensor:
+    """A camera that looks to a side."""
+    return f"sensor.camera.{kind}", yaw, {"image_size_x": width, "image_size_y": height}
+
+
+def lidar(kind: str, channels: int, rate: int) -> Sensor:
+    """A lidar with a turn in each frame."""
+    attributes = {"channels": channels, "points_per_second": rate, "range": 100}
+    return f"sensor.lidar.{kind}", 0.0, attributes | {"rotation_frequency": 1.0 / STEP}
+
+
+CASES: dict[str, list[Sensor]] = {
+    "no sensor": [],
+    "RGB 640 x 480": [camera("rgb", 640, 480)],
+    "depth 640 x 480": [camera("depth", 640, 480)],
+    "labels 640 x 480": [camera("semantic_segmentation", 640, 480)],
+    "optical flow 640 x 480": [camera("optical_flow", 640, 480)],
+    "RGB 1920 x 1080": [camera("rgb", 1920, 1080)],
+    "lidar, 32 channels, 100,000 points/s, 100 m": [lidar("ray_cast", 32, 100_000)],
+    "semantic lidar, 64 channels, 1,000,000 points/s, 100 m": [
+        lidar("ray_cast_semantic", 64, 1_000_000)
+    ],
+    "radar, 1,500 points/s": [("sensor.other.radar", 0.0, {})],
+    "6 x RGB 1920 x 1080, lidar, 1,300,000 points/s": [
+        *(camera("rgb", 1920, 1080, 60.0 * i) for i in range(6)), lidar("ray_cast", 64, 1_300_000)
+    ],
+}  # fmt: skip
+
+
+def measure(world: Any, car: Any, sensors: list[Sensor], server: int, seconds: float) -> Row:
+    """Ticks with sensors whose every message is awaited.
+
+    :returns: ticks per second; of a tick the processor time of server and client [ms]
+    """
+    listened = []
+    for kind, yaw, attributes in sensors:
         model = world.get_blueprint_library().find(kind)
         for name, value in attributes.items():
             model.set_attribute(name, str(value))
-        sensor = world.spawn_actor(model, ROOF, attach_to=car)
+        roof = carla.Transform(carla.Location(x=1.6, z=1.9), carla.Rotation(yaw=yaw))
+        sensor, data = world.spawn_actor(model, roof, attach_to=car), queue.Queue[Any]()
         sensor.listen(data.put)
-    ticks, start = -2, 0.0
+        listened.append((sensor, data))
+    processes = psutil.Process(server), psutil.Process()
+    ticks, start, before = -2, 0.0, [0.0, 0.0]
     while ticks < 3 or time.monotonic() - start < seconds:
-        if ticks == 0:
-            start = time.monotonic()  # what is built once, in the first ticks, is not counted
+        if ticks == 0:  # what is built once, in the first ticks, is not counted
+            start, before = time.monotonic(), [sum(each.cpu_times()[:2]) for each in processes]
         frame = world.tick()
-        while sensor is not None and data.get(timeout=60.0).frame < frame:
-            pass
+        for _, data in listened:
+            while data.get(timeout=60.0).frame < frame:
+                pass
         ticks += 1
     rate = ticks / (time.monotonic() - start)
-    if sensor is not None:
+    after = [sum(each.cpu_times()[:2]) for each in processes]
+    for sensor, _ in listened:
         sensor.stop()
         sensor.destroy()
-    return rate
+    used = [1e3 * (late - early) / ticks for early, late in zip(before, after, strict=True)]
+    return rate, *used
 
 
 def main() -> int:
@@ -80,7 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
     parser.add_argument("--vehicles", type=int, default=30)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", default="", metavar="TEXT", help="in the name of a case")
     options = parser.parse_args()
     server = subprocess.Popen(
         [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"],
@@ -100,18 +111,19 @@ def main() -> int:
         cars = [world.try_spawn_actor(model, point) for point in points[: options.vehicles]]
         # Nothing that was rendered for one frame serves the next.
         cars[0].enable_constant_velocity(carla.Vector3D(2.0, 0.0, 0.0))
-        rates = {
-            name: measure(world, cars[0], kind, attributes, options.seconds)
-            for name, kind, attributes in CASES
+        rows = {
+            name: measure(world, cars[0], sensors, server.pid, options.seconds)
+            for name, sensors in CASES.items()
+            if options.only in name
         }
     finally:
         server.terminate()
         server.wait(timeout=30)
-    if options.json:
-        print(json.dumps(rates, indent=1))
-    else:
-        for name, rate in rates.items():
-            print(f"{name:58} {rate:8.1f} /s   {rate * STEP:6.2f} x real time")
+    for name, (rate, server_ms, client_ms) in rows.items():
+        print(
+            f"{name:54} {rate:7.1f} /s {rate * STEP:6.2f} x real time,"
+            f" server {server_ms:6.1f} ms, client {client_ms:6.1f} ms"
+        )
     return 0
 
 
