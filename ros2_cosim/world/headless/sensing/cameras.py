@@ -94,6 +94,39 @@ def packed(red: Pixels, green: Pixels, blue: Pixels) -> Pixels:
     return colour
 
 
+def _heaven(lens: Lens, eye: BodyAxes, sky: Pixels, first: int, last: int) -> Pixels:
+    """The pixels of rows, first to before last, where nothing hides the sky.
+
+    The shade goes by the rise of the ray, (a + b x) / sqrt(d + x x): it changes near the roots of
+    quadratic equations. Pixels next to a root are worked out one by one, the others by pieces.
+    """
+    x, y = pixel_centres(lens)
+    dx, dy = x / lens.focal, y[first:last, None] / lens.focal
+    a, b, d = eye.forward.z - dy * eye.up.z, eye.right.z, 1.0 + dy * dy
+    share = np.arange(1, len(sky)) / (len(sky) - 1.0)
+    square, half, rest = b * b - share * share, a * b, a * a - share * share * d
+    under = half * half - square * rest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Where rounding hides whether there is a root, there is one.
+        root = np.sqrt(np.where(under < -1.0e-9 * d * d, np.nan, np.maximum(under, 0.0)))
+        root = 0.0 - (half + np.copysign(root, half))
+        columns = np.stack((root / square, rest / root)) * lens.focal + (0.5 * lens.width - 0.5)
+    near = (columns > -2.0) & (columns < lens.width + 1.0)
+    places = np.ceil(columns[near]).astype(np.int64) + np.nonzero(near)[1] * lens.width
+    marks = np.zeros(lens.width * len(dy) + 6, dtype=bool)
+    for step in range(1, 5):  # from the pixel before the one on the left
+        marks[places + step] = True
+    marks = marks[3:-3]
+    marks[:: lens.width] = True
+    cuts = np.flatnonzero(marks)
+    row, column = np.divmod(cuts, lens.width)
+    dx, dy = dx[column], dy[row, 0]
+    rise = (eye.forward.z + dx * b) - dy * eye.up.z
+    rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
+    shades = (np.clip(rise, 0.0, 1.0) * (len(sky) - 1)).astype(np.int64)
+    return np.repeat(sky.astype("<u4")[shades], np.diff(cuts, append=len(marks)))
+
+
 class RgbCamera(Camera):
     """Colours by the light of the weather, with haze and sky."""
 
@@ -110,20 +143,19 @@ class RgbCamera(Camera):
         light = Illumination(moment.weather, moment.world.lamps.burning())
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
-        image = np.append(palette, sky).astype("<u4")
-        seen = view.seen.reshape(self.lens.height, self.lens.width)
-        rows = np.flatnonzero(seen.min(axis=1) < 0)
-        if len(rows):
-            x, y = pixel_centres(self.lens)
-            part = slice(int(rows[0]), int(rows[-1]) + 1)
-            dx, dy = x / self.lens.focal, y[part, None] / self.lens.focal
-            rise = (eye.forward.z + dx * eye.right.z) - dy * eye.up.z
-            rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
-            shades = (np.clip(rise, 0.0, 1.0) * (len(sky) - 1)).astype(np.int64)
-            shades += len(palette)
-            above = np.where(seen[part] < 0, shades, seen[part])
-            seen = np.concatenate((seen[: part.start], above, seen[part.stop :]))
-        pixels = image[seen].reshape(-1)
+        colours = np.append(palette, sky[0]).astype("<u4")
+        pixels = np.repeat(colours[view.found], view.sizes)
+        pixels[view.pixels] = colours[view.nearest]
+        above = np.flatnonzero(view.found < 0)
+        if len(above):
+            ends, width = np.cumsum(view.sizes)[above], self.lens.width
+            begins = ends - view.sizes[above]
+            first, last = int(begins[0]) // width, int(ends[-1] - 1) // width + 1
+            heaven = _heaven(self.lens, eye, sky, first, last)
+            part = pixels[first * width :]
+            begins, ends = begins - first * width, ends - first * width
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+                part[begin:end] = heaven[begin:end]
         self._draw_shapes(moment, view, pixels)
         return pixels.tobytes()
 

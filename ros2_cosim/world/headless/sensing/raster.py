@@ -42,12 +42,23 @@ class View(NamedTuple):
     :ivar mesh: the triangles in the picture's frame of view
     :ivar planes: (triangles, 3) one over the depth is a + b x + c y; x to the right, y down, both
         in pixels from the middle of the image
-    :ivar seen: (height * width) number of the triangle, -1 for the sky
+    :ivar found: numbers of triangles, -1 for the sky, of pieces of rows; and ``sizes`` of those
+    :ivar pixels: the pixels that differ from their piece, and the triangles ``nearest`` there
     """
 
     mesh: Mesh
     planes: Floats
-    seen: Indices
+    found: Indices
+    sizes: Indices
+    pixels: Indices
+    nearest: Indices
+
+    @property
+    def seen(self) -> Indices:
+        """(height * width) number of the triangle, -1 for the sky."""
+        seen = np.repeat(self.found, self.sizes)
+        seen[self.pixels] = self.nearest
+        return seen
 
 
 def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
@@ -64,23 +75,14 @@ def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     planes[:, 1] /= lens.focal
     planes[:, 2] /= 0.0 - lens.focal
     corners, owners = _clipped(points)
-    seen = np.full(lens.width * lens.height, -1)
-    nearest = np.zeros(len(seen))
-    factors = 1.0 + LEVEL_STEP * mesh.levels.astype(np.float64)
     rows, starts, stops, owners = _spans(corners, owners, lens)
-    sizes = stops - starts
-    ends = np.cumsum(sizes)
-    begin = 0
-    while begin < len(sizes):
-        done = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, done + _MOST_PIXELS, "right")))
-        part = slice(begin, end)
-        _compare(
-            rows[part], starts[part], sizes[part], owners[part],
-            lens, planes, factors, nearest, seen,
-        )  # fmt: skip
-        begin = end
-    return View(mesh, planes, seen)
+    # Along a span, one over the depth times the factor of the level is a + b column.
+    scale = 1.0 + LEVEL_STEP * mesh.levels[owners].astype(np.float64)
+    b = planes[owners, 1] * scale
+    a = (planes[owners, 0] + planes[owners, 2] * (rows + (0.5 - 0.5 * lens.height))) * scale
+    a += b * (0.5 - 0.5 * lens.width)
+    rows *= lens.width
+    return View(mesh, planes, *_visible(rows + starts, rows + stops, a, b, owners, lens))
 
 
 def depths(view: View, lens: Lens) -> Floats:
@@ -175,28 +177,75 @@ def _spans(
     return row[filled], start[filled], stop[filled], owners[which[filled]]
 
 
-def _compare(
-    rows: Indices,
-    starts: Indices,
-    sizes: Indices,
-    owners: Indices,
-    lens: Lens,
-    planes: Floats,
-    factors: Floats,
-    nearest: Floats,
-    seen: Indices,
-) -> None:
-    """Enter spans into the picture where they are the nearest so far."""
-    a, b, c = planes[owners, 0], planes[owners, 1], planes[owners, 2]
-    scale = factors[owners]
-    b = b * scale
-    x0 = 0.5 - 0.5 * lens.width
-    y = rows + (0.5 - 0.5 * lens.height)
-    a = (a + c * y) * scale + b * x0
-    begin = np.cumsum(sizes) - sizes
-    columns = np.arange(int(sizes.sum())) - np.repeat(begin - starts, sizes)
-    pixels = columns + np.repeat(rows * lens.width, sizes)
-    inverse = np.repeat(a, sizes) + np.repeat(b, sizes) * columns
-    np.maximum.at(nearest, pixels, inverse)
-    won = inverse == nearest[pixels]
-    seen[pixels[won]] = np.repeat(owners, sizes)[won]
+def _visible(
+    begins: Indices, ends: Indices, a: Floats, b: Floats, owners: Indices, lens: Lens
+) -> tuple[Indices, Indices, Indices, Indices]:
+    """What is nearest in each pixel, as a view has it.
+
+    The ends of spans cut the picture into pieces, in each of which the same spans compete. Most are
+    won at both ends, and so throughout, by more than rounding; only the others need each pixel.
+
+    :param begins: of spans, numbers of pixels; and ``ends``: a span is nearest where ``a + b
+        column`` is largest, and the last one of those that are equal
+    """
+    marks = np.zeros(lens.width * lens.height + 1, dtype=bool)
+    marks[0] = marks[-1] = True
+    marks[begins] = marks[ends] = True
+    cuts = np.flatnonzero(marks)
+    sizes = np.diff(cuts)
+    first = np.searchsorted(cuts, begins)
+    counts = np.searchsorted(cuts, ends) - first
+    spans, pieces = np.repeat(np.arange(len(owners)), counts), _ranges(first, counts)
+    a, b, slack = a[spans], b[spans], (1.0e-15 * (np.abs(a) + np.abs(b) * lens.width))[spans]
+    column = cuts[pieces] % lens.width
+    may = np.zeros(len(spans), dtype=bool)  # be the nearest one
+    leads = ~may
+    won = np.ones(len(sizes), dtype=bool)
+    for value in (a + b * column, a + b * (column + (sizes[pieces] - 1))):
+        least = value - slack
+        best = np.zeros(len(sizes))
+        np.maximum.at(best, pieces, least)
+        won &= best > 0.0
+        best = best[pieces]
+        leads &= least == best
+        may |= value + slack >= best
+    led = np.zeros(len(sizes), dtype=bool)
+    led[pieces[leads]] = True
+    may |= ~led[pieces]
+    won &= np.bincount(pieces[may], minlength=len(sizes)) == 1
+    found = np.full(len(sizes), -1)
+    clear = won[pieces]
+    sure = may & clear
+    found[pieces[sure]] = owners[spans[sure]]
+    may &= ~clear
+    pieces, a, b, column, spans = pieces[may], a[may], b[may], column[may], spans[may]
+    # Pixels of such pieces, with those that lie behind others; place: among those pixels.
+    disputed = np.zeros(len(sizes), dtype=bool)
+    disputed[pieces] = True
+    found[disputed] = 0
+    which = np.flatnonzero(disputed)
+    places = np.zeros(len(sizes), dtype=np.int64)
+    places[which] = np.cumsum(sizes[which]) - sizes[which]
+    pixels = _ranges(cuts[which], sizes[which])
+    nearest, seen = np.zeros(len(pixels)), np.full(len(pixels), -1)
+    counts = sizes[pieces]
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        done = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + _MOST_PIXELS, "right")))
+        part = slice(begin, end)
+        size = counts[part]
+        inverse = np.repeat(a[part], size) + np.repeat(b[part], size) * _ranges(column[part], size)
+        place = _ranges(places[pieces[part]], size)
+        np.maximum.at(nearest, place, inverse)
+        nearer = inverse == nearest[place]
+        seen[place[nearer]] = np.repeat(owners[spans[part]], size)[nearer]
+        begin = end
+    return found, sizes, pixels, seen
+
+
+def _ranges(begins: Indices, counts: Indices) -> Indices:
+    """Ranges of numbers, one after the other."""
+    ends = np.cumsum(counts)
+    return np.arange(int(counts.sum())) + np.repeat(begins - (ends - counts), counts)
