@@ -152,7 +152,7 @@ class TcpConnection:
         self._on_data = on_data
         self._on_close = on_close
         self._on_drained = on_drained
-        self._outgoing: deque[bytes] = deque()
+        self._outgoing: deque[bytes | memoryview] = deque()
         self._reading = True
         self._max_backlog = max_backlog
         self.backlog = 0
@@ -160,7 +160,7 @@ class TcpConnection:
         self.open = True
         self._update_watch()
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         """Send now as far as the socket takes it, keep the rest until it is writable."""
         if not self.open:
             return
@@ -174,7 +174,7 @@ class TcpConnection:
                 return
             if sent == len(data):
                 return
-            data = data[sent:]
+            data = memoryview(data)[sent:]
         if self.backlog + len(data) > self._max_backlog:
             self.overrun = True
             self.close()
@@ -238,7 +238,7 @@ class TcpConnection:
                 return
             self.backlog -= sent
             if sent < len(data):
-                self._outgoing[0] = data[sent:]
+                self._outgoing[0] = memoryview(data)[sent:]
                 return
             self._outgoing.popleft()
         self._update_watch()

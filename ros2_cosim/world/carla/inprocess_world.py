@@ -207,7 +207,7 @@ class InProcessWorld:
         return [self._measurement(self.world.require(sensor)) for sensor in sensors]
 
     def _measurement(self, sensor: Actor) -> Measurement:
-        payloads = self._hub.payloads(self.world, sensor, self._weather, _no_record)
+        payloads = self._hub.messages(self.world, sensor, self._weather, _no_record, headed=False)
         kind = sensor.blueprint.id
         if len(payloads) != 1:
             raise RunError(f"{kind}: {len(payloads)} measurements where 1 is due")

@@ -65,11 +65,12 @@ class Camera(Device):
 
     def measure(self, moment: SensedFrame) -> list[bytes]:
         """The picture."""
-        return [self.head() + self.pixels(moment, moment.view(self.lens))]
+        return [self.message(moment, self.pixels(moment, moment.view(self.lens)))]
 
-    def head(self) -> bytes:
-        """What stands before the pixels."""
-        return _HEAD.pack(self.lens.width, self.lens.height, self._field)
+    def message(self, moment: SensedFrame, pixels: bytes | memoryview) -> bytes:
+        """A picture with what stands before its pixels."""
+        head = _HEAD.pack(self.lens.width, self.lens.height, self._field)
+        return b"".join((moment.header, head, pixels))
 
     @staticmethod
     def pixels_of(payload: bytes) -> tuple[int, int, bytes]:
@@ -78,14 +79,13 @@ class Camera(Device):
         return width, height, payload[_HEAD.size :]
 
     @abstractmethod
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """The pixels of a picture."""
 
 
-def painted(view: View, palette: Pixels, sky: int) -> bytes:
+def painted(view: View, palette: Pixels, sky: int) -> memoryview:
     """A picture by the colours of its triangles, 0xAARRGGBB."""
-    colours = np.append(palette, np.uint32(sky | _OPAQUE)).astype("<u4")
-    return colours[view.seen].tobytes()
+    return view.picture(np.append(palette, np.uint32(sky | _OPAQUE)).astype("<u4")).data
 
 
 def packed(red: Pixels, green: Pixels, blue: Pixels) -> Pixels:
@@ -137,15 +137,13 @@ class RgbCamera(Camera):
         self._exposure = pow(2.0, self.within("exposure_compensation", -20.0, 20.0))
         self._gamma = _USUAL_GAMMA / self.within("gamma", 0.1, 20.0)
 
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """What the eye sees."""
         eye = axes_of(moment.pose)
         light = Illumination(moment.weather, moment.world.lamps.burning())
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
-        colours = np.append(palette, sky[0]).astype("<u4")
-        pixels = np.repeat(colours[view.found], view.sizes)
-        pixels[view.pixels] = colours[view.nearest]
+        pixels = view.picture(np.append(palette, sky[0]).astype("<u4"))
         above = np.flatnonzero(view.found < 0)
         if len(above):
             ends, width = np.cumsum(view.sizes)[above], self.lens.width
@@ -157,7 +155,7 @@ class RgbCamera(Camera):
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
                 part[begin:end] = heaven[begin:end]
         self._draw_shapes(moment, view, pixels)
-        return pixels.tobytes()
+        return pixels.data
 
     def _draw_shapes(self, moment: SensedFrame, view: View, pixels: Pixels) -> None:
         """What clients have drawn into the world, where nothing hides it."""
@@ -187,7 +185,7 @@ class DepthCamera(Camera):
 
     sensor_type = 1
 
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """Depths."""
         share = np.minimum(depths(view, self.lens), _FARTHEST) / _FARTHEST
         steps = (share * _DEPTH_STEPS + 0.5).astype(np.uint32)
@@ -202,7 +200,7 @@ class SemanticCamera(Camera):
 
     sensor_type = 14
 
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """Labels."""
         tags = view.mesh.tags.astype(np.uint32)
         none = np.zeros_like(tags)
@@ -214,7 +212,7 @@ class InstanceCamera(Camera):
 
     sensor_type = 15
 
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """Labels and actors."""
         tags, actors = view.mesh.tags.astype(np.uint32), view.mesh.actors
         low = np.uint32(0xFF)
@@ -227,7 +225,7 @@ class NormalsCamera(Camera):
 
     sensor_type = 2
 
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """Normals."""
         red, green, blue = ((view.mesh.shades + 1.0) * 127.5 + 0.5).astype(np.uint32).T
         return painted(view, packed(red, green, blue), 0x808080)
@@ -246,7 +244,7 @@ class FlowCamera(Camera):
         self._eye: BodyAxes | None = None
         self._places: dict[int, BodyAxes] = {}
 
-    def pixels(self, moment: SensedFrame, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes | memoryview:
         """The motion in the image."""
         world, lens = moment.world, self.lens
         eye = axes_of(moment.pose)

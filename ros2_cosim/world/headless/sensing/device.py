@@ -24,6 +24,7 @@ class SensedFrame(NamedTuple):
     :ivar scene: makes, when it is called, what rays and cameras see
     :ivar view: renders, when it is called, what a camera in the sensor's place sees
     :ivar record: what the protocol calls Actor
+    :ivar header: what stands before each payload
     """
 
     world: World
@@ -33,6 +34,7 @@ class SensedFrame(NamedTuple):
     scene: Callable[[], TriangleScene]
     view: Callable[[Lens], View]
     record: Callable[[Actor], ActorRecord]
+    header: bytes = b""
 
 
 class Device(ABC):
@@ -52,7 +54,7 @@ class Device(ABC):
 
     @abstractmethod
     def measure(self, moment: SensedFrame) -> list[bytes]:
-        """The payloads of the messages of this frame, without their headers."""
+        """The messages of this frame."""
 
     def may_measure(self, world: World) -> bool:
         """Whether there can be something to measure; it costs less to ask than to measure."""

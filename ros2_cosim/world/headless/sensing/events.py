@@ -43,7 +43,8 @@ class Collision(Device):
             if {event.actor, event.other} <= world.actors.keys():
                 own, other = world.actors[event.actor], world.actors[event.other]
                 payloads.append(
-                    msgpack.packb([moment.record(own), moment.record(other), event.impulse])
+                    moment.header
+                    + msgpack.packb([moment.record(own), moment.record(other), event.impulse])
                 )
         return payloads
 
@@ -79,7 +80,8 @@ class Obstacle(Device):
         if nearest is None:
             return []
         own = world.actors.get(self.sensor.parent, self.sensor)
-        return [msgpack.packb([moment.record(own), moment.record(nearest[1]), nearest[0]])]
+        found = [moment.record(own), moment.record(nearest[1]), nearest[0]]
+        return [moment.header + msgpack.packb(found)]
 
 
 def _free_way(

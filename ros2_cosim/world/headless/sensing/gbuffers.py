@@ -76,9 +76,9 @@ class GBuffers:
     def measure(self, moment: SensedFrame, buffer: Buffer) -> bytes:
         """The payload of a picture."""
         view = moment.view(self._camera.lens)
-        return self._camera.head() + self._pixels(moment, view, buffer)
+        return self._camera.message(moment, self._pixels(moment, view, buffer))
 
-    def _pixels(self, moment: SensedFrame, view: View, buffer: Buffer) -> bytes:
+    def _pixels(self, moment: SensedFrame, view: View, buffer: Buffer) -> bytes | memoryview:
         if buffer is Buffer.SCENE_COLOR:
             return self._camera.pixels(moment, view)
         if buffer in (Buffer.SCENE_DEPTH, Buffer.CUSTOM_DEPTH):

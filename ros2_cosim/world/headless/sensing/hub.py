@@ -160,23 +160,13 @@ class SensorHub:
         sensor: Actor,
         weather: Weather,
         record: Callable[[Actor], ActorRecord],
+        *,
+        headed: bool = True,
     ) -> list[bytes]:
-        """Messages of one sensor for the frame that the world has just computed."""
-        payloads = self.payloads(world, sensor, weather, record)
-        if not payloads:
-            return []
-        kind = self._known(world, sensor).device.sensor_type
-        header = pack_sensor_header(kind, world.frame, world.elapsed_s, world.pose(sensor))
-        return [header + payload for payload in payloads]
+        """Messages of one sensor for the frame that the world has just computed.
 
-    def payloads(
-        self,
-        world: World,
-        sensor: Actor,
-        weather: Weather,
-        record: Callable[[Actor], ActorRecord],
-    ) -> list[bytes]:
-        """The same without the headers."""
+        :param headed: with their headers
+        """
         self._follow(world)
         device, period_ns, born = self._known(world, sensor)
         if not device.may_measure(world):
@@ -193,6 +183,8 @@ class SensorHub:
         moment = SensedFrame(
             world, pose, dt, weather,
             lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
+            pack_sensor_header(device.sensor_type, world.frame, world.elapsed_s, pose)
+            if headed else b"",
         )  # fmt: skip
         return device.measure(moment)
 
@@ -214,9 +206,9 @@ class SensorHub:
         moment = SensedFrame(
             world, pose, max(step, period_ns) / SECOND, weather,
             lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
+            pack_sensor_header(SENSOR_TYPE, world.frame, world.elapsed_s, pose),
         )  # fmt: skip
-        header = pack_sensor_header(SENSOR_TYPE, world.frame, world.elapsed_s, pose)
-        return header + self._gbuffers[sensor.id].measure(moment, buffer)
+        return self._gbuffers[sensor.id].measure(moment, buffer)
 
     def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
         """The payload of a camera at the present moment, for an onlooker: nothing changes by it.

@@ -72,7 +72,7 @@ class Lidar(Device):
         rays = self.kept(rays, hits)
         channel = self._channels - 1 - rays // per_channel
         counts = np.bincount(channel, minlength=self._channels).astype("<u4")
-        head = np.array([self._angle], dtype="<f4").tobytes()
+        head = moment.header + np.array([self._angle], dtype="<f4").tobytes()
         head += np.array([self._channels], dtype="<u4").tobytes() + counts.tobytes()
         return [head + self.points(rays, directions[rays], hits, eye)]
 

@@ -81,7 +81,7 @@ class Gnss(Device):
         """The place of the sensor on the globe."""
         x, y, z = moment.pose.location
         latitude, longitude = geolocation(moment.world.network, x, y)
-        return [msgpack.packb(self._noise.on((latitude, longitude, z)))]
+        return [moment.header + msgpack.packb(self._noise.on((latitude, longitude, z)))]
 
 
 class Imu(Device):
@@ -122,7 +122,7 @@ class Imu(Device):
         if compass < 0.0:
             compass += TWO_PI
         felt_noisy = self._felt_noise.on(frames.vector_to_carla(*felt))
-        return [msgpack.packb([felt_noisy, self._turn_noise.on(rates), compass])]
+        return [moment.header + msgpack.packb([felt_noisy, self._turn_noise.on(rates), compass])]
 
     def _swing_change(
         self, moment: SensedFrame, carrier: tuple[float, float, float], turn: frames.Vector

@@ -63,7 +63,7 @@ class Radar(Device):
             detections[i, 1] = atan2(y, x)
             detections[i, 2] = asin(min(1.0, max(-1.0, z)))
         detections[:, 3] = hits.distances[met]
-        return [detections.tobytes()]
+        return [moment.header + detections.tobytes()]
 
     def _in_cone(self, points: Floats) -> Flags:
         """Triangles that are not wholly beside the pyramid around the cone."""

@@ -7,9 +7,10 @@ of a triangle, so it is compared instead of the depth.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import (
@@ -22,6 +23,8 @@ from ros2_cosim.world.headless.sensing.mesh import (
     joined,
 )
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 NEAREST = 0.1  # m, depth at which a picture begins
 # Pixels (with those that lie behind others) that are compared at once: bounds the memory.
@@ -53,23 +56,31 @@ class View(NamedTuple):
     pixels: Indices
     nearest: Indices
 
+    def picture(self, values: NDArray[_Value]) -> NDArray[_Value]:
+        """Values of triangles, the last one for the sky, in each pixel (height * width)."""
+        picture = np.repeat(values[self.found], self.sizes)
+        picture[self.pixels] = values[self.nearest]
+        return picture
+
     @property
     def seen(self) -> Indices:
         """(height * width) number of the triangle, -1 for the sky."""
-        seen = np.repeat(self.found, self.sizes)
-        seen[self.pixels] = self.nearest
-        return seen
+        return self.picture(np.append(np.arange(len(self.mesh)), -1))
 
 
 def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     """What a camera sees."""
-    mesh = joined([part.take(_in_view(part, eye, lens)) for part in (scene.map, scene.actors)])
-    points = eye.inside(mesh.points)
-    normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
-    offsets = dot(points[:, 0], normals)
-    front = offsets < 0.0
-    mesh, points = mesh.take(front), points[front]
-    normals, offsets = normals[front], offsets[front]
+    parts, faces = [], []
+    for part in (scene.map, scene.actors):
+        which = np.flatnonzero(_in_view(part, eye, lens))
+        points = eye.inside(part.points[which])
+        normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
+        offsets = dot(points[:, 0], normals)
+        front = offsets < 0.0
+        parts.append(part.take(which[front]))
+        faces.append((points[front], normals[front], offsets[front]))
+    mesh = joined(parts)
+    points, normals, offsets = (np.concatenate(values) for values in zip(*faces, strict=True))
     # A ray (1, x / f, -y / f) meets the plane at the depth offset / (ray . normal).
     planes = normals / offsets[:, None]
     planes[:, 1] /= lens.focal
