@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -73,16 +74,31 @@ class Mesh(NamedTuple):
 
     def take(self, which: Flags | Indices) -> Mesh:
         """Some of the triangles."""
-        return Mesh(
-            self.points[which], self.normals[which], self.centres[which], self.radii[which],
-            self.tags[which], self.actors[which], self.colours[which], self.levels[which],
-            self.shades[which], self.glow[which],
-        )  # fmt: skip
+        if which.dtype == np.bool_:
+            which = np.flatnonzero(which)
+        # "take" needs a fourth of the time of an index in brackets.
+        return Mesh(*(part.take(which, axis=0) for part in iter(self)))
 
 
 def joined(meshes: list[Mesh]) -> Mesh:
     """Several meshes as one."""
     return Mesh(*(np.concatenate(parts) for parts in zip(*meshes, strict=True)))
+
+
+def ranges(begins: Indices, counts: Indices) -> Indices:
+    """Ranges of numbers, one after the other."""
+    ends = np.cumsum(counts)
+    return np.arange(int(counts.sum())) + np.repeat(begins - (ends - counts), counts)
+
+
+def portions(counts: Indices, most: int) -> Iterator[slice]:
+    """Parts with so many together at most, or with one member."""
+    ends = np.cumsum(counts)
+    begin, done = 0, 0
+    while begin < len(counts):
+        end = max(begin + 1, int(np.searchsorted(ends, done + most, "right")))
+        yield slice(begin, end)
+        begin, done = end, int(ends[end - 1])
 
 
 def cross(a: Floats, b: Floats) -> Floats:

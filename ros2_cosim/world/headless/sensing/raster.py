@@ -21,6 +21,8 @@ from ros2_cosim.world.headless.sensing.mesh import (
     cross,
     dot,
     joined,
+    portions,
+    ranges,
 )
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 
@@ -73,7 +75,7 @@ def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     parts, faces = [], []
     for part in (scene.map, scene.actors):
         which = np.flatnonzero(_in_view(part, eye, lens))
-        points = eye.inside(part.points[which])
+        points = eye.inside(part.points.take(which, axis=0))
         normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
         offsets = dot(points[:, 0], normals)
         front = offsets < 0.0
@@ -206,7 +208,7 @@ def _visible(
     sizes = np.diff(cuts)
     first = np.searchsorted(cuts, begins)
     counts = np.searchsorted(cuts, ends) - first
-    spans, pieces = np.repeat(np.arange(len(owners)), counts), _ranges(first, counts)
+    spans, pieces = np.repeat(np.arange(len(owners)), counts), ranges(first, counts)
     a, b, slack = a[spans], b[spans], (1.0e-15 * (np.abs(a) + np.abs(b) * lens.width))[spans]
     column = cuts[pieces] % lens.width
     may = np.zeros(len(spans), dtype=bool)  # be the nearest one
@@ -237,26 +239,14 @@ def _visible(
     which = np.flatnonzero(disputed)
     places = np.zeros(len(sizes), dtype=np.int64)
     places[which] = np.cumsum(sizes[which]) - sizes[which]
-    pixels = _ranges(cuts[which], sizes[which])
+    pixels = ranges(cuts[which], sizes[which])
     nearest, seen = np.zeros(len(pixels)), np.full(len(pixels), -1)
     counts = sizes[pieces]
-    ends = np.cumsum(counts)
-    begin = 0
-    while begin < len(counts):
-        done = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, done + _MOST_PIXELS, "right")))
-        part = slice(begin, end)
+    for part in portions(counts, _MOST_PIXELS):
         size = counts[part]
-        inverse = np.repeat(a[part], size) + np.repeat(b[part], size) * _ranges(column[part], size)
-        place = _ranges(places[pieces[part]], size)
+        inverse = np.repeat(a[part], size) + np.repeat(b[part], size) * ranges(column[part], size)
+        place = ranges(places[pieces[part]], size)
         np.maximum.at(nearest, place, inverse)
         nearer = inverse == nearest[place]
         seen[place[nearer]] = np.repeat(owners[spans[part]], size)[nearer]
-        begin = end
     return found, sizes, pixels, seen
-
-
-def _ranges(begins: Indices, counts: Indices) -> Indices:
-    """Ranges of numbers, one after the other."""
-    ends = np.cumsum(counts)
-    return np.arange(int(counts.sum())) + np.repeat(begins - (ends - counts), counts)

@@ -14,11 +14,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
-from ros2_cosim.world.headless.sensing.mesh import LEVEL_STEP, Indices, Mesh, cross, dot, joined
+from ros2_cosim.world.headless.sensing.mesh import (
+    LEVEL_STEP,
+    Indices,
+    Mesh,
+    cross,
+    dot,
+    joined,
+    portions,
+    ranges,
+)
 from ros2_cosim.world.headless.sensing.scene import TriangleScene
 
-# Pairs of ray and triangle that are tested at once: bounds the memory, about 100 bytes each.
-_MOST_PAIRS = 1_000_000
+# Pairs of ray and triangle that are tested at once: what they need stays in a processor's cache.
+_MOST_PAIRS = 32_768
 # Rounding of the angles that choose pairs [rad].
 _SLACK = 1.0e-6
 # Nearer than this [m] nothing is met: the surface from which a ray starts.
@@ -63,9 +72,9 @@ class _Target:
         self.points = eye.inside(mesh.points)
         a, b, c = (self.points[:, i] for i in range(3))
         normals = eye.directions_inside(mesh.normals)
-        self.normals = normals
+        self.normals = _columns(normals)
         self.offsets = dot(a, normals)  # below zero where the eye is in front
-        self.edges = cross(a, b), cross(b, c), cross(c, a)
+        self.edges = tuple(_columns(cross(*two)) for two in ((a, b), (b, c), (c, a)))
         self.factors = 1.0 - LEVEL_STEP * mesh.levels.astype(np.float64)
 
 
@@ -80,10 +89,11 @@ def cast(
     target = _Target(mesh, eye)
     best = _Best(len(directions), mesh)
     step = max(1, _MOST_PAIRS // max(1, len(mesh)))
+    columns = _columns(directions)
     for start in range(0, len(directions), step):
         rays = np.arange(start, min(start + step, len(directions)))
         pairs = np.repeat(rays, len(mesh)), np.tile(np.arange(len(mesh)), len(rays))
-        best.take(target, directions, *pairs, both_sides)
+        best.take(target, columns, *pairs, both_sides)
     return best.hits(reach)
 
 
@@ -99,24 +109,21 @@ def cast_grid(mesh: Mesh, eye: BodyAxes, grid: Grid, directions: Floats, reach: 
     ring = np.concatenate((ring, ring + 2.0 * np.pi))
     order = np.concatenate((order, order))
     first, last, low, high = _windows(target.points, ring, grid.slopes, columns)
-    widths, heights = last - first, high - low
-    counts = widths * heights
-    best = _Best(len(directions), mesh)
-    ends = np.cumsum(counts)
-    start = 0
-    while start < len(mesh):
-        done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + _MOST_PAIRS, "right")))
-        which = np.arange(start, stop)
-        triangles = np.repeat(which, counts[which])
-        place = np.arange(len(triangles)) - np.repeat(
-            ends[which] - counts[which] - done, counts[which]
-        )
-        row, column = np.divmod(place, widths[triangles])
-        rays = (low[triangles] + row) * columns + order[first[triangles] + column]
-        best.take(target, directions, rays, triangles, False)
-        start = stop
+    # Rows of triangles whose front the eye sees.
+    heights = np.where(target.offsets < 0.0, high - low, 0)
+    owners, rows = np.repeat(np.arange(len(mesh)), heights), ranges(low, heights) * columns
+    first, widths = first[owners], (last - first)[owners]
+    best, ways = _Best(len(directions), mesh), _columns(directions)
+    for part in portions(widths, _MOST_PAIRS):
+        counts = widths[part]
+        rays = np.repeat(rows[part], counts) + order.take(ranges(first[part], counts))
+        best.take(target, ways, rays, np.repeat(owners[part], counts), False)
     return best.hits(reach)
+
+
+def _columns(vectors: Floats) -> tuple[Floats, ...]:
+    """Coordinates of vectors (n, 3), each in a row: what is taken from them comes quicker."""
+    return tuple(np.ascontiguousarray(vectors[:, i]) for i in range(3))
 
 
 class _Best:
@@ -131,30 +138,35 @@ class _Best:
     def take(
         self,
         target: _Target,
-        directions: Floats,
+        directions: tuple[Floats, ...],
         rays: Indices,
         triangles: Indices,
         both_sides: bool,
     ) -> None:
         """Test pairs of a ray and a triangle."""
-        x, y, z = (directions[rays, i] for i in range(3))
 
-        def span(vectors: Floats) -> Floats:
-            result: Floats = (
-                x * vectors[triangles, 0] + y * vectors[triangles, 1] + z * vectors[triangles, 2]
+        def span(vectors: tuple[Floats, ...]) -> Floats:
+            x, y, z = (
+                way.take(rays) * part.take(triangles)
+                for way, part in zip(directions, vectors, strict=True)
             )
-            return result
+            return x + y + z
 
         # In front of a triangle all three volumes have one sign.
-        one, two, three = (span(edge) for edge in target.edges)
-        inside = (one <= 0.0) & (two <= 0.0) & (three <= 0.0)
         if both_sides:
+            one, two, three = (span(edge) for edge in target.edges)
+            inside = (one <= 0.0) & (two <= 0.0) & (three <= 0.0)
             inside |= (one >= 0.0) & (two >= 0.0) & (three >= 0.0)
+            rays, triangles = rays[inside], triangles[inside]
+        else:
+            for edge in target.edges:
+                inside = np.flatnonzero(span(edge) <= 0.0)
+                rays, triangles = rays.take(inside), triangles.take(inside)
         facing = span(target.normals)
-        offsets = target.offsets[triangles]
-        inside &= facing != 0.0 if both_sides else (facing < 0.0) & (offsets < 0.0)
-        rays, triangles = rays[inside], triangles[inside]
-        distances = offsets[inside] / facing[inside]
+        offsets = target.offsets.take(triangles)
+        meets = facing != 0.0 if both_sides else (facing < 0.0) & (offsets < 0.0)
+        rays, triangles = rays[meets], triangles[meets]
+        distances = offsets[meets] / facing[meets]
         ahead = distances > _NEAREST
         rays, triangles, distances = rays[ahead], triangles[ahead], distances[ahead]
         ranks = distances * target.factors[triangles]
