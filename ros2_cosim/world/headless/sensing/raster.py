@@ -131,9 +131,9 @@ def _in_view(mesh: Mesh, eye: BodyAxes, lens: Lens) -> Flags:
 def _clipped(points: Floats) -> tuple[Floats, Indices]:
     """Triangles (n, 3, 3) without their parts behind the near plane, and whose parts they are."""
     behind = points[..., 0] < NEAREST
-    count = behind.sum(axis=1)
+    count = behind[:, 0].astype(np.int64) + behind[:, 1] + behind[:, 2]
     whole = np.flatnonzero(count == 0)
-    corners, owners = [points[whole]], [whole]
+    corners, owners = [points.take(whole, axis=0)], [whole]
     for number in (1, 2):
         which = np.flatnonzero(count == number)
         if not len(which):
@@ -164,22 +164,21 @@ def _spans(
     """Rows, first and last + 1 columns, and triangles of the spans that triangles cover."""
     depth = corners[..., 0]
     # Columns and rows where pixel n has its centre at n.
-    x = corners[..., 1] / depth * lens.focal + (0.5 * lens.width - 0.5)
-    y = (0.5 * lens.height - 0.5) - corners[..., 2] / depth * lens.focal
-    top = np.clip(np.ceil(y.min(axis=1)), 0, lens.height).astype(np.int64)
-    bottom = np.clip(np.ceil(y.max(axis=1)), 0, lens.height).astype(np.int64)
-    count = np.where((x.max(axis=1) > -1.0) & (x.min(axis=1) < lens.width), bottom - top, 0)
+    x = (corners[..., 1] / depth * lens.focal + (0.5 * lens.width - 0.5)).T.copy()
+    y = ((0.5 * lens.height - 0.5) - corners[..., 2] / depth * lens.focal).T.copy()
+    top = np.clip(np.ceil(y.min(axis=0)), 0, lens.height).astype(np.int64)
+    bottom = np.clip(np.ceil(y.max(axis=0)), 0, lens.height).astype(np.int64)
+    count = np.where((x.max(axis=0) > -1.0) & (x.min(axis=0) < lens.width), bottom - top, 0)
     which = np.repeat(np.arange(len(corners)), count)
-    begin = np.cumsum(count) - count
-    row = np.arange(len(which)) - np.repeat(begin - top, count)
+    row = ranges(top, count)
     level = row.astype(np.float64)
     left = np.full(len(which), np.inf)
     right = np.full(len(which), -np.inf)
     for i, j in ((0, 1), (1, 2), (2, 0)):
-        rise = y[:, j] - y[:, i]
-        slope = (x[:, j] - x[:, i]) / np.where(rise == 0.0, 1.0, rise)
-        y0, y1 = y[which, i], y[which, j]
-        at = x[which, i] + (level - y0) * slope[which]
+        rise = y[j] - y[i]
+        slope = (x[j] - x[i]) / np.where(rise == 0.0, 1.0, rise)
+        y0, y1 = y[i].take(which), y[j].take(which)
+        at = x[i].take(which) + (level - y0) * slope.take(which)
         passes = (y0 <= level) != (y1 <= level)
         left = np.minimum(left, np.where(passes, at, np.inf))
         right = np.maximum(right, np.where(passes, at, -np.inf))
