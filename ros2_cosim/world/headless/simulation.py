@@ -211,15 +211,20 @@ class Simulation:
             self._map_changed = False
             world.lamps.is_told = True
         self.ros.tell_time(world)
+        due = []
         for sensor in world.sensors():
-            stream = sensor.id + _STREAM_OFFSET
-            to_client, to_ros = self._wanted(stream), self.ros.is_enabled(sensor.id)
+            to_client = self._wanted(sensor.id + _STREAM_OFFSET)
+            to_ros = self.ros.is_enabled(sensor.id)
             if to_client or to_ros:
-                for message in self.sensors.messages(world, sensor, self.weather, self.record):
-                    if to_client:
-                        self._publish(stream, message)
-                    if to_ros:
-                        self.ros.publish(world, sensor, message)
+                began = self.sensors.begin(world, sensor, self.weather, self.record)
+                due.append((sensor, to_client, to_ros, began))
+        for sensor, to_client, to_ros, began in due:
+            for message in began():
+                if to_client:
+                    self._publish(sensor.id + _STREAM_OFFSET, message)
+                if to_ros:
+                    self.ros.publish(world, sensor, message)
+        for sensor in world.sensors():
             if sensor.id in self.gbuffers:
                 self._publish_gbuffers(sensor)
         return frame

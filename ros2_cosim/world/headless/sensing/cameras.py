@@ -50,6 +50,8 @@ Pixels = NDArray[np.uint32]
 class Camera(Device):
     """A pinhole without distortion; forward is x, the image's right y, its top z."""
 
+    beside = True
+
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)
         width = int(self.within("image_size_x", 1, _LARGEST))

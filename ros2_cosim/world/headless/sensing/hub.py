@@ -7,9 +7,12 @@ takes longer than a short run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from functools import cache, cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property, partial
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.core.kernel.time import SECOND
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.sensing.raster import Lens, View
     from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
     from ros2_cosim.world.headless.world import World
+
+Record = Callable[["Actor"], ActorRecord]
 
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
@@ -84,7 +89,8 @@ class Sight:
     def __init__(self) -> None:
         # Cameras of several kinds in one place share a picture.
         self._viewed: TriangleScene | None = None
-        self._views: dict[tuple[Transform, Lens], View] = {}
+        self._views: dict[tuple[Transform, Lens], tuple[list[View], Lock]] = {}
+        self._lock = Lock()
 
     @cached_property
     def _scenes(self) -> SceneBuilder:
@@ -100,21 +106,20 @@ class Sight:
         """Make the surfaces of the map known among its things."""
         self._scenes.complete(world)
 
-    def view(self, world: World, pose: Transform, lens: Lens) -> View:
-        """What a camera of a lens sees in a place."""
+    def view(self, scene: TriangleScene, pose: Transform, lens: Lens) -> View:
+        """What a camera of a lens sees in a place; any thread may ask."""
         from ros2_cosim.world.headless.sensing.axes import axes_of
         from ros2_cosim.world.headless.sensing.raster import render
 
-        scene = self.scene(world)
-        if scene is not self._viewed:
-            self._viewed = scene
-            self._views.clear()
-        key = pose, lens
-        if key not in self._views:
-            if len(self._views) >= _MOST_VIEWS:
+        with self._lock:
+            if scene is not self._viewed or len(self._views) >= _MOST_VIEWS:
+                self._viewed = scene
                 self._views.clear()
-            self._views[key] = render(scene, axes_of(pose), lens)
-        return self._views[key]
+            made, lock = self._views.setdefault((pose, lens), ([], Lock()))
+        with lock:
+            if not made:
+                made.append(render(scene, axes_of(pose), lens))
+        return made[0]
 
 
 def _no_record(actor: Actor) -> ActorRecord:
@@ -130,6 +135,7 @@ class SensorHub:
         self._measured: dict[int, int] = {}
         self._gbuffers: dict[int, GBuffers] = {}
         self._sight = Sight()
+        self._threads: ThreadPoolExecutor | None = None
 
     def scene(self, world: World) -> TriangleScene:
         """What rays and cameras see at the present moment."""
@@ -155,38 +161,66 @@ class SensorHub:
                 raise CallError(f"Spawn failed: {error}") from None
 
     def messages(
-        self,
-        world: World,
-        sensor: Actor,
-        weather: Weather,
-        record: Callable[[Actor], ActorRecord],
-        *,
-        headed: bool = True,
+        self, world: World, sensor: Actor, weather: Weather, record: Record, *, headed: bool = True
     ) -> list[bytes]:
         """Messages of one sensor for the frame that the world has just computed.
 
         :param headed: with their headers
         """
+        device, moment = self._moment(world, sensor, weather, record, headed)
+        return device.measure(moment) if moment else []
+
+    def begin(
+        self, world: World, sensor: Actor, weather: Weather, record: Record
+    ) -> Callable[[], list[bytes]]:
+        """Begin to measure, beside others where the sensor can.
+
+        :returns: waits for the messages; call it before the world goes on
+        """
+        device, moment = self._moment(world, sensor, weather, record, True)
+        if moment is None:
+            return list
+        if not device.beside:
+            return partial(device.measure, moment)
+        moment.scene()  # is made in this thread
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "sensor")
+        return self._threads.submit(device.measure, moment).result
+
+    def _moment(
+        self, world: World, sensor: Actor, weather: Weather, record: Record, headed: bool
+    ) -> tuple[Device, SensedFrame | None]:
+        """What a sensor measures; None: nothing in this frame."""
         self._follow(world)
         device, period_ns, born = self._known(world, sensor)
         if not device.may_measure(world):
-            return []
+            return device, None
         now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
         if not is_due(now - born, step, period_ns):
-            return []
+            return device, None
         usual = max(step, period_ns)
         since = now - self._measured.get(sensor.id, now - usual)
         self._measured[sensor.id] = now
         # A sensor that nothing has listened to for a while begins anew.
         dt = (since if since < 2 * usual else usual) / SECOND
-        pose = world.pose(sensor)
-        moment = SensedFrame(
-            world, pose, dt, weather,
-            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
-            pack_sensor_header(device.sensor_type, world.frame, world.elapsed_s, pose)
-            if headed else b"",
+        kind = device.sensor_type if headed else None
+        return device, self._frame(world, world.pose(sensor), dt, weather, record, kind)
+
+    def _frame(
+        self,
+        world: World,
+        pose: Transform,
+        dt: float,
+        weather: Weather,
+        record: Record,
+        kind: int | None = None,
+    ) -> SensedFrame:
+        scene = cache(lambda: self.scene(world))
+        return SensedFrame(
+            world, pose, dt, weather, scene, lambda lens: self._sight.view(scene(), pose, lens),
+            record,
+            b"" if kind is None else pack_sensor_header(kind, world.frame, world.elapsed_s, pose),
         )  # fmt: skip
-        return device.measure(moment)
 
     def gbuffer(
         self, world: World, sensor: Actor, weather: Weather, buffer: Buffer
@@ -202,12 +236,8 @@ class SensorHub:
             return None
         if sensor.id not in self._gbuffers:
             self._gbuffers[sensor.id] = GBuffers(device)
-        pose = world.pose(sensor)
-        moment = SensedFrame(
-            world, pose, max(step, period_ns) / SECOND, weather,
-            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
-            pack_sensor_header(SENSOR_TYPE, world.frame, world.elapsed_s, pose),
-        )  # fmt: skip
+        dt = max(step, period_ns) / SECOND
+        moment = self._frame(world, world.pose(sensor), dt, weather, _no_record, SENSOR_TYPE)
         return self._gbuffers[sensor.id].measure(moment, buffer)
 
     def glance(self, world: World, sensor: Actor, weather: Weather) -> bytes | None:
@@ -221,11 +251,7 @@ class SensorHub:
         kind = device_of(blueprint) if blueprint in DEVICES else None
         if kind is None or not issubclass(kind, Camera) or kind is FlowCamera:
             return None
-        pose = world.pose(sensor)
-        moment = SensedFrame(
-            world, pose, world.step_s, weather,
-            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), _no_record,
-        )  # fmt: skip
+        moment = self._frame(world, world.pose(sensor), world.step_s, weather, _no_record)
         return kind(sensor).measure(moment)[0]
 
     def _follow(self, world: World) -> None:

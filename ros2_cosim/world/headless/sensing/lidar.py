@@ -34,6 +34,8 @@ class Lidar(Device):
     covers; points are in the sensor's frame, channel after channel.
     """
 
+    beside = True
+
     def __init__(self, sensor: Actor) -> None:
         super().__init__(sensor)
         self._channels = int(self.within("channels", 1, _MAX_CHANNELS))

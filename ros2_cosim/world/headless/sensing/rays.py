@@ -160,8 +160,8 @@ class _Best:
             rays, triangles = rays[inside], triangles[inside]
         else:
             for edge in target.edges:
-                inside = np.flatnonzero(span(edge) <= 0.0)
-                rays, triangles = rays.take(inside), triangles.take(inside)
+                left = np.flatnonzero(span(edge) <= 0.0)
+                rays, triangles = rays.take(left), triangles.take(left)
         facing = span(target.normals)
         offsets = target.offsets.take(triangles)
         meets = facing != 0.0 if both_sides else (facing < 0.0) & (offsets < 0.0)
