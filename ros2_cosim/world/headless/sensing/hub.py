@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import import_module
 from threading import Lock
@@ -22,6 +22,8 @@ from ros2_cosim.world.headless.wire_types import ActorRecord, Transform, Weather
 from ros2_cosim.world.headless.world import CallError
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from ros2_cosim.world.headless.actors import Actor
     from ros2_cosim.world.headless.sensing.gbuffers import Buffer, GBuffers
     from ros2_cosim.world.headless.sensing.raster import Lens, View
@@ -32,6 +34,8 @@ Record = Callable[["Actor"], ActorRecord]
 
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
+# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD [bytes] of mallopt(3), the second at its most.
+_MEMORY = ((-1, 256 * 1024 * 1024), (-3, 32 * 1024 * 1024))
 
 DEVICES = {
     "sensor.camera.depth": "cameras.DepthCamera",
@@ -122,6 +126,15 @@ class Sight:
         return made[0]
 
 
+def _keep_memory() -> None:
+    """Have memory of a picture kept for the next one: the system clears what it gives anew."""
+    from ctypes import CDLL
+
+    with suppress(AttributeError):  # another C library than glibc
+        for option, size in _MEMORY:
+            CDLL(None).mallopt(option, size)
+
+
 def _no_record(actor: Actor) -> ActorRecord:
     raise CallError(f"actor {actor.id}: a camera names no actor")
 
@@ -184,6 +197,9 @@ class SensorHub:
             return partial(device.measure, moment)
         moment.scene()  # is made in this thread
         if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            _keep_memory()
             self._threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "sensor")
         return self._threads.submit(device.measure, moment).result
 
