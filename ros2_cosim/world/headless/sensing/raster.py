@@ -185,8 +185,9 @@ def _spans(
     width = float(lens.width)
     start = np.clip(np.ceil(left), 0.0, width).astype(np.int64)
     stop = np.clip(np.ceil(right), 0.0, width).astype(np.int64)
-    filled = stop > start
-    return row[filled], start[filled], stop[filled], owners[which[filled]]
+    filled = np.flatnonzero(stop > start)
+    owners = owners.take(which.take(filled))
+    return row.take(filled), start.take(filled), stop.take(filled), owners
 
 
 def _visible(
@@ -205,32 +206,37 @@ def _visible(
     marks[begins] = marks[ends] = True
     cuts = np.flatnonzero(marks)
     sizes = np.diff(cuts)
-    first = np.searchsorted(cuts, begins)
-    counts = np.searchsorted(cuts, ends) - first
+    ranks = np.empty(len(marks), dtype=np.int64)  # of cuts only
+    ranks[cuts] = np.arange(len(cuts))
+    first = ranks.take(begins)
+    counts = ranks.take(ends) - first
     spans, pieces = np.repeat(np.arange(len(owners)), counts), ranges(first, counts)
-    a, b, slack = a[spans], b[spans], (1.0e-15 * (np.abs(a) + np.abs(b) * lens.width))[spans]
-    column = cuts[pieces] % lens.width
+    slack = (1.0e-15 * (np.abs(a) + np.abs(b) * lens.width)).take(spans)
+    a, b = a.take(spans), b.take(spans)
+    column = (cuts % lens.width).astype(np.float64).take(pieces)
+    last = column + (sizes - 1.0).take(pieces)
     may = np.zeros(len(spans), dtype=bool)  # be the nearest one
     leads = ~may
     won = np.ones(len(sizes), dtype=bool)
-    for value in (a + b * column, a + b * (column + (sizes[pieces] - 1))):
+    for value in (a + b * column, a + b * last):
         least = value - slack
         best = np.zeros(len(sizes))
         np.maximum.at(best, pieces, least)
         won &= best > 0.0
-        best = best[pieces]
+        best = best.take(pieces)
         leads &= least == best
         may |= value + slack >= best
     led = np.zeros(len(sizes), dtype=bool)
     led[pieces[leads]] = True
-    may |= ~led[pieces]
-    won &= np.bincount(pieces[may], minlength=len(sizes)) == 1
+    may |= ~led.take(pieces)
+    left = np.flatnonzero(may)
+    pieces, owners = pieces.take(left), owners.take(spans.take(left))
+    won &= np.bincount(pieces, minlength=len(sizes)) == 1
     found = np.full(len(sizes), -1)
-    clear = won[pieces]
-    sure = may & clear
-    found[pieces[sure]] = owners[spans[sure]]
-    may &= ~clear
-    pieces, a, b, column, spans = pieces[may], a[may], b[may], column[may], spans[may]
+    clear = won.take(pieces)
+    found[pieces[clear]] = owners[clear]
+    left, pieces, owners = left[~clear], pieces[~clear], owners[~clear]
+    a, b, columns = a.take(left), b.take(left), column.take(left).astype(np.int64)
     # Pixels of such pieces, with those that lie behind others; place: among those pixels.
     disputed = np.zeros(len(sizes), dtype=bool)
     disputed[pieces] = True
@@ -243,9 +249,9 @@ def _visible(
     counts = sizes[pieces]
     for part in portions(counts, _MOST_PIXELS):
         size = counts[part]
-        inverse = np.repeat(a[part], size) + np.repeat(b[part], size) * ranges(column[part], size)
+        inverse = np.repeat(a[part], size) + np.repeat(b[part], size) * ranges(columns[part], size)
         place = ranges(places[pieces[part]], size)
         np.maximum.at(nearest, place, inverse)
         nearer = inverse == nearest[place]
-        seen[place[nearer]] = np.repeat(owners[spans[part]], size)[nearer]
+        seen[place[nearer]] = np.repeat(owners[part], size)[nearer]
     return found, sizes, pixels, seen
