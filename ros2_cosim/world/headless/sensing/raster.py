@@ -118,8 +118,7 @@ def pixel_centres(lens: Lens) -> tuple[Floats, Floats]:
 
 def _in_view(mesh: Mesh, eye: BodyAxes, lens: Lens) -> Flags:
     """Triangles that are not wholly beside the view or behind it."""
-    place = eye.inside(mesh.centres)
-    depth, right, up = (place[:, i] for i in range(3))
+    depth, right, up = eye.inside(mesh.centres).T.copy()
     inside: Flags = depth + mesh.radii > NEAREST
     for across, half in ((right, 0.5 * lens.width), (up, 0.5 * lens.height)):
         # Distance beyond the side planes of the view, which open by half / focal.
