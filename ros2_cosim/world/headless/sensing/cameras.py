@@ -146,11 +146,12 @@ class RgbCamera(Camera):
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
         pixels = view.picture(np.append(palette, sky[0]).astype("<u4"))
-        above = np.flatnonzero(view.found < 0)
-        if len(above):
-            ends, width = np.cumsum(view.sizes)[above], self.lens.width
-            begins = ends - view.sizes[above]
-            first, last = int(begins[0]) // width, int(ends[-1] - 1) // width + 1
+        above, alone = np.flatnonzero(view.found < 0), view.pixels[view.nearest < 0]
+        ends = np.append(np.cumsum(view.sizes)[above], alone + 1)
+        begins = np.append(ends[: len(above)] - view.sizes[above], alone)
+        if len(begins):
+            width = self.lens.width
+            first, last = int(begins.min()) // width, int(ends.max() - 1) // width + 1
             heaven = _heaven(self.lens, eye, sky, first, last)
             part = pixels[first * width :]
             begins, ends = begins - first * width, ends - first * width
