@@ -17,9 +17,17 @@ from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.headless.labels import BUILDINGS, ROAD_LINES, ROADS, TERRAIN
 from ros2_cosim.world.headless.maps import own_maps
 from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.cameras import heaven
 from ros2_cosim.world.headless.sensing.light import Illumination
 from ros2_cosim.world.headless.sensing.mesh import cross
-from ros2_cosim.world.headless.sensing.raster import Lens, depths, pixel_centres, render
+from ros2_cosim.world.headless.sensing.raster import (
+    Lens,
+    View,
+    depths,
+    pixel_centres,
+    render,
+    visible,
+)
 from ros2_cosim.world.headless.sensing.rays import cast, nearby
 from ros2_cosim.world.headless.sensing.scene import SceneBuilder
 from ros2_cosim.world.headless.sensing.shapes import shape_of
@@ -47,6 +55,49 @@ WORLD = World(own_maps()[0].read_text(encoding="utf-8"), 0.05)
 for pose in WORLD.spawn_points()[:40]:
     WORLD.spawn(CAR, pose)
 SCENE = SceneBuilder().scene(WORLD)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_a_piece_shows_what_each_of_its_pixels_would(seed: int, flat: bool) -> None:
+    draws, lens = np.random.default_rng(seed), Lens(40, 6, 20.0)
+    rows, starts = draws.integers(0, 6, 60), draws.integers(0, 39, 60)
+    sizes = np.minimum(draws.integers(1, 40, 60), 40 - starts)
+    # Some equal each other, cross, or differ by rounding; some are behind the camera.
+    a, b = draws.integers(-1, 4, 60) / 7.0, draws.integers(-2, 3, 60) * (0.0 if flat else 0.01)
+    a += draws.integers(0, 2, 60) * 1.0e-16
+    nearest, seen = np.zeros(240), np.full(240, -1)
+    for span in range(60):
+        for column in range(starts[span], starts[span] + sizes[span]):
+            value, pixel = a[span] + b[span] * column, 40 * rows[span] + column
+            if value >= nearest[pixel]:
+                nearest[pixel], seen[pixel] = value, span
+    begins, mesh = 40 * rows + starts, SCENE.map.take(np.arange(60))
+    view = View(
+        mesh, np.zeros((60, 3)), *visible(begins, begins + sizes, a, b, np.arange(60), lens)
+    )
+    assert view.seen.tolist() == seen.tolist()
+
+
+@settings(max_examples=60)
+@given(
+    turn=st.tuples(st.floats(-90.0, 90.0), st.floats(-180.0, 180.0), st.floats(-180.0, 180.0)),
+    level=st.booleans(),
+    size=st.tuples(st.integers(1, 120), st.integers(1, 90)),
+    half=st.floats(0.01, 10.0),
+)
+def test_a_piece_of_sky_has_the_shade_of_each_of_its_pixels(
+    turn: tuple[float, float, float], level: bool, size: tuple[int, int], half: float
+) -> None:
+    lens = Lens(*size, 0.5 * size[0] / half)
+    eye = axes_of(Transform(Vector(), Rotation(*turn) if not level else Rotation(0.0, turn[1])))
+    first = size[1] // 3
+    x, y = pixel_centres(lens)
+    dx, dy = x / lens.focal, y[first:, None] / lens.focal
+    rise = (eye.forward.z + dx * eye.right.z) - dy * eye.up.z
+    rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
+    shades = (np.clip(rise, 0.0, 1.0) * 63).astype(np.uint32).reshape(-1)
+    assert np.array_equal(heaven(lens, eye, np.arange(64, dtype=np.uint32), first, size[1]), shades)
 
 
 @settings(max_examples=15)

@@ -96,7 +96,7 @@ def packed(red: Pixels, green: Pixels, blue: Pixels) -> Pixels:
     return colour
 
 
-def _heaven(lens: Lens, eye: BodyAxes, sky: Pixels, first: int, last: int) -> Pixels:
+def heaven(lens: Lens, eye: BodyAxes, sky: Pixels, first: int, last: int) -> Pixels:
     """The pixels of rows, first to before last, where nothing hides the sky.
 
     The shade goes by the rise of the ray, (a + b x) / sqrt(d + x x): it changes near the roots of
@@ -152,11 +152,11 @@ class RgbCamera(Camera):
         if len(begins):
             width = self.lens.width
             first, last = int(begins.min()) // width, int(ends.max() - 1) // width + 1
-            heaven = _heaven(self.lens, eye, sky, first, last)
+            shown = heaven(self.lens, eye, sky, first, last)
             part = pixels[first * width :]
             begins, ends = begins - first * width, ends - first * width
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-                part[begin:end] = heaven[begin:end]
+                part[begin:end] = shown[begin:end]
         self._draw_shapes(moment, view, pixels)
         return pixels.data
 

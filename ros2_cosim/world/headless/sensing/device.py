@@ -41,7 +41,7 @@ class Device(ABC):
     """One sensor; keeps what it has to remember from one measurement to the next.
 
     :cvar sensor_type: the number by which the protocol knows its messages
-    :cvar beside: whether it may measure in a thread of its own, beside others
+    :cvar beside: whether it may measure in a separate thread, beside others
     """
 
     sensor_type: int

@@ -95,7 +95,7 @@ def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     a = (planes[owners, 0] + planes[owners, 2] * (rows + (0.5 - 0.5 * lens.height))) * scale
     a += b * (0.5 - 0.5 * lens.width)
     rows *= lens.width
-    return View(mesh, planes, *_visible(rows + starts, rows + stops, a, b, owners, lens))
+    return View(mesh, planes, *visible(rows + starts, rows + stops, a, b, owners, lens))
 
 
 def depths(view: View, lens: Lens) -> Floats:
@@ -189,7 +189,7 @@ def _spans(
     return row.take(filled), start.take(filled), stop.take(filled), owners
 
 
-def _visible(
+def visible(
     begins: Indices, ends: Indices, a: Floats, b: Floats, owners: Indices, lens: Lens
 ) -> tuple[Indices, Indices, Indices, Indices]:
     """What is nearest in each pixel, as a view has it.
