@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: RPC and streaming ports around one simulation, in one thread."""
+"""The server: RPC and streaming ports around one simulation, in one thread but for sensors."""
 
 from __future__ import annotations
 
