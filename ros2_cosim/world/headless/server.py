@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: RPC and streaming ports around one simulation, in one thread but for sensors."""
+"""The server: RPC and streaming ports around one simulation, in one thread except for sensors."""
 
 from __future__ import annotations
 
