@@ -18,7 +18,7 @@ BUDGET = {
     "ros": 10_905,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 20_170,
+    "world": 20_290,
     "bench": 7_350,
     "buildtools": 2_200,
     "config": 37,
