@@ -85,7 +85,7 @@ def _cpu_of_children() -> float:
 
 
 def foreign(count: int) -> Taken:
-    """What so many activations take more than a hundred do, and the start."""
+    """Time of so many activations beyond the first hundred, and of the start."""
     short, long = _run(100 * PERIOD_S), _run((100 + count) * PERIOD_S)
     wall, cpu = (b - a for a, b in zip(short[:2], long[:2], strict=True))
     return Taken(wall / count, cpu / count, min(short.start_s, long.start_s))
@@ -149,7 +149,7 @@ def _controller(pipe: Connection, count: int) -> None:
     from foreign_controller import Controller
 
     class Answering(Controller):
-        """Publishes for each message of its own vehicle, which comes last."""
+        """Publishes when the message of its vehicle has come, the last one of a step."""
 
         received = 0
 

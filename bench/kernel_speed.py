@@ -90,7 +90,7 @@ LONG = {
     "inproc, own laws": (100,),
     "libsumo": (100,),
 }
-#: A long platoon is simulated for so many vehicle seconds, or for one second.
+#: Length of a run of a long platoon, times its vehicles [s]; at least one second is simulated.
 VEHICLE_SECONDS = 300.0
 
 

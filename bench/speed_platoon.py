@@ -21,7 +21,7 @@ from ros2_cosim.core.scenario.schema import Scenario, load_scenario, make_scenar
 
 ROOT = Path(__file__).resolve().parents[1]
 _SPACING = 21.8  # m, as in config/platoon.yaml
-#: Above so many vehicles a sensor reads them in one message, not each at its own port.
+#: Sensors of longer platoons read all vehicles in one message.
 _MOST_PORTS = 100
 _LENGTH, _WIDTH = 4.792, 2.163  # m
 #: The platoon begins there [m], shortly before the end of the circuit.
@@ -181,7 +181,7 @@ def long_platoon(vehicles: int, sim_s: float, law: Path | None = None) -> Scenar
 
 
 def _circuit(more: float) -> Path:
-    """The circuit of the package, or one whose two straights are so much longer [m]."""
+    """The circuit of the package; its two straights become longer, together by ``more`` [m]."""
     usual = ROOT / "config" / "circuit.xodr"
     if more == 0.0:
         return usual

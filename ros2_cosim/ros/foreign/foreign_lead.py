@@ -119,7 +119,7 @@ class Lead:
     def wait_until(self, condition: Callable[[], bool], seconds: float = inf) -> None:
         """Take what the node publishes by itself until a condition holds.
 
-        :param seconds: for so long at most
+        :param seconds: longest wait
         """
         deadline = monotonic() + seconds
         while not condition() and monotonic() < deadline:

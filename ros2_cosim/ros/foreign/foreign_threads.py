@@ -64,7 +64,7 @@ class ThreadWatch:
     """Counts the activations in which a process ran several threads that are its own.
 
     :param pids: the processes of the node; empty: they cannot be seen
-    :param later: after the first activations one of so many is looked at
+    :param later: after the first activations, number of activations from one look to the next
     """
 
     def __init__(self, pids: Iterable[int], later: int = LATER_LOOKS) -> None:

@@ -25,9 +25,9 @@ from pathlib import Path
 from threading import Lock, Semaphore, Thread, current_thread, get_native_id, main_thread
 from typing import Any
 
-#: The next request is waited for so long [s], then the executor goes on; a thread waits then.
+#: Time that the executor waits for the next request [s]; after that a thread waits.
 LINGER_S = 0.005
-#: After so long the executor goes on in any case: it has services, too [s].
+#: Longest time that the executor serves requests before it looks at its services [s].
 TURN_S = 0.05
 #: Timers that are due again and again are called so often at one time.
 _ROUNDS = 100

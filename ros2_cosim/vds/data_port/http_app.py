@@ -20,7 +20,7 @@ _HEADERS = (
 
 
 class HttpApp:
-    """Answers requests; the API does so in threads, for it may have to wait.
+    """Answers requests. The API answers in threads, because it may wait.
 
     The state of a connection has the ``user`` of its peer, for ``REQUESTER``.
     """

@@ -149,7 +149,7 @@ class Sighting:
     :ivar source: what was looked at
     :ivar latest: where that was, if it cannot be written in: it is known by identity then
     :ivar before: where the vehicles had been found before
-    :ivar positions: where they are now, for the next look
+    :ivar positions: of the vehicles now; the next look begins there
     :ivar boxes: of the vehicles that are there
     :ivar identities: of each of them, and its class
     """
