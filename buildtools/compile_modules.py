@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from ros2_cosim.compiled import LIBRARY_MODULE, MANIFEST, digest_of, directory  # noqa: E402
+from ros2_cosim.compiled import LIBRARY_MODULE, MANIFEST, digest_of, directory, stamp_of  # noqa: E402
 
 PACKAGE = ROOT / "ros2_cosim"
 GROUP = LIBRARY_MODULE.removesuffix("__mypyc")
@@ -224,6 +224,8 @@ def compile_all(build: Path, place: Path) -> None:
     :raises CompileError: that is impossible; there is no manifest, then
     """
     before = sources()
+    # Only for the environment of these very files: a wheel has the same bytes wherever it is built.
+    stamps = {"stamps": {n: stamp_of(PACKAGE / n) for n in before}} if place == directory() else {}
     (place / MANIFEST).unlink(missing_ok=True)
     compiler = shlex.split(os.environ.get("CC", "cc"))[0]
     if shutil.which(compiler) is None:
@@ -239,7 +241,7 @@ def compile_all(build: Path, place: Path) -> None:
         raise CompileError(f"the compiler failed:\n{done.stdout[-4000:]}{done.stderr[-1000:]}")
     if sources() != before:
         raise CompileError("a source file changed meanwhile")
-    install(build / "library.so", place, {"sources": before, "recipe": recipe()})
+    install(build / "library.so", place, {"sources": before, "recipe": recipe(), **stamps})
 
 
 def install(built: Path, place: Path, facts: dict[str, object]) -> None:
@@ -247,9 +249,8 @@ def install(built: Path, place: Path, facts: dict[str, object]) -> None:
     place.mkdir(parents=True, exist_ok=True)
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     name = f"{sha256(built.read_bytes()).hexdigest()[:16]}{suffix}"
-    for old in place.glob("*.so"):
-        if old.name != name:
-            old.unlink()
+    for old in set(place.glob("*.so")) - {place / name}:
+        old.unlink()
     shutil.copyfile(built, place / (name + ".partial"))
     (place / (name + ".partial")).replace(place / name)
     modules = ["ros2_cosim." + file[:-3].replace("/", ".") for file in hot_files()]

@@ -12,6 +12,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,6 +59,7 @@ def manifest(package: Path) -> dict[str, Any]:
         "suffix": importlib.machinery.EXTENSION_SUFFIXES[0],
         "modules": ["ros2_cosim.a", "ros2_cosim.room.b"],
         "sources": {n: compiled.digest_of(package / n) for n in ("a.py", "room/b.py")},
+        "stamps": {n: compiled.stamp_of(package / n) for n in ("a.py", "room/b.py")},
     }
 
 
@@ -72,9 +74,22 @@ def test_a_library_of_these_sources_is_taken(place: Path) -> None:
     assert reason() == ""
 
 
+def test_a_source_that_nobody_touched_is_not_read(place: Path) -> None:
+    source = place.parent / "package" / "room" / "b.py"
+    stamp = compiled.stamp_of(source)
+    known = json.loads((place / compiled.MANIFEST).read_text())
+    known["sources"]["room/b.py"] = "the digest of something else"
+    (place / compiled.MANIFEST).write_text(json.dumps(known))
+    assert reason() == ""
+    known["stamps"]["room/b.py"] = [stamp[0], stamp[1], stamp[2] - 1]
+    (place / compiled.MANIFEST).write_text(json.dumps(known))
+    assert reason().startswith("room/b.py changed")
+
+
 def test_an_edited_source_is_never_shadowed(place: Path) -> None:
     source = place.parent / "package" / "room" / "b.py"
     before = source.stat()
+    time.sleep(0.02)  # the system's clock for files goes on in steps of some milliseconds
     source.write_text("y = 3\n")
     os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))  # neither time nor size tell
     assert reason() == "room/b.py changed since; `make setup` compiles it again"
