@@ -30,8 +30,8 @@ CODE = {
     ".js": "JavaScript",
     ".html": "HTML",
     ".css": "CSS",
-    ".c": "C",
-    ".h": "C",
+    **dict.fromkeys((".c", ".h"), "C"),
+    ".lua": "Lua",
     ".cpp": "C++",
     ".cmake": "CMake",
 }

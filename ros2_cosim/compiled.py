@@ -3,10 +3,10 @@
 
 ``make setup`` compiles the modules that ``buildtools/compile_modules.py`` lists, with mypyc, and
 puts library and manifest into the environment, outside of the source tree. The manifest has a
-digest of every source file that went into the library, and its stamp, which spares reading a file
-that nobody has touched since. A process takes the library only if all files beside this one are
-those: an edited file is never shadowed by older compiled code, and all modules run as Python, then,
-because a library is one piece. What runs gives the same bits in both forms.
+digest of every source file that went into the library, and a stamp, by which a file that was not
+touched since is known without reading it. A process takes the library only if all files beside
+this one are those: an edited file is never shadowed by older compiled code, and all modules run as
+Python, then, because a library is one piece. What runs gives the same bits in both forms.
 
 ``COSIM_PURE=1`` leaves the library aside.
 """

@@ -46,6 +46,7 @@ def test_each_wing_keeps_to_its_budget() -> None:
         ("a.c", "/* one */\n#include <a.h>\n\nint x; // two\n", 2),
         ("a.cpp", "#define A 1\n// two\n", 1),
         ("a.cmake", "# one\nfind_package(A)\n", 1),
+        ("a.lua", "-- one\nlocal x = 1 -- two\n\n", 1),
     ],
 )
 def test_blank_lines_comments_and_docstrings_do_not_count(name: str, text: str, net: int) -> None:

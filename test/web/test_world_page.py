@@ -204,8 +204,8 @@ def test_a_browser_shows_the_world(browser: Browser, tmp_path: Path) -> None:
         browser.wait_for(f"{seen} > {browser.evaluate(seen)}")
         fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
         assert browser.evaluate(fits)
-        # The whole page would have to change its size between two moving pictures: Chromium may wait
-        # for that without an end on a busy machine.
+        # The whole page would have to change its size between two moving pictures: Chromium may
+        # wait for that without an end on a busy machine.
         browser.screenshot(tmp_path / "world.png", whole=False)
         browser.open(address, width=420)
         browser.wait_for(f"document.body?.dataset.steps !== undefined && {SHOWN}")

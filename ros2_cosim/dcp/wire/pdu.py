@@ -94,6 +94,10 @@ def _layout(kind: PduType, text: str) -> PduLayout:
 
 
 LAYOUTS: dict[int, PduLayout] = {int(k): _layout(k, text) for k, text in _TABLE.items()}
+FIELD_CODES: dict[str, str] = dict(
+    item.split(":") for text in _TABLE.values() for item in text.split()
+)
+"""Name of a field, the same in all PDUs that have it -> ``u8`` to ``i64``, ``uuid`` or ``rest``."""
 
 REQUEST_HEAD, STATE_CHANGE_HEAD = 4, 5
 """Bytes of a request up to the receiver, and of a change of state up to its state_id."""
