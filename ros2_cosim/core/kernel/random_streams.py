@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from math import floor
 from typing import TYPE_CHECKING, Any, Final
 
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -38,8 +39,9 @@ _computed_here = [8192]
 _M0, _M1 = 0xD2E7470EE14C6C93, 0xCA5A826395121157
 _W0, _W1 = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 _ROUNDS: Final = 10
-_UNIFORM_STEP = 2.0**-53
-_OPEN_STEP = 2.0**-52
+_UNIFORM_STEP: Final = 1.1102230246251565e-16  # 2^-53
+_CELLS: Final = 4503599627370496.0  # 2^52
+_OPEN_STEP: Final = 2.220446049250313e-16  # 2^-52
 
 
 def stream_key(run_seed: object, participant: object, stream: object) -> int:
@@ -97,7 +99,7 @@ class RandomStream:
     probability below n / 2^64.
     """
 
-    __slots__ = ("_bits", "_buffer", "_generated", "_key", "_size", "_take")
+    __slots__ = ("_bits", "_generated", "_key", "_size", "_uniforms", "_words")
 
     # Compiled code would refuse other types itself, and in fewer words.
     def __init__(self, run_seed: object, participant: object, stream: object) -> None:
@@ -110,33 +112,38 @@ class RandomStream:
         self._key = stream_key(run_seed, participant, stream)
         self._bits: Philox | None = None
         self._size = _SMALLEST_BUFFER
-        #: Words that the generator has given, those in the buffer included.
+        #: Words that the generator has given, those that wait included.
         self._generated = 0
-        self._buffer: list[int] = []
-        self._take = self._buffer.pop
+        #: What waits, the next one last: the words, and what ``uniform`` makes of each. Where
+        #: compiled, a draw is no more than to take a number from a list.
+        self._words: Any = ()
+        self._uniforms: list[float] = []
 
-    def _refill(self) -> int:
+    def _refill(self) -> None:
         # Asking numpy for one word costs more than the word: ask for more and more at once.
-        # The buffer is filled in place because ``_take`` is bound to it.
         end = self._generated + self._size
         if self._bits is None and self._size <= _computed_here[0]:
             _computed_here[0] -= self._size
-            words = _words(self._key, self._generated, end)
+            self._hold(_words(self._key, self._generated, end))
         else:
             if self._bits is None:
                 from numpy.random import Philox
 
                 self._bits = Philox(key=self._key, counter=self._generated // _WORDS_OF_BLOCK)
-            words = self._bits.random_raw(self._size).tolist()
-        words.reverse()
-        self._buffer.extend(words)
+            self._words = self._bits.random_raw(self._size)[::-1]
+            self._uniforms = ((self._words >> 11) * _UNIFORM_STEP).tolist()
         self._generated = end
         self._size = min(2 * self._size, _LARGEST_BUFFER)
-        return self._take()
+
+    def _hold(self, words: list[int]) -> None:
+        """Let these words be what waits, in this order."""
+        words.reverse()
+        self._words = words
+        self._uniforms = [(word >> 11) * _UNIFORM_STEP for word in words]
 
     def save_state(self) -> tuple[bytes, int, int, int]:
         """Where the stream stands, as plain data."""
-        return self._key.to_bytes(16, "little"), self._size, self._generated, len(self._buffer)
+        return self._key.to_bytes(16, "little"), self._size, self._generated, len(self._uniforms)
 
     def restore_state(self, state: Sequence[Any]) -> None:
         """Go to where a stream stood; this one is then that stream.
@@ -161,39 +168,38 @@ class RandomStream:
         # Blocks are counted: the first one is that of the oldest word in the buffer.
         begin = (generated - left) // _WORDS_OF_BLOCK * _WORDS_OF_BLOCK
         words = _words(self._key, begin, generated)
-        words.reverse()
-        self._buffer[:] = words[:left]
+        self._hold(words[len(words) - left :])
 
     def raw(self) -> int:
         """Return the next 64 bits as an integer."""
-        return self._take() if self._buffer else self._refill()
+        self.uniform()
+        return int(self._words[len(self._uniforms)])
 
     def uniform(self) -> float:
         """Return a number in [0, 1), a multiple of 2^-53."""
-        word = self._take() if self._buffer else self._refill()
-        return (word >> 11) * _UNIFORM_STEP
+        if not self._uniforms:
+            self._refill()
+        return self._uniforms.pop()
 
     def uniform_between(self, low: float, high: float) -> float:
         """Return a number in [low, high] (``high`` only by rounding)."""
-        word = self._take() if self._buffer else self._refill()
-        value = low + (high - low) * ((word >> 11) * _UNIFORM_STEP)
-        return min(high, value)
+        return min(high, low + (high - low) * self.uniform())
+
+    def _within(self) -> float:
+        """The middle of one of 2^52 cells of (0, 1): never 0 or 1, and symmetric."""
+        return (floor(self.uniform() * _CELLS) + 0.5) * _OPEN_STEP
 
     def normal(self) -> float:
         """Return a standard normal number (mean 0, standard deviation 1), within +-8.3."""
-        word = self._take() if self._buffer else self._refill()
-        # The middle of one of 2^52 cells: never 0 or 1, and symmetric.
-        return normal_quantile(((word >> 12) + 0.5) * _OPEN_STEP)
+        return normal_quantile(self._within())
 
     def exponential(self, mean: float) -> float:
         """Return an exponentially distributed number > 0 with the given mean."""
-        word = self._take() if self._buffer else self._refill()
-        return -mean * log(((word >> 12) + 0.5) * _OPEN_STEP)
+        return -mean * log(self._within())
 
     def bernoulli(self, probability: float) -> bool:
         """Return True with the given probability (never for 0, always for 1)."""
-        word = self._take() if self._buffer else self._refill()
-        return (word >> 11) * _UNIFORM_STEP < probability
+        return self.uniform() < probability
 
     def integers(self, n: int) -> int:
         """Return an integer in [0, n), each exactly as likely, for 1 <= n <= 2^64.
