@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 _DOMAIN = b"ros2_cosim random stream 1"
 _SMALLEST_BUFFER: Final = 16
-_LARGEST_BUFFER: Final = 1024
+_LARGEST_BUFFER: Final = 256
+#: Of the states that earlier versions have saved.
+_LARGEST_SAVED: Final = 1024
+_GROWTH: Final = 4
 #: Philox-4x64 gives four words at a time.
 _WORDS_OF_BLOCK: Final = 4
 _TWO_TO_64 = 2**64
@@ -114,13 +117,13 @@ class RandomStream:
         self._size = _SMALLEST_BUFFER
         #: Words that the generator has given, those that wait included.
         self._generated = 0
-        #: What waits, the next one last: the words, and what ``uniform`` makes of each. Where
-        #: compiled, a draw is no more than to take a number from a list.
+        #: The words that were made last, and what ``uniform`` makes of those that wait, the next
+        #: one last. Where compiled, a draw is no more than to take a number from a list.
         self._words: Any = ()
         self._uniforms: list[float] = []
 
     def _refill(self) -> None:
-        # Asking numpy for one word costs more than the word: ask for more and more at once.
+        # Asking numpy for one word costs more than the word: ask for more each time.
         end = self._generated + self._size
         if self._bits is None and self._size <= _computed_here[0]:
             _computed_here[0] -= self._size
@@ -130,16 +133,16 @@ class RandomStream:
                 from numpy.random import Philox
 
                 self._bits = Philox(key=self._key, counter=self._generated // _WORDS_OF_BLOCK)
-            self._words = self._bits.random_raw(self._size)[::-1]
+            self._words = self._bits.random_raw(self._size)
             self._uniforms = ((self._words >> 11) * _UNIFORM_STEP).tolist()
+            self._uniforms.reverse()
         self._generated = end
-        self._size = min(2 * self._size, _LARGEST_BUFFER)
+        self._size = min(_GROWTH * self._size, _LARGEST_BUFFER)
 
     def _hold(self, words: list[int]) -> None:
-        """Let these words be what waits, in this order."""
-        words.reverse()
+        """Let these words be what waits."""
         self._words = words
-        self._uniforms = [(word >> 11) * _UNIFORM_STEP for word in words]
+        self._uniforms = [(word >> 11) * _UNIFORM_STEP for word in reversed(words)]
 
     def save_state(self) -> tuple[bytes, int, int, int]:
         """Where the stream stands, as plain data."""
@@ -156,8 +159,8 @@ class RandomStream:
             isinstance(key, bytes)
             and len(key) == 16
             and all(type(number) is int for number in (size, generated, left))
-            and _SMALLEST_BUFFER <= size <= _LARGEST_BUFFER
-            and 0 <= left <= min(generated, _LARGEST_BUFFER)
+            and _SMALLEST_BUFFER <= size <= _LARGEST_SAVED
+            and 0 <= left <= min(generated, _LARGEST_SAVED)
             and generated % _WORDS_OF_BLOCK == 0
             and generated < _TWO_TO_64
         ):
@@ -173,7 +176,7 @@ class RandomStream:
     def raw(self) -> int:
         """Return the next 64 bits as an integer."""
         self.uniform()
-        return int(self._words[len(self._uniforms)])
+        return int(self._words[len(self._words) - 1 - len(self._uniforms)])
 
     def uniform(self) -> float:
         """Return a number in [0, 1), a multiple of 2^-53."""
