@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from functools import lru_cache
 from typing import Final
 
 
@@ -32,6 +33,7 @@ _BIG_BITS: Final = 1216
 _BIG_HALF_PI = _half_pi_scaled(_BIG_BITS)
 
 
+@lru_cache(maxsize=256)  # the headings of straight roads come again and again
 def reduce_exactly(x: float) -> tuple[int, float, float]:
     """Split x = n pi/2 + (hi + lo), n modulo 4, |hi| <= pi/4, by integers of any length."""
     mantissa, exponent = math.frexp(x)
