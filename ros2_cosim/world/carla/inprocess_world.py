@@ -151,15 +151,9 @@ class InProcessWorld:
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set controls, limited to their ranges as the server limits them."""
         throttle, steer, brake = _narrow((throttle, steer, brake))
-        self.world.apply_control(
-            actor,
-            VehicleControl(
-                min(1.0, abs(throttle)),
-                min(1.0, max(-1.0, steer)),
-                min(1.0, max(0.0, brake)),
-                reverse=throttle < 0.0,
-            ),
-        )
+        pedals = min(1.0, abs(throttle)), min(1.0, max(-1.0, steer)), min(1.0, max(0.0, brake))
+        values = *pedals, False, throttle < 0.0, False, 0
+        self.world.apply_control(actor, NEW(VehicleControl, values))
 
     def tick(self) -> None:
         """Advance by one step."""
@@ -173,8 +167,11 @@ class InProcessWorld:
 
     def motion(self, actor: int) -> Motion:
         """State of an actor."""
-        n = self.world.require(actor).exposed_numbers()
-        return NEW(Motion, (NEW(Pose, n[:6]), n[6:9], n[9:12], n[12:15]))
+        x, y, z, pitch, yaw, roll, vx, vy, vz, wx, wy, wz, ax, ay, az = self.world.require(
+            actor
+        ).exposed_numbers()
+        pose = NEW(Pose, (x, y, z, pitch, yaw, roll))
+        return NEW(Motion, (pose, (vx, vy, vz), (wx, wy, wz), (ax, ay, az)))
 
     def strangers(self) -> list[Stranger]:
         """None: no other client reaches this world."""

@@ -34,15 +34,25 @@ class VehicleReading(NamedTuple):
 
 def reading(motion: Motion, body: Body) -> VehicleReading:
     """State of a vehicle with the given box."""
+    # Number by number: compiled, none of them becomes an object before the records are made.
     pose, velocity, turn, acceleration = motion
-    q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
-    x, y, z = _centre(pose, q, (body.centre[0], body.centre[1], 0.0))
-    to_body = frames.conjugate(q)
-    velocity = frames.body_to_world(to_body, frames.vector_to_ros(*velocity))
-    turn = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(*turn))
-    acceleration = frames.body_to_world(to_body, frames.vector_to_ros(*acceleration))
-    odometry = NEW(Odometry, (x, y, z, *q, *velocity, *turn))
-    return NEW(VehicleReading, (odometry, NEW(Acceleration, acceleration)))
+    x, y, z, pitch, yaw, roll = pose
+    qx, qy, qz, qw = frames.rotation_to_ros(pitch, yaw, roll)
+    x, y, z = frames.vector_to_ros(x, y, z)
+    to_centre, to_left, _ = body.centre
+    if to_centre != 0.0 or to_left != 0.0:
+        offset = frames.vector_to_ros(to_centre, to_left, 0.0)
+        dx, dy, dz = frames.body_to_world((qx, qy, qz, qw), offset)
+        x, y, z = x + dx, y + dy, z + dz
+    to_body = frames.conjugate((qx, qy, qz, qw))
+    vx, vy, vz = velocity
+    vx, vy, vz = frames.body_to_world(to_body, frames.vector_to_ros(vx, vy, vz))
+    wx, wy, wz = turn
+    wx, wy, wz = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(wx, wy, wz))
+    ax, ay, az = acceleration
+    ax, ay, az = frames.body_to_world(to_body, frames.vector_to_ros(ax, ay, az))
+    odometry = NEW(Odometry, (x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz))
+    return NEW(VehicleReading, (odometry, NEW(Acceleration, (ax, ay, az))))
 
 
 def road_user(number: int, motion: Motion, body: Body) -> RoadUser:

@@ -37,6 +37,26 @@ PLACE: Final = "place/"
 """Stands before the name of a vehicle or object in the input that puts it elsewhere."""
 
 
+class Known:
+    """What is worked out once, and is no part of a state.
+
+    :ivar commands: vehicle -> its last command, and what that means
+    """
+
+    __slots__ = ("_ports", "commands")
+
+    def __init__(self) -> None:
+        self.commands: dict[str, tuple[ControlCommand, ActorCommand]] = {}
+        self._ports: dict[str, tuple[str, str]] = {}
+
+    def ports_of(self, vehicle: str) -> tuple[str, str]:
+        """The outputs with its odometry and its acceleration."""
+        ports = self._ports.get(vehicle)
+        if ports is None:
+            ports = self._ports[vehicle] = f"odometry/{vehicle}", f"acceleration/{vehicle}"
+        return ports
+
+
 class SceneRun:
     """A scene driven step by step, with its events in the order in which they are reported.
 
@@ -46,6 +66,7 @@ class SceneRun:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._steered = scene.steered
+        self._known = Known()
         self._events: deque[CollisionEvent] = deque()
         #: How many places each vehicle or object had been given when it was put somewhere.
         self._put: dict[str, int] = {}
@@ -88,11 +109,17 @@ class SceneRun:
 
     def _command(self, name: str, command: ControlCommand) -> ActorCommand:
         """The pedals, those for its acceleration if it has none; the steering where it counts."""
+        known = self._known.commands.get(name)
+        if known is not None and known[0] is command:
+            return known[1]
         check_command(name, command)
         throttle, brake = command.throttle, command.brake
-        if has_no_pedals(command):
-            throttle, brake = self._scene.pedals(name, command.acceleration)
-        return ActorCommand(throttle, brake, command.steer if name in self._steered else None)
+        steer = command.steer if name in self._steered else None
+        if has_no_pedals(command):  # they depend on the speed
+            return ActorCommand(*self._scene.pedals(name, command.acceleration), steer)
+        meant = ActorCommand(throttle, brake, steer)
+        self._known.commands[name] = command, meant
+        return meant
 
     def outputs(self, *, static: bool) -> dict[str, Any]:
         """Output port -> record of the present state; at most one collision at a time.
@@ -101,8 +128,9 @@ class SceneRun:
         """
         outputs: dict[str, Any] = {}
         for name, (odometry, acceleration) in self._scene.read().items():
-            outputs[f"odometry/{name}"] = odometry
-            outputs[f"acceleration/{name}"] = acceleration
+            odometry_port, acceleration_port = self._known.ports_of(name)
+            outputs[odometry_port] = odometry
+            outputs[acceleration_port] = acceleration
         for name, measured in self._scene.take_measurements().items():
             outputs[MEASURED + name] = measured
             self.measured[MEASURED + name] += 1
@@ -138,7 +166,7 @@ class ScenePlant:
 
     def __init__(self, run: SceneRun, vehicles: list[str], placed: Sequence[str]) -> None:
         self._run = run
-        self._vehicles = vehicles
+        self._controls = [(name, f"control/{name}") for name in vehicles]
         self._placed = {name: f"{PLACE}{name}" for name in placed}
         run.initialise()
 
@@ -151,7 +179,14 @@ class ScenePlant:
                 sample = step.latest[port]
                 if sample is not None:
                     places[name] = sample.seq + 1, sample.value
-            self._run.step(latest_commands(step, self._vehicles), places)
+            commands: dict[str, ControlCommand | None] = {}
+            for name, port in self._controls:
+                sample = step.latest[port]
+                if sample is None:
+                    commands[name] = None
+                else:
+                    _, _, commands[name] = sample
+            self._run.step(commands, places)
         return self._run.outputs(static=first)
 
     def onlooker(self) -> WorldOnlooker | None:
@@ -170,12 +205,3 @@ class ScenePlant:
     def close(self) -> None:
         """Release the simulator."""
         self._run.close()
-
-
-def latest_commands(step: Step, vehicles: list[str]) -> dict[str, ControlCommand | None]:
-    """The command of each vehicle, None before its controller's first."""
-    commands: dict[str, ControlCommand | None] = {}
-    for name in vehicles:
-        sample = step.latest[f"control/{name}"]
-        commands[name] = None if sample is None else sample.value
-    return commands

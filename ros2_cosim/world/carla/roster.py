@@ -11,7 +11,7 @@ from typing import Any
 
 from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import ModelContext
-from ros2_cosim.core.messages.records import Odometry, RoadUser, RoadUsers
+from ros2_cosim.core.messages.records import RoadUser, RoadUsers
 from ros2_cosim.core.scene.scene import scene_settings
 from ros2_cosim.world.geometry.frames import yaw_from_quaternion
 from ros2_cosim.world.geometry.scene import scene_vehicles
@@ -28,8 +28,9 @@ class Roster:
         vehicles, infos = scene_settings(context).vehicles, scene_vehicles(context)
         # A scenario need not say how high a vehicle is: 0 then.
         sizes = [(infos[n].id, n, infos[n], vehicles[n].height or 0.0) for n in present]
-        self._vehicles = [
-            (number, f"odometry/{name}", info.classification, info.length, info.width, height)
+        #: Port of the odometry; what stands before the motion in a record, and what behind it.
+        self._vehicles: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
+            (f"odometry/{name}", (number, info.classification), (info.length, info.width, height))
             for number, name, info, height in sorted(sizes)
         ]
 
@@ -39,16 +40,10 @@ class Roster:
         :param outputs: the odometry of each vehicle, as ``odometry/<vehicle>``
         """
         users = []
-        for number, port, classification, length, width, height in self._vehicles:
-            state: Odometry = outputs[port]
-            yaw = yaw_from_quaternion(state.qx, state.qy, state.qz, state.qw)
-            users.append(
-                NEW(
-                    RoadUser,
-                    (
-                        number, classification, state.x, state.y, state.z, yaw, state.vx, state.vy,
-                        length, width, height,
-                    ),
-                )
-            )  # fmt: skip
+        for port, head, size in self._vehicles:
+            # Numbers that stay as they are stay objects, where this is compiled, too.
+            state: tuple[Any, ...] = outputs[port]
+            x, y, z, qx, qy, qz, qw, vx, vy, _, _, _, _ = state
+            yaw = yaw_from_quaternion(qx, qy, qz, qw)
+            users.append(NEW(RoadUser, head + (x, y, z, yaw, vx, vy) + size))
         return RoadUsers(tuple(users))

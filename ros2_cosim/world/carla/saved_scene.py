@@ -18,7 +18,7 @@ from ros2_cosim.world.carla.crossings import Crossings, Reservations
 from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.lights import LightsAhead
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
-from ros2_cosim.world.carla.plant import ScenePlant, SceneRun
+from ros2_cosim.world.carla.plant import Known, ScenePlant, SceneRun
 from ros2_cosim.world.carla.roster import Roster
 from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
@@ -60,7 +60,7 @@ SCENE_STATE = SavedAttributes(
     ),
     values=(OrientedBox,),
     constants=(
-        SceneParameters, Roster, VehicleSpec, VehicleParameters, RoadNetwork, Crossings,
+        SceneParameters, Known, Roster, VehicleSpec, VehicleParameters, RoadNetwork, Crossings,
         Blueprint,
         Signals,
         # Only clients of a server change them; a page that looks changes nothing.

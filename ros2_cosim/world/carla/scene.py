@@ -178,7 +178,8 @@ class Scene:
         :raises ConnectionFailedError: the simulator went away
         """
         for name in commands:
-            if name not in self._vehicles or self._vehicles[name].driver:
+            taker = self._vehicles.get(name)
+            if taker is None or taker.driver is not None:
                 raise ConfigurationError(
                     f"no vehicle '{name}' takes commands; those that do: "
                     + ", ".join(v.spec.name for v in self._vehicles.values() if not v.driver)
@@ -419,9 +420,13 @@ class Scene:
 
     def _send(self, vehicle: SceneVehicle, control: tuple[float, float, float]) -> None:
         """Give (throttle, brake, steer) to the simulator unless it has them."""
-        if control != vehicle.sent:
-            vehicle.sent = throttle, brake, steer = control
-            self._simulator.control(vehicle.actor, throttle, frames.steer_to_carla(steer), brake)
+        throttle, brake, steer = control
+        if vehicle.sent is not None:
+            sent_throttle, sent_brake, sent_steer = vehicle.sent
+            if throttle == sent_throttle and brake == sent_brake and steer == sent_steer:
+                return
+        vehicle.sent = control
+        self._simulator.control(vehicle.actor, throttle, frames.steer_to_carla(steer), brake)
 
     def _drive(self, traffic: BackgroundTraffic) -> None:
         """Let the background vehicles' drivers act, once per control period."""
@@ -446,19 +451,19 @@ class Scene:
         if command is None:
             self._decide(vehicle)
             return vehicle.demand.throttle, vehicle.demand.brake, vehicle.steer
-        steer = command.steer
-        if steer is None:
+        throttle, brake, given = command
+        if given is None:
             self._decide(vehicle)
-            steer = vehicle.steer
-        if not (isfinite(command.throttle) and isfinite(command.brake) and isfinite(steer)):
+        steer = vehicle.steer if given is None else given
+        # Of what is not finite the difference is NaN; compiled, that is faster than to ask.
+        if not throttle - throttle == brake - brake == steer - steer == 0.0:
             raise RunError(
                 f"vehicle '{vehicle.spec.name}': {command}: throttle and brake must be finite "
                 "numbers, steer one or None (lane keeping)"
             )
-        throttle = command.throttle
         if throttle < 0.0 and self._readings[vehicle.spec.name].odometry.vx > _REVERSE_BELOW:
             throttle = 0.0  # a gearbox refuses the reverse gear while the vehicle rolls forwards
-        return throttle, command.brake, steer
+        return throttle, brake, steer
 
     def _decide(self, vehicle: SceneVehicle) -> None:
         """Let lane keeping and driver act, once per control period."""
