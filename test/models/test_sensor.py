@@ -26,7 +26,7 @@ from ros2_cosim.core.messages.records import (
     StaticObjects,
 )
 from ros2_cosim.driving.sensors.false_detections import FIRST_FALSE_IDENTITY
-from ros2_cosim.driving.sensors.field_of_view import FieldOfView
+from ros2_cosim.driving.sensors.field_of_view import FieldOfView, _free_share, _is_covered
 from ros2_cosim.driving.sensors.object_sensor import ObjectSensor
 from ros2_cosim.world.carla.roster import Roster
 from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
@@ -248,6 +248,25 @@ def test_what_is_seen_does_not_depend_on_the_frame(
     strict = FieldOfView(80.0 - 1e-6, 2.0 - 1e-6, 0.3 + 1e-6).visible(0, 0, 1, 0, plain)
     if sorted(loose) == sorted(strict):
         assert sorted(found) == sorted(expected)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(6.0, 90.0), st.floats(-4.0, 4.0), st.floats(-0.2, 0.2)), max_size=7
+    )
+)
+def test_what_one_box_hides_has_nothing_left(places: list[tuple[float, float, float]]) -> None:
+    """The short cut for vehicles one behind the other gives what adding up shadows gives."""
+    seen = [
+        FieldOfView(100.0, 1.0, 0.2)._look(x, y, 1.0, 0.0, box(x, y, yaw), number)
+        for number, (x, y, yaw) in enumerate(sorted(places))
+    ]
+    for number, item in enumerate(seen):
+        share = _free_share(item, seen[:number])
+        if _is_covered(item, seen[:number]):
+            assert abs(share) < 1e-12
+        elif number == 1:
+            assert share > 0.0
 
 
 @pytest.mark.parametrize(("length", "width"), [(8.0, 2.5), (3.5, 0.3)])

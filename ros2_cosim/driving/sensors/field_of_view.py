@@ -16,6 +16,8 @@ Corners = tuple[Corner, Corner, Corner, Corner]
 #: Corners of a box that lies behind the sensor are at least so far behind it [m]: more than what
 #: rounding may take from them.
 _BEHIND: Final = 1e-6
+#: More than what rounding may leave of a share of which all is hidden [1].
+_ROUNDING: Final = 1e-9
 
 
 class _Seen:
@@ -98,7 +100,11 @@ class FieldOfView:
         return result
 
     def _is_free(self, item: _Seen, nearer: list[_Seen]) -> bool:
-        return not nearer or _free_share(item, nearer) >= self._visible_fraction
+        if not nearer:
+            return True
+        if self._visible_fraction > _ROUNDING and _is_covered(item, nearer):
+            return False
+        return _free_share(item, nearer) >= self._visible_fraction
 
     def _look(
         self, forward: float, left: float, c: float, s: float, box: LaneBox, index: int
@@ -137,21 +143,31 @@ class FieldOfView:
         a, b, c, d = corners
         if self._cos_half >= 0.0 and max(a[0], b[0], c[0], d[0]) < -_BEHIND:
             return False  # the sector is no more than the half ahead
-        for px, py in corners:
-            if self._holds(px, py):
+        # Each of them by name: compiled, a loop would make objects of the corners.
+        return (
+            self._holds(a[0], a[1])
+            or self._holds(b[0], b[1])
+            or self._holds(c[0], c[1])
+            or self._holds(d[0], d[1])
+            or self._side_meets(a, b)
+            or self._side_meets(b, d)
+            or self._side_meets(d, c)
+            or self._side_meets(c, a)
+        )
+
+    def _side_meets(self, start: Corner, end: Corner) -> bool:
+        """Whether a side whose ends are not in the sector meets it."""
+        px, py = start
+        ex, ey = end[0] - px, end[1] - py
+        along = -(px * ex + py * ey)
+        length = ex * ex + ey * ey
+        if 0.0 < along < length:
+            share = along / length
+            if self._holds(px + share * ex, py + share * ey):
                 return True
-        for (px, py), (qx, qy) in ((a, b), (b, d), (d, c), (c, a)):
-            ex, ey = qx - px, qy - py
-            along = -(px * ex + py * ey)
-            length = ex * ex + ey * ey
-            if 0.0 < along < length:
-                share = along / length
-                if self._holds(px + share * ex, py + share * ey):
-                    return True
-            for edge_y in (self._sin_half, -self._sin_half):
-                if self._crosses(px, py, ex, ey, edge_y):
-                    return True
-        return False
+        return self._crosses(px, py, ex, ey, self._sin_half) or self._crosses(
+            px, py, ex, ey, -self._sin_half
+        )
 
     def _holds(self, px: float, py: float) -> bool:
         square = px * px + py * py
@@ -172,6 +188,18 @@ def _nearest_first(item: _Seen) -> tuple[float, int]:
     return item.square, item.number
 
 
+def _is_covered(item: _Seen, nearer: list[_Seen]) -> bool:
+    """Whether one nearer item alone hides it: then nothing need be added up."""
+    low, high = item.directions()
+    if high - low >= PI or high - low <= 0.0:
+        return False
+    for other in nearer:
+        other_low, other_high = other.directions()
+        if other_low <= low and other_high >= high:
+            return True
+    return False
+
+
 def _free_share(item: _Seen, nearer: list[_Seen]) -> float:
     """Return the share of the item's angular width that no nearer item covers."""
     item_low, item_high = item.directions()
@@ -181,10 +209,12 @@ def _free_share(item: _Seen, nearer: list[_Seen]) -> float:
     shadows = []
     for other in nearer:
         other_low, other_high = other.directions()
-        for turn in (-TWO_PI, 0.0, TWO_PI):
+        turn = -TWO_PI
+        while turn <= TWO_PI:
             low, high = other_low + turn, other_high + turn
             if low < item_high and high > item_low:
                 shadows.append((max(item_low, low), min(item_high, high)))
+            turn += TWO_PI
     shadows.sort()
     covered, end = 0.0, item_low
     for low, high in shadows:

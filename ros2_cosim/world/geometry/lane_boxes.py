@@ -106,6 +106,14 @@ class LaneBoxes:
         self._keep(user, hint, box)
         return box
 
+    def begin(self, count: int) -> None:
+        """Let go of the boxes of earlier looks, before one at so many vehicles.
+
+        To keep them would fill the processor's caches with what no model asks for again.
+        """
+        if len(self._kept) >= 2 * count:
+            self._kept.clear()
+
     def _keep(self, source: Odometry | RoadUser, hint: Any, box: LaneBox) -> None:
         if len(self._kept) >= self.MAX_KEPT:
             self._kept.clear()
@@ -214,6 +222,7 @@ class _OdometrySource(VehicleSource):
         samples = [latest[vehicle.port] for vehicle in self._vehicles]
         if samples == newest.source and (before is newest.before or before == newest.before):
             return newest
+        self._boxes.begin(len(samples))
         positions = list(before)
         look = Sighting(samples, before, None)
         for place, sample in enumerate(samples):
@@ -248,6 +257,7 @@ class _MessageSource(VehicleSource):
         newest = self._newest
         if users is newest.source and (before is newest.before or before == newest.before):
             return newest
+        self._boxes.begin(len(users.users))
         look = Sighting(users, before, {})
         for user in users.users:
             box = self._boxes.road_user(user, before.get(user.id))

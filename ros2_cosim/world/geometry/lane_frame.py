@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from ros2_cosim.core.kernel import exactmath
 from ros2_cosim.core.kernel.errors import ConfigurationError
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.messages.records import Odometry
 from ros2_cosim.world.geometry.frames import forward_axis
 
@@ -140,12 +141,16 @@ def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
     """
     here, there = ego.position, other.position
     if here.road_id == there.road_id:
-        return Ahead(
-            gap_ahead(road, ego, other),
-            ego.direction * other.speed - ego.direction * ego.speed,
-            ego.direction * there.t - ego.direction * here.t,
-            ego.direction * (other.cos * other.lane_cos + other.sin * other.lane_sin),
-            ego.direction * (other.sin * other.lane_cos - other.cos * other.lane_sin),
+        sign = ego.direction
+        return NEW(
+            Ahead,
+            (
+                gap_ahead(road, ego, other),
+                sign * other.speed - sign * ego.speed,
+                sign * there.t - sign * here.t,
+                sign * (other.cos * other.lane_cos + other.sin * other.lane_sin),
+                sign * (other.sin * other.lane_cos - other.cos * other.lane_sin),
+            ),
         )
     dx, dy = other.x - ego.x, other.y - ego.y
     reach = _WINDING * sqrt(dx * dx + dy * dy) + _MORE_REACH
