@@ -8,10 +8,11 @@ asked is that of :meth:`Follower.command`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import nan
+from math import inf, nan
 from typing import Any, Final
 
 from ros2_cosim.core.kernel.errors import ParticipantError
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import Sample, Step
 from ros2_cosim.core.kernel.time import format_ns
 from ros2_cosim.core.messages.records import (
@@ -160,7 +161,7 @@ class Follower:
             return ControlCommand(0.0, 0.0, self._brake, 0.0)
         self._previous_command = demand
         throttle, self._brake = self._tracker.pedals(demand, measured, speed, dt)
-        return ControlCommand(demand, throttle, self._brake, 0.0)
+        return NEW(ControlCommand, (demand, throttle, self._brake, 0.0))
 
     def _ahead(
         self,
@@ -224,11 +225,11 @@ class Follower:
     def _object_ahead(self, objects: ObjectList) -> DetectedObject | None:
         half_width = self._half_width
         best: DetectedObject | None = None
+        nearest = inf
         for item in objects.objects:
-            if -half_width <= item.lateral_offset <= half_width and (
-                best is None or item.distance < best.distance
-            ):
-                best = item
+            _, _, distance, _, offset, _, _, _ = item
+            if -half_width <= offset <= half_width and (best is None or distance < nearest):
+                best, nearest = item, distance
         return best
 
     def _demand(
@@ -264,10 +265,13 @@ class Follower:
             if degraded:
                 predecessor = Peer(ahead.speed, ahead.acceleration, ahead.acceleration, 0.0)
         self._move_time_gap(degraded, dt, target.distance, speed)
-        measurement = Measurement(
-            dt, speed, acceleration, target.distance, target.relative_speed,
-            self._standstill_gap, self._time_gap, self._set_speed, previous, predecessor, leader,
-            seen.objects,
+        measurement = NEW(
+            Measurement,
+            (
+                dt, speed, acceleration, target.distance, target.relative_speed,
+                self._standstill_gap, self._time_gap, self._set_speed, previous, predecessor,
+                leader, seen.objects,
+            ),
         )  # fmt: skip
         seen_speed = speed + target.relative_speed
         braking = self._estimator.update(target.id, seen_speed, dt)
@@ -347,10 +351,11 @@ class Follower:
         return leader, predecessor
 
     def _peer(self, message: V2VMessage, now: int) -> Peer | None:
-        age = now - message.generation_time
+        _, sent, _, _, speed, acceleration, commanded, _, _ = message
+        age = now - sent
         if age > self._timeout_ns:
             return None
-        return Peer(message.speed, message.acceleration, message.commanded_acceleration, age * 1e-9)
+        return NEW(Peer, (speed, acceleration, commanded, age * 1e-9))
 
     def _move_time_gap(self, degraded: bool, dt: float, gap: float, speed: float) -> None:
         if degraded and not self._degraded and speed > 1.0:

@@ -190,16 +190,20 @@ class CutInWatch:
         looks: dict[int, list[tuple[int, float]]] = {}
         found = []
         for item in objects:
-            if abs(item.lateral_offset) > 4.0 * half_width:
+            number, _, _, _, offset, _, _, _ = item
+            if abs(offset) > 4.0 * half_width:
                 continue  # two lanes away
-            if item.id in looks:  # a list may have an identity twice: the later one counts
-                looks[item.id].pop()
-            seen = looks[item.id] = self._looks.get(item.id) or []
+            if number in looks:  # a list may have an identity twice: the later one counts
+                looks[number].pop()
+            seen = self._looks.get(number)
+            if seen is None:
+                seen = []
+            looks[number] = seen
             while seen and now - seen[0][0] > _WINDOW_NS:
                 del seen[0]
-            seen.append((now, item.lateral_offset))
-            if half_width <= abs(item.lateral_offset) < outside:
-                inward = -_slope(seen) if item.lateral_offset > 0.0 else _slope(seen)
+            seen.append((now, offset))
+            if half_width <= abs(offset) < outside:
+                inward = -_slope(seen) if offset > 0.0 else _slope(seen)
                 if inward > _INWARD:
                     found.append(item)
         self._looks = looks
