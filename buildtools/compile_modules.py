@@ -41,6 +41,8 @@ HOT = {
         "sample sequential time time_advance trace unsynchronised"
     ),
     "core/messages": "cdr cdr_parts raw",
+    "core/record": "mcap waiting",
+    "core/run": "observed",
     "core/scene": "simulator",
     "world/geometry": "encounters frames lane_boxes lane_frame vehicle_info",
     "driving/sensors": "field_of_view object_detection",

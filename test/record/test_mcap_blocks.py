@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import struct
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ros2_cosim.core.record.mcap import (
+    MESSAGE_BYTES,
     McapChannel,
     McapWriter,
     Schema,
@@ -201,3 +205,39 @@ def test_methods_of_compression_are_those_of_mcap() -> None:
     assert pack("zstd", data)[:4] == bytes.fromhex("28b52ffd")
     assert pack("lz4", bytearray(data))[:4] == bytes.fromhex("04224d18")
     assert pack("zstd", data) == pack("zstd", bytearray(data))
+
+
+@given(
+    sizes=st.lists(st.integers(0, 90), max_size=30),
+    before=st.integers(0, 35),
+    largest=st.integers(1, 900),
+    room=st.integers(0, 2500),
+)
+def test_many_messages_are_written_as_one_by_one(
+    sizes: list[int], before: int, largest: int, room: int
+) -> None:
+    """Until the chunk ends by time or size, or the next one does not fit into the file."""
+    messages = [(n, 1 + n % 2, n, bytes([n]) * size) for n, size in enumerate(sizes)]
+    with tempfile.TemporaryDirectory() as directory:
+        files = []
+        for name in ("once", "each"):
+            mcap = McapWriter(Path(directory) / name, profile="ros2", library="me")
+            mcap.add_schema(Schema(7, "T", "ros2msg", "int8 x"))
+            for number in (1, 2):
+                mcap.add_channel(McapChannel(number, 7, f"/{number}", "cdr", {}))
+            files.append(mcap)
+        once, each = files
+        at, left = once.write_while(messages, 0, len(messages), before, largest, room)
+        expected, free = 0, room
+        for stamp, channel, seq, data in messages:
+            size = MESSAGE_BYTES + len(data)
+            if stamp >= before or each.chunk_size >= largest or size > free:
+                break
+            each.write(channel, seq, stamp, data)
+            expected, free = expected + 1, free - size
+        assert (at, left) == (expected, free)
+        for mcap in files:
+            mcap.close_chunk()
+            mcap.finish({})
+            mcap.close()
+        assert (Path(directory) / "once").read_bytes() == (Path(directory) / "each").read_bytes()

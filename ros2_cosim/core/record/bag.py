@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from rosbags.typesys import Stores, get_typestore
 
 from ros2_cosim.core.documents.files import cause_of
-from ros2_cosim.core.kernel.errors import CausalityError, ConfigurationError, StorageError
+from ros2_cosim.core.kernel.errors import ConfigurationError, StorageError
 from ros2_cosim.core.kernel.time import FOREVER, format_ns
 from ros2_cosim.core.messages.catalogue import DEFAULT, Catalogue
 from ros2_cosim.core.messages.definitions import jazzy_texts, types_in, used_types
@@ -45,6 +45,7 @@ from ros2_cosim.core.record.bag_metadata import (
     write_metadata,
 )
 from ros2_cosim.core.record.mcap import MESSAGE_BYTES, McapChannel, McapWriter, Schema
+from ros2_cosim.core.record.waiting import WaitingRoom
 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
@@ -123,7 +124,6 @@ class BagWriter:
         scenario: str = "",
     ) -> None:
         self.path = Path(path)
-        self._left_out = frozenset(left_out)
         self._topics = tuple(sorted(topics))
         self._custom_data = dict(custom_data or {})
         self._origin = self._custom_data | ({SCENARIO_KEY: scenario} if scenario else {})
@@ -141,8 +141,7 @@ class BagWriter:
             self.path.mkdir(parents=True)
         except FileExistsError:
             raise ConfigurationError(f"bag {path} exists already") from None
-        self._pending: list[tuple[int, int, int, bytes]] = []
-        self._complete_to = 0
+        self._taken = WaitingRoom(str(self.path), self._ids, frozenset(left_out))
         self._chunk_end = 0
         self._closed = False
         self._failure: StorageError | None = None
@@ -157,17 +156,7 @@ class BagWriter:
         :raises CausalityError: its stamp lies before a time already passed by ``advance``
         :raises ConfigurationError: the topic was not declared
         """
-        if stamp_ns < self._complete_to:
-            raise CausalityError(
-                f"bag {self.path}: message {seq} of {topic} is stamped {stamp_ns} ns, but "
-                f"all messages before {self._complete_to} ns were declared complete"
-            )
-        try:
-            self._pending.append((stamp_ns, self._ids[topic], seq, data))
-        except KeyError:
-            if topic in self._left_out:
-                return
-            raise ConfigurationError(f"bag {self.path}: topic {topic} was not declared") from None
+        self._taken.take(topic, stamp_ns, seq, data)
 
     def advance(self, time_ns: int) -> None:
         """Declare complete: all messages with a stamp before ``time_ns`` have been written.
@@ -176,9 +165,9 @@ class BagWriter:
         """
         if self._failure is not None:
             raise self._failure
-        if time_ns > self._complete_to:
-            self._complete_to = time_ns
-            if time_ns >= self._chunk_end or len(self._pending) > PENDING:
+        if time_ns > self._taken.complete_to:
+            self._taken.complete_to = time_ns
+            if time_ns >= self._chunk_end or len(self._taken.waiting) > PENDING:
                 try:
                     self._drain(time_ns)
                 except OSError as error:
@@ -227,7 +216,7 @@ class BagWriter:
     def _given_up(self, error: OSError) -> StorageError:
         """Close the bag with what is in its files, and say what that is."""
         self._closed = True
-        self._pending.clear()
+        self._taken.waiting.clear()
         self._mcap.drop_open_chunk()
         kept = "nothing of it is readable"
         if self._files:
@@ -324,23 +313,29 @@ class BagWriter:
 
     def _drain(self, time_ns: int | None) -> None:
         """Write all messages before ``time_ns`` and close the chunks that are full by then."""
-        pending = self._pending
+        pending = self._taken.waiting
         pending.sort()
         stop = len(pending) if time_ns is None else bisect_left(pending, (time_ns,))
-        mcap = self._mcap
-        room = self._room
-        for stamp, topic, seq, data in pending[:stop]:
-            size = MESSAGE_BYTES + len(data)
-            if stamp >= self._chunk_end or mcap.chunk_size >= CHUNK_BYTES or size > room:
-                mcap.close_chunk()
-                if stamp >= self._file_end or size > room:
-                    self._begin_file(stamp)
-                    mcap, room = self._mcap, self._room
-                second = (stamp // CHUNK_NS + 1) * CHUNK_NS
-                self._chunk_end = min(second, self._file_end)
-            room -= size
-            mcap.write(topic, seq, stamp, data)
-        self._room = room
+        at = 0
+        while at < stop:
+            at, self._room = self._mcap.write_while(
+                pending, at, stop, self._chunk_end, CHUNK_BYTES, self._room
+            )
+            if at < stop:
+                stamp, topic, seq, data = pending[at]
+                self._begin_chunk(stamp, MESSAGE_BYTES + len(data))
+                # The first one of a chunk is in it whatever its size.
+                self._mcap.write(topic, seq, stamp, data)
+                self._room -= MESSAGE_BYTES + len(data)
+                at += 1
         del pending[:stop]
         if time_ns is not None and time_ns >= self._chunk_end:
-            mcap.close_chunk()
+            self._mcap.close_chunk()
+
+    def _begin_chunk(self, stamp: int, size: int) -> None:
+        """Let the message of this stamp and size be the first of a chunk, and of a file if due."""
+        self._mcap.close_chunk()
+        if stamp >= self._file_end or size > self._room:
+            self._begin_file(stamp)
+        second = (stamp // CHUNK_NS + 1) * CHUNK_NS
+        self._chunk_end = min(second, self._file_end)

@@ -23,7 +23,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.core.record.packing import pack
 
@@ -44,9 +44,9 @@ SUMMARY_OFFSET = 0x0E
 DATA_END = 0x0F
 
 RECORD = struct.Struct("<BQ")
-_MESSAGE = struct.Struct("<BQHIQQ")
+_MESSAGE: Final = struct.Struct("<BQHIQQ").pack
 #: What a message takes in a chunk beside its data.
-MESSAGE_BYTES = _MESSAGE.size
+MESSAGE_BYTES: Final = 31
 CHUNK_HEAD = struct.Struct("<QQQI")
 _INDEX_HEAD = struct.Struct("<BQHI")
 #: Behind the head of a chunk: the name of its compression and the size of its content.
@@ -129,7 +129,9 @@ class McapWriter:
         self._schemas: list[Schema] = []
         self._channels: list[McapChannel] = []
         self._places = array("Q")
-        self._chunk = bytearray()
+        #: Pieces of the open chunk, and how many bytes they are.
+        self._chunk: list[bytes] = []
+        self._size = 0
         self._index: dict[int, list[int]] = {}
         self._start = self._end = 0
         self.counts: dict[int, int] = {}
@@ -152,7 +154,7 @@ class McapWriter:
     @property
     def chunk_size(self) -> int:
         """Bytes in the open chunk."""
-        return len(self._chunk)
+        return self._size
 
     @property
     def chunks(self) -> int:
@@ -176,17 +178,46 @@ class McapWriter:
 
     def write(self, channel: int, seq: int, stamp: int, data: bytes) -> None:
         """Add a message to the open chunk."""
-        chunk = self._chunk
         entries = self._index.get(channel)
         if entries is None:
             entries = self._index[channel] = []
-        if not chunk:
+        if not self._size:
             self._start = stamp
         self._end = stamp
         entries.append(stamp)
-        entries.append(len(chunk))
-        chunk += _MESSAGE.pack(MESSAGE, 22 + len(data), channel, seq & 0xFFFFFFFF, stamp, stamp)
-        chunk += data
+        entries.append(self._size)
+        size = len(data)
+        self._chunk.append(_MESSAGE(MESSAGE, 22 + size, channel, seq & 0xFFFFFFFF, stamp, stamp))
+        self._chunk.append(data)
+        self._size += MESSAGE_BYTES + size
+
+    def write_while(
+        self,
+        messages: Sequence[tuple[int, int, int, bytes]],
+        at: int,
+        stop: int,
+        before: int,
+        largest: int,
+        room: int,
+    ) -> tuple[int, int]:
+        """Add messages as long as the open chunk takes them.
+
+        :param messages: (stamp, channel, sequence number, bytes)
+        :param at, stop: the first of them, and the one behind the last
+        :param before: those that are stamped before this [ns] belong to the chunk
+        :param largest: a chunk of so many bytes takes no more
+        :param room: so many bytes the file takes
+        :returns: the first one that was not added, and the room that is left
+        """
+        while at < stop:
+            stamp, channel, seq, data = messages[at]
+            size = MESSAGE_BYTES + len(data)
+            if stamp >= before or self._size >= largest or size > room:
+                break
+            self.write(channel, seq, stamp, data)
+            room -= size
+            at += 1
+        return at, room
 
     def close_chunk(self) -> None:
         """Hand the open chunk and its index to the operating system.
@@ -195,10 +226,11 @@ class McapWriter:
         """
         if not self._chunk:
             return
-        size = len(self._chunk)
-        content = pack(self._compression, self._chunk)
+        size = self._size
+        plain = b"".join(self._chunk)
+        content = pack(self._compression, plain)
         packed = len(content)
-        head = CHUNK_HEAD.pack(self._start, self._end, size, zlib.crc32(self._chunk))
+        head = CHUNK_HEAD.pack(self._start, self._end, size, zlib.crc32(plain))
         head += text(self._compression) + struct.pack("<Q", packed)
         place = self._offset
         length = RECORD.size + len(head) + packed
@@ -206,9 +238,10 @@ class McapWriter:
         places: dict[int, tuple[int, int]] = {}
         for channel in sorted(self._index):
             entries = self._index[channel]
-            places[channel] = place + length + len(index), len(entries) // 2
-            body = struct.pack(f"<HI{len(entries)}Q", channel, 8 * len(entries), *entries)
-            index += record(MESSAGE_INDEX, body)
+            count = len(entries)
+            places[channel] = place + length + len(index), count // 2
+            index += _INDEX_HEAD.pack(MESSAGE_INDEX, 6 + 8 * count, channel, 8 * count)
+            index += struct.pack(f"<{count}Q", *entries)
         lead = RECORD.pack(CHUNK, len(head) + packed) + head
         self._write(b"".join((lead, content, index)))
         self._count(
@@ -229,6 +262,7 @@ class McapWriter:
     def drop_open_chunk(self) -> None:
         """Forget the messages that are not in the file."""
         self._chunk.clear()
+        self._size = 0
         self._index.clear()
 
     def drop_last_chunk(self) -> None:

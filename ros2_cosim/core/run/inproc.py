@@ -46,6 +46,7 @@ from ros2_cosim.core.record.summary import SUMMARY_FILE, Summary
 from ros2_cosim.core.run.branch import Branch
 from ros2_cosim.core.run.bringup import bring_up
 from ros2_cosim.core.run.checkpoints import CheckpointRecorder
+from ros2_cosim.core.run.observed import Observed, Place
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.results import leave_incomplete, note_profile, why, write_reports
 from ros2_cosim.core.run.shape import PreparedRun
@@ -173,7 +174,9 @@ class InprocRun:
             self._chronicle = chronicle = SequenceChronicle(self._spans)
         observer = None
         if record or watch or options.checkpoints or options.foxglove:
-            observer = self._observe if chronicle is None else self._observe_noted
+            observer = self._observed.take if chronicle is None else self._observe_noted
+        if self._recorder is not None:
+            self._observed.note = self._note
         self._scheduler = noted_scheduler(
             chronicle,
             graph,
@@ -197,6 +200,7 @@ class InprocRun:
                 from ros2_cosim.core.live.foxglove_view import with_viewers
 
                 self._sink = with_viewers(sink, options.foxglove, scenario, graph, tell)
+            self._observed.keep(self._sink)
         self.control: RunControl = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
@@ -218,21 +222,19 @@ class InprocRun:
         self, graph: Graph, watch: Mapping[tuple[str, str], Callable[[Sample], None]]
     ) -> None:
         """Where the messages of each output port go; ports are known by their numbers."""
-        self._messages: list[tuple[str, int, int, bytes]] = []
-        self._watch = {
+        specs = graph.participants
+        places: dict[str, list[Place]] = {}
+        for name, spec in specs.items():
+            topics = (port.topic for port in self._scenario.outputs_of(name).values())
+            plain = (wire_codec(port).plain for port in spec.outputs)
+            places[name] = list(zip(topics, plain, strict=True))
+        wanted = {
             (name, index): watch[name, port.name]
-            for name, spec in graph.participants.items()
+            for name, spec in specs.items()
             for index, port in enumerate(spec.outputs)
             if (name, port.name) in watch
         }
-        self._topics = {
-            name: [port.topic for port in self._scenario.outputs_of(name).values()]
-            for name in self._scenario.participants
-        }
-        self._codecs = {
-            name: [wire_codec(port) for port in spec.outputs]
-            for name, spec in graph.participants.items()
-        }
+        self._observed = Observed(places, wanted, lambda: self._scheduler.now)
 
     def _give_up(self) -> None:
         """Close what has been made for a run that cannot begin."""
@@ -408,9 +410,6 @@ class InprocRun:
             while not self.finished and self._loop.advance():
                 self._did(REPORT)
                 if self._sink is not None:
-                    messages, self._messages = self._messages, []
-                    for message in messages:
-                        self._sink.write(*message)
                     self._sink.advance(self._loop.reached)
                 self._did(RECORD)
                 self._progress(self._loop.reached)
@@ -430,20 +429,14 @@ class InprocRun:
     def _observe_noted(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         assert self._chronicle is not None
         self._chronicle.publishes()
-        self._observe(participant, port, sample, data)
+        self._observed.take(participant, port, sample, data)
         self._chronicle.recorded()
 
-    def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
-        take = self._watch.get((participant, port))
-        if take is not None:
-            take(sample)
-        if self._recorder is not None:
-            activation = self._scheduler.runtimes[participant].trace.activations
-            self._recorder.sent(participant, port, activation, data)
-        if self._sink is None:
-            return
-        plain = self._codecs[participant][port].plain(data)
-        self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
+    def _note(self, participant: str, port: int, data: bytes) -> None:
+        """For a checkpoint."""
+        assert self._recorder is not None
+        activation = self._scheduler.runtimes[participant].trace.activations
+        self._recorder.sent(participant, port, activation, data)
 
     def _close_sink(self, trace_sha256: str = "") -> None:
         """Close the bag with what it lacks.
@@ -452,9 +445,8 @@ class InprocRun:
         """
         if self._sink is not None:
             sink, self._sink = self._sink, None
+            self._observed.keep(None)
             with closing(sink):
-                for message in self._messages:
-                    sink.write(*message)
                 if trace_sha256:
                     sink.conclude(trace_sha256)
 
