@@ -46,6 +46,7 @@ HOT = {
     "core/scene": "simulator",
     "world/geometry": "encounters frames lane_boxes lane_frame vehicle_info",
     "driving/sensors": "field_of_view object_detection",
+    "driving/v2v": "beacons",
     "world/drivers": "lane_keeping leader_driver",
     "driving/controllers": "following safety supervision tracking",
     "world/road": "cubics lanes nearest network opendrive plan_view stations",

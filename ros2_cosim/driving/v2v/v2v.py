@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import total
 from ros2_cosim.core.kernel.model import FullModel, Port, Report, Traits
-from ros2_cosim.core.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.core.kernel.participant import ModelContext, Step
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.kernel.time import format_ns
@@ -26,6 +26,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.message_types import ACCELERATION, BYTES, CONTROL, ODOMETRY, V2V
 from ros2_cosim.core.messages.records import V2VMessage
 from ros2_cosim.core.scene.scene import scene_settings
+from ros2_cosim.driving.v2v.beacons import Sender
 from ros2_cosim.driving.v2v.cam import check_installation, decoded, encoded
 from ros2_cosim.driving.v2v.cam_contents import CamPlace, CamWriter, PathHistory
 from ros2_cosim.driving.v2v.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering, dcc_interval
@@ -41,9 +42,6 @@ from ros2_cosim.driving.v2v.radio import Radio, RadioFrame, RadioSettings, Share
 from ros2_cosim.world.geometry.earth import MapOrigin
 from ros2_cosim.world.geometry.scene import scene_vehicles
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
-
-BRAKE_LIGHT_DECELERATION: Final = 0.7
-"""Deceleration from which a vehicle without a control command counts as braking [m/s^2]."""
 
 
 def link_port(sender: str, receiver: str) -> str:
@@ -196,7 +194,7 @@ class V2VChannel(FullModel):
     def __init__(self, context: ModelContext, parameters: ChannelParameters) -> None:
         self.check_settings(context, parameters)
         vehicles = scene_vehicles(context)
-        self._senders = {sender: vehicles[sender] for sender, _ in parameters.links}
+        self._senders = {sender: Sender(sender, vehicles[sender]) for sender, _ in parameters.links}
         self._links: list[tuple[str, str, PacketLoss]] = []
         for sender, receiver in parameters.links:
             stream = RandomStream(context.run_seed, context.name, f"loss/{sender}/{receiver}")
@@ -208,7 +206,8 @@ class V2VChannel(FullModel):
         self._congestion_control = parameters.congestion_control
         self._cams: _Cams | None = None
         if parameters.contents == "cam":
-            self._cams = _Cams(parameters.origin, self._senders, context.output_types)
+            infos = {sender: vehicles[sender] for sender in self._senders}
+            self._cams = _Cams(parameters.origin, infos, context.output_types)
         self._vehicles = tuple(vehicles)
         self._air: _Air | None = None
         if parameters.radio is not None:
@@ -219,10 +218,13 @@ class V2VChannel(FullModel):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Send one beacon on each link whose sender is due."""
-        beacons = {
-            sender: self._beacon(step, sender, info) for sender, info in self._senders.items()
-        }
-        messages = {sender: beacon for sender, beacon in beacons.items() if beacon is not None}
+        time, latest = step.time, step.latest
+        messages: dict[str, V2VMessage] = {}
+        for name, vehicle in self._senders.items():
+            if not self._triggering or self._is_due(step, name, vehicle):
+                beacon = vehicle.beacon(time, latest)
+                if beacon is not None:
+                    messages[name] = beacon
         outputs: dict[str, Any] = {}
         sizes: Mapping[str, int | None] = dict.fromkeys(messages)
         if self._cams is not None:
@@ -262,34 +264,16 @@ class V2VChannel(FullModel):
         """Go back to a state that ``save_state`` gave."""
         _STATE.restore(self, state)
 
-    def _beacon(self, step: Step, sender: str, info: VehicleInfo) -> V2VMessage | None:
-        latest = step.latest
-        odometry = latest[f"odometry/{sender}"]
-        if odometry is None:
-            return None
-        triggering = self._triggering.get(sender)
-        if triggering is not None:
-            least = T_GEN_CAM_MIN_NS
-            if self._congestion_control and self._air is not None:
-                least = dcc_interval(self._air.channel.busy[sender])
-            if not triggering.is_due(step.time, odometry.value, least):
-                return None
-        sample: Sample | None = latest[f"acceleration/{sender}"]
-        acceleration: float = 0.0 if sample is None else sample.value.ax
-        control = latest.get(f"control/{sender}")
-        if control is None:
-            commanded = acceleration
-            braking = acceleration < -BRAKE_LIGHT_DECELERATION
-        else:
-            commanded = control.value.acceleration
-            brake = control.value.brake
-            # Without pedals the world finds them: it brakes for what is below coasting.
-            braking = brake > 0.0 or (brake != brake and commanded < -BRAKE_LIGHT_DECELERATION)
-        state = odometry.value
-        return V2VMessage(
-            info.id, step.time, state.x, state.y, state.vx, acceleration, commanded,
-            info.length, braking,
-        )  # fmt: skip
+    def _is_due(self, step: Step, name: str, sender: Sender) -> bool:
+        """Whether the motion of a vehicle asks for a beacon."""
+        triggering = self._triggering.get(name)
+        odometry = step.latest[sender.odometry]
+        if triggering is None or odometry is None:
+            return True
+        least = T_GEN_CAM_MIN_NS
+        if self._congestion_control and self._air is not None:
+            least = dcc_interval(self._air.channel.busy[name])
+        return triggering.is_due(step.time, odometry.value, least)
 
 
 class _Cams:
@@ -388,5 +372,5 @@ _STATE = SavedAttributes(
     parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering, SharedChannel, _Air, _Cams)
     + (CamWriter, PathHistory),
     values=(RadioFrame,),
-    constants=(Radio, Section, VehicleInfo, CamPlace),
+    constants=(Radio, Section, Sender, VehicleInfo, CamPlace),
 )
