@@ -9,7 +9,6 @@ which each sensor reads every vehicle, reads each vehicle once.
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -48,7 +47,7 @@ class LatchedChannel:
         self.seq = 0
         #: How often that has changed.
         self.changes = 0
-        self._pending: deque[Sample] = deque()
+        self._pending: list[Sample] = []
         self._arrivals = arrivals
         #: Store a sample; stamps on one connection never decrease.
         self.push: Callable[[Sample], None] = self._pending.append
@@ -70,14 +69,20 @@ class LatchedChannel:
         if not pending:
             return self.changes
         limit = time - 1 if self.delayed else time
-        while pending:
-            stamp, seq, _ = pending[0]
-            if stamp > limit:
+        count = 0
+        for sample in pending:
+            if sample[0] > limit:
                 break
-            self.newest = pending.popleft()
-            self.stamp = stamp
-            self.seq = seq
-            self.changes += 1
+            count += 1
+        if count:
+            newest = pending[count - 1]
+            self.newest = newest
+            self.stamp, self.seq, _ = newest
+            self.changes += count
+            if count == len(pending):
+                pending.clear()  # as a rule; faster than to cut it
+            else:
+                del pending[:count]
         return self.changes
 
     def read(self, time: int) -> Sample | None:

@@ -15,8 +15,9 @@ from typing import Final
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text.
 _OUTPUT: Final = struct.Struct("<cIqQI").pack
-#: Hashing in larger pieces costs less per activation; larger ones than this do not fit the caches.
-_FLUSH_BYTES: Final = 1 << 15
+#: Hashing in larger pieces costs less per activation, but what waits of hundreds of participants
+#: must fit into the caches.
+_FLUSH_BYTES: Final = 1 << 12
 _KEPT_TIMES: Final = 5000
 #: Mark, time and number of inputs; channel, stamp and sequence number of each follow.
 _ACTIVATION: Final = struct.Struct("<cqI").pack

@@ -174,15 +174,17 @@ class CdrCodec(WireCodec):
                 packed = self._packed(self._numbers, stamp_ns, seq, values)
                 if packed is not None:
                     return packed
-            head = values[: self._head_width] if self._pieces else values
+            found = values[: self._head_width] if self._pieces else values
+            # A record is a tuple already; compiled, one tuple is what a call takes at once.
+            head: tuple[Any, ...] = found if isinstance(found, tuple) else tuple(found)
             if self.has_seq:
                 head = (seq, *head)
             if self.has_stamp:
                 sec = stamp_ns // NS_PER_S
                 nanosec = stamp_ns - sec * NS_PER_S
-                data = self._pack_head(ENCAPSULATION, sec, nanosec, self._block, *head)
+                data = self._pack_head(*((ENCAPSULATION, sec, nanosec, self._block) + head))
             else:
-                data = self._pack_head(ENCAPSULATION, self._block, *head)
+                data = self._pack_head(*((ENCAPSULATION, self._block) + head))
             if not self._pieces:
                 return data
             parts: list[Data] = [data]
