@@ -18,9 +18,9 @@ BUDGET = {
     "ros": 10_905,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 20_290,
+    "world": 20_320,
     "bench": 7_350,
-    "buildtools": 2_200,
+    "buildtools": 2_205,
     "config": 37,
     "launch": 155,
 }
