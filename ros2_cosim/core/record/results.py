@@ -40,6 +40,7 @@ from ros2_cosim.core.record.summary import (
     repeatability,
     write_summary,
 )
+from ros2_cosim.core.scenario.exports import export_versions
 from ros2_cosim.core.scenario.pictures import picture_of
 from ros2_cosim.core.scenario.portable import digest_of, portable_text
 from ros2_cosim.core.scenario.schema import Scenario
@@ -172,7 +173,7 @@ def write_incomplete(
         repeatable=False,
         not_repeatable_reason="the run is not complete",
         causality=OrderViolations(),
-        versions=dict(_versions()),
+        versions={**_versions(), **export_versions(scenario)},
         compiled=is_compiled(),
     )
     write_summary(output, summary)
@@ -265,7 +266,7 @@ def _write_results(
         participants=participants,
         breakdown=_breakdown(participants),
         verdicts=tuple(Verdict(**verdict) for verdict in verdicts),
-        versions=dict(_versions()),
+        versions={**_versions(), **export_versions(scenario)},
         compiled=is_compiled(),
         figures=others or None,
         **figures,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.run_files import RESOLVED_SCENARIO
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.messages.namespaces import renamed_argument
@@ -24,6 +25,7 @@ from ros2_cosim.core.run.request import RunOptions, RunRequest, adjusted_scenari
 from ros2_cosim.core.run.shape import PreparedRun, Shape, find_shape, has_scene
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.drawing import drawn_vehicles, undrawable
+from ros2_cosim.core.scenario.exports import EXPORT_GROUP
 from ros2_cosim.core.scenario.schema import Scenario, save_scenario
 from ros2_cosim.core.scenario.views import write_views
 from ros2_cosim.core.scene.named_simulator import find_simulator
@@ -131,7 +133,7 @@ def bring_up(
     wanted = PreparedRun(scenario, options, directory)
     with directory, shape.held(request, wanted, domains=domains) as prepared:
         if clear:
-            directory.clear()
+            directory.clear(offered(EXPORT_GROUP))
         scenario = prepared.scenario
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
         seen = options.visualise or options.foxglove or has_scene(scenario, options)

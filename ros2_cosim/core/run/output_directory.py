@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -157,13 +157,14 @@ class OutputDirectory:
         self._facts.update(facts)
         self._write(self.descriptor)
 
-    def clear(self) -> None:
+    def clear(self, others: Iterable[str] = ()) -> None:
         """Remove what an earlier run has left.
 
+        :param others: names of further files and directories that it may have made
         :raises ConfigurationError: that is not permitted
         """
         try:
-            for pattern in self._results:
+            for pattern in (*self._results, *others):
                 for path in self.path.glob(pattern):
                     if path.is_dir() and not path.is_symlink():
                         shutil.rmtree(path)

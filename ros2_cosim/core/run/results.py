@@ -22,6 +22,7 @@ from ros2_cosim.core.record.recovery import recover
 from ros2_cosim.core.record.results import write_incomplete
 from ros2_cosim.core.record.summary import SUMMARY_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory, repetitions
+from ros2_cosim.core.scenario.exports import write_exports
 from ros2_cosim.core.scenario.schema import load_scenario
 
 #: Entry points of reports: functions of the directory of a run, which write files there.
@@ -72,10 +73,11 @@ def note_profile(directory: Path) -> None:
 
 
 def write_reports(directory: Path) -> None:
-    """Have all installed reports of a run made from its summary and its bag.
+    """Have all installed reports of a run made from its summary and its bag, and all exports.
 
     :raises StorageError: one cannot be written
     """
+    write_exports(load_scenario(directory / RESOLVED_SCENARIO), directory / BAG)
     for write in functions_of(REPORT_GROUP).values():
         write(directory)
 
@@ -104,6 +106,8 @@ def leave_incomplete(output: Path, reason: str, shape: str) -> str:
             until = recorded_until(bag) if is_complete(bag) else 0
             scenario = load_scenario(output / RESOLVED_SCENARIO)
             write_incomplete(output, scenario, shape, reason, until)
+            if is_complete(bag):
+                write_exports(scenario, bag)
     return problem
 
 

@@ -24,6 +24,7 @@ from ros2_cosim.core.scenario.changes import check_changes
 from ros2_cosim.core.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.core.scenario.distribution import hosts_of
 from ros2_cosim.core.scenario.executables import find_node, is_own
+from ros2_cosim.core.scenario.exports import exports_of
 from ros2_cosim.core.scenario.external import ExternalSeam
 from ros2_cosim.core.scenario.faults import check_fault
 from ros2_cosim.core.scenario.hosting import check_hosting
@@ -146,6 +147,7 @@ def _check_faults(checked: _Checked) -> None:
 
 def _check_bag(checked: _Checked) -> None:
     checked.findings.add(_bag_faults(checked.scenario))
+    checked.findings.of(exports_of, checked.scenario)
 
 
 def _check_changes(checked: _Checked) -> None:

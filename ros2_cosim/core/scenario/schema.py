@@ -386,6 +386,11 @@ class BagSettings(Section):
     compression: Literal["none", "zstd", "lz4"] = Field(
         default="none", description="of the chunks of its files"
     )
+    exports: dict[Name, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="other forms that it is written in when the run has ended, into a directory "
+        "beside it: name: parameters",
+    )
 
     def has(self, topic: str) -> bool:
         """Whether it has a topic."""

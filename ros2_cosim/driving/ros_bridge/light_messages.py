@@ -17,7 +17,7 @@ from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.signal_places import signal_place, trigger_volume
 from ros2_cosim.world.road.stop_lines import stop_lines
-from ros2_cosim.world.road.traffic_lights import network_lights
+from ros2_cosim.world.road.traffic_lights import LightPhases
 
 #: Behind vehicles, objects and background traffic, before strangers of the simulator.
 _FIRST_ID: Final = 500_001
@@ -32,10 +32,9 @@ class SignalLights:
 
     def __init__(self, road: RoadNetwork, step_ns: int) -> None:
         self._road = road
-        self._step_ns = step_ns
-        self._begin()
+        self._phases = LightPhases(road, step_ns)
         #: Of each light, in the order of the map.
-        self.numbers = tuple(range(_FIRST_ID, _FIRST_ID + len(self._lights)))
+        self.numbers = tuple(range(_FIRST_ID, _FIRST_ID + len(self._phases.lights)))
         self._status_list: Any = CATALOGUE.record(f"{_PACKAGE}CarlaTrafficLightStatusList")
         self._status: Any = CATALOGUE.part(f"{_PACKAGE}CarlaTrafficLightStatus")
         self._info_list: Any = CATALOGUE.record(f"{_PACKAGE}CarlaTrafficLightInfoList")
@@ -43,22 +42,9 @@ class SignalLights:
         self._box: Any = CATALOGUE.part(f"{_PACKAGE}CarlaBoundingBox")
         self._part = MessageParts(CATALOGUE)
 
-    def _begin(self) -> None:
-        self._lights, self._groups = network_lights(self._road)
-        self._steps = 0
-
-    def _advance_to(self, steps: int) -> None:
-        if steps < self._steps:
-            self._begin()
-        for _ in range(steps - self._steps):
-            for group in self._groups:
-                group.step(self._step_ns)
-        self._steps = steps
-
     def states(self, activations: int) -> tuple[int, ...]:
         """The states of all lights after so many activations before this one."""
-        self._advance_to(SETTLE_TICKS + activations)
-        return tuple(light.state for light in self._lights.values())
+        return self._phases.states(SETTLE_TICKS + activations)
 
     def status(self, seen: SeenWorld) -> Any:
         """The states, at the first activation and when one of them has changed."""
@@ -72,7 +58,13 @@ class SignalLights:
     def info(self) -> Any:
         """Place and trigger volume of each light."""
         return self._info_list(
-            tuple(map(self._one, self.numbers, (self._road.signals[name] for name in self._lights)))
+            tuple(
+                map(
+                    self._one,
+                    self.numbers,
+                    (self._road.signals[name] for name in self._phases.lights),
+                )
+            )
         )
 
     def _one(self, number: int, signal: Any) -> Any:

@@ -138,3 +138,30 @@ def network_lights(network: RoadNetwork) -> tuple[dict[str, Light], list[LightGr
     ]
     found = (s.id for s in network.signals.values() if s.type == TRAFFIC_LIGHT)
     return make_groups(junctions, found)
+
+
+class LightPhases:
+    """What the lights of a map show while nothing but time changes them.
+
+    :ivar lights: in the order of the map, as after the steps that were asked for last
+    :param step_ns: length of a step [ns]
+    """
+
+    def __init__(self, network: RoadNetwork, step_ns: int) -> None:
+        self._network = network
+        self._step_ns = step_ns
+        self._begin()
+
+    def _begin(self) -> None:
+        self.lights, self._groups = network_lights(self._network)
+        self._steps = 0
+
+    def states(self, steps: int) -> tuple[int, ...]:
+        """The states of all lights after so many steps."""
+        if steps < self._steps:
+            self._begin()
+        for _ in range(steps - self._steps):
+            for group in self._groups:
+                group.step(self._step_ns)
+        self._steps = steps
+        return tuple(light.state for light in self.lights.values())

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OSI traces of a bag: who is in its run, and its messages one after the other.
+
+Needs the package ``osi-python`` (extra ``osi``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ros2_cosim.core.kernel.participant import ModelContext
+from ros2_cosim.core.kernel.time import parse_duration
+from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.core.messages.records import CLASS_TRUCK
+from ros2_cosim.core.record.bag_reader import read_bag
+from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scene.scene import (
+    DEFAULT_CAR,
+    FIRST_OBJECT_ID,
+    SceneVehicleSettings,
+    scene_settings,
+)
+from ros2_cosim.driving.osi.ground_truth import TRUTH, Cast, SensorPlace, Told, TruthOfRun
+from ros2_cosim.driving.osi.messages import Axles, Form, SensorFrame
+from ros2_cosim.driving.osi.trace_files import TraceFiles
+from ros2_cosim.world.geometry.scene import scene_road, scene_vehicles
+from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
+from ros2_cosim.world.headless.blueprints import LIBRARY
+from ros2_cosim.world.vehicle.parameters import SEDAN, TRUCK
+
+if TYPE_CHECKING:
+    from ros2_cosim.driving.osi.export import OsiExport, Source
+
+
+def write_traces(export: OsiExport, bag: Path, directory: Path) -> None:
+    """Write all traces of a bag.
+
+    :raises ConfigurationError: the map of its scenario cannot be read
+    :raises ProtocolError: it is damaged
+    """
+    with TraceFiles(directory, export.scenario.name) as files:
+        for told in told_by(export, bag):
+            files.write("" if told.name == TRUTH else told.name, told.message)
+
+
+def told_by(export: OsiExport, bag: Path) -> Iterator[Told]:
+    """The OSI messages of a bag, in order."""
+    parameters = export.parameters
+    truth = TruthOfRun(cast_of(export), parameters.period, parameters.lanes)
+    codecs = {
+        topic: CATALOGUE.codec(source.output.type) for topic, source in export.sources.items()
+    }
+    for message in read_bag(bag):
+        source = export.sources.get(message.topic)
+        if source is not None:
+            record: Any = codecs[message.topic].decode(message.data)[2]
+            yield from truth.take(source.kind, source.name, message.stamp, record)
+    yield from truth.present()
+
+
+def cast_of(export: OsiExport) -> Cast:
+    """Who is in the run.
+
+    :raises ConfigurationError: the map cannot be read
+    """
+    scenario = export.scenario
+    context = ModelContext(
+        "osi", {}, scenario.scene, scenario.seed, Path(scenario.base_directory)
+    )
+    scene = scene_settings(context)
+    infos = scene_vehicles(context)
+    forms = {name: _form(infos[name], settings) for name, settings in scene.vehicles.items()}
+    has_map = scene.map.endswith(".xodr")
+    step = None
+    if scene.traffic_lights and scenario.simulator.kind in ("headless", "carla"):
+        step = next(
+            (
+                settings.period
+                for name, settings in scenario.participants.items()
+                if any(port.startswith("odometry/") for port in scenario.outputs_of(name))
+            ),
+            None,
+        )
+    return Cast(
+        vehicles=forms,
+        host=export.host,
+        walkers=frozenset(
+            number
+            for number, item in enumerate(scene.objects.values(), start=FIRST_OBJECT_ID)
+            if (item.blueprint or "").startswith("walker.")
+        ),
+        sensors=_sensors(scenario, export.sources, forms),
+        network=scene_road(context) if has_map else None,
+        map_name=scene.map.rpartition("/")[2],
+        step_ns=step,
+    )
+
+
+def _sensors(
+    scenario: Scenario, sources: Mapping[str, Source], forms: Mapping[str, Form]
+) -> dict[str, SensorPlace]:
+    found: dict[str, SensorPlace] = {}
+    for source in sources.values():
+        if source.kind == "objects":
+            ego = str(scenario.participants[source.name].parameters["ego"])
+            form = forms[ego]
+            assert form.axles is not None, "all vehicles of a scene have axles"
+            frame = SensorFrame(len(found) + 1, form.axles.rear + 0.5 * form.length)
+            latency = source.output.latency
+            fixed = None if isinstance(latency, dict) else parse_duration(latency)
+            found[source.name] = SensorPlace(frame, ego, fixed)
+    return found
+
+
+def _form(info: VehicleInfo, settings: SceneVehicleSettings) -> Form:
+    """Size and axles of a vehicle of the scene.
+
+    Of a kind that CARLA does not have, height and axles are those of the class, scaled to its
+    length.
+    """
+    blueprint = LIBRARY.get(settings.blueprint or DEFAULT_CAR)
+    dynamics = blueprint.class_dynamics if blueprint is not None else None
+    if blueprint is None or dynamics is None:
+        own = TRUCK if info.classification == CLASS_TRUCK else SEDAN
+        scale = info.length / own.length
+        height = settings.height or own.height
+    else:
+        own, scale = dynamics, 1.0
+        height = settings.height or 2.0 * blueprint.extent.z
+    axles = Axles(own.front_axle * scale, own.rear_axle * scale, own.wheel_radius)
+    return Form(info.id, info.classification, info.length, info.width, height, axles)
