@@ -23,9 +23,13 @@ def report(
     out: Annotated[Path, typer.Option(help="File for the page of several runs.")] = Path(
         "side_by_side.html"
     ),
+    export: Annotated[
+        list[str] | None,
+        typer.Option(help="Write the run in this form, too, as bag.exports does: osi."),
+    ] = None,
 ) -> None:
     """Make report.html again from a run or a study, or one page of two or more runs."""
-    from ros2_cosim.core.run.results import complete_killed
+    from ros2_cosim.core.run.results import complete_killed, export_again
     from ros2_cosim.lab.report.comparison_report import check_page
     from ros2_cosim.lab.report.report import render_report
     from ros2_cosim.lab.report.side_by_side import write_side_by_side
@@ -36,6 +40,7 @@ def report(
         if len(directories) == 1:
             refuse_beside(context, "one RUN", "out")
         if len(directories) > 1:
+            refuse_beside(context, "several RUN", "export")
             check_page(out)
         elif (directories[0] / STUDY_FILE).exists():
             print(render_study(directories[0], read_study(directories[0])))
@@ -47,4 +52,6 @@ def report(
             write_side_by_side(directories, out)
             print(out)
         else:
+            if export:
+                export_again(directories[0], export)
             print(render_report(directories[0]))

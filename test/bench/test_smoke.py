@@ -63,6 +63,12 @@ needs_two_cores = pytest.mark.skipif(
             id="start-up",
         ),
         pytest.param(
+            "osi_criticality --scenarios braking",
+            r"braking  follower4  [1-9]\d+  0\.000\d  [1-9]\d+  0\.000\d  0  0",
+            id="osi",
+            marks=pytest.mark.skipif(find_spec("osi3") is None, reason="needs the extra 'osi'"),
+        ),
+        pytest.param(
             "sweep --runs 4 --duration 20ms --rounds 1",
             r"tables equal",
             id="sweep",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records become OSI messages and come back, with the reference points and frames of the standard."""
+"""Records become OSI messages and come back, with the standard's reference points and frames."""
 
 from __future__ import annotations
 
@@ -142,7 +142,9 @@ def test_a_vehicle_that_faces_north_uphill() -> None:
     )
     rear = message.vehicle_attributes.bbcenter_to_rear
     assert (rear.x, rear.y, rear.z) == (-3.0, 0.0, -1.0)
-    assert message.vehicle_classification.type == MovingObject.VehicleClassification.TYPE_HEAVY_TRUCK
+    assert (
+        message.vehicle_classification.type == MovingObject.VehicleClassification.TYPE_HEAVY_TRUCK
+    )
 
 
 def test_rates_at_a_vertical_pitch_are_finite() -> None:
@@ -182,9 +184,7 @@ DETECTED = st.builds(
 
 
 @given(st.lists(DETECTED, max_size=5), st.floats(0.0, 8.0), st.integers(0, 10**12))
-def test_an_object_list_comes_back(
-    found: list[DetectedObject], front: float, time: int
-) -> None:
+def test_an_object_list_comes_back(found: list[DetectedObject], front: float, time: int) -> None:
     ordered = sorted(found, key=lambda each: (each.distance, each.id))
     message = SensorData()
     sensor = messages.SensorFrame(3, front)

@@ -7,6 +7,7 @@ longer the longer the run was, is made afterwards: no process of the run waits f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,9 +78,22 @@ def write_reports(directory: Path) -> None:
 
     :raises StorageError: one cannot be written
     """
-    write_exports(load_scenario(directory / RESOLVED_SCENARIO), directory / BAG)
+    if (directory / RESOLVED_SCENARIO).is_file():
+        export_again(directory)
     for write in functions_of(REPORT_GROUP).values():
         write(directory)
+
+
+def export_again(directory: Path, names: Iterable[str] = ()) -> None:
+    """Write the exports that the scenario of a run wants of its bag, and these, too.
+
+    :raises ConfigurationError: an export does not fit the run
+    :raises CosimError: one cannot be written
+    """
+    wanted = [f"bag.exports.{name}={{}}" for name in names]
+    scenario = load_scenario(directory / RESOLVED_SCENARIO, wanted)
+    if scenario.bag.exports:
+        write_exports(scenario, directory / BAG)
 
 
 def why(error: BaseException) -> str:

@@ -119,6 +119,8 @@ class TruthOfRun:
         self._next = 0
         self._moved = False
         self._truth: GroundTruth | None = None
+        #: What does not move, and what it was made of.
+        self._kept: tuple[Any, GroundTruth] = None, GroundTruth()
         #: Who has told lanes already.
         self._described: set[str] = set()
 
@@ -195,12 +197,9 @@ class TruthOfRun:
 
     def _made(self, *, lanes: bool) -> GroundTruth:
         truth = GroundTruth()
-        truth.version.CopyFrom(messages.VERSION)
+        truth.CopyFrom(self._still(lanes=lanes))
         messages.set_time(truth.timestamp, self._now)
         truth.host_vehicle_id.value = self._cast.vehicles[self._cast.host].id
-        if self._static is not None:
-            for item in self._static.objects:
-                messages.stationary_object(truth.stationary_object.add(), item)
         for name, odometry in self._odometry.items():
             message = truth.moving_object.add()
             form = self._cast.vehicles[name]
@@ -217,16 +216,29 @@ class TruthOfRun:
                 yaw_rate=seen.yaw_rate,
             )
             self._assign(message, user.id, user.x, user.y, user.z)
-        if self._road is None:
-            if self._cast.map_name:
-                truth.map_reference = self._cast.map_name
-        else:
+        return truth
+
+    def _still(self, *, lanes: bool) -> GroundTruth:
+        """What does not move; it is kept, because it seldom changes."""
+        states = () if self._phases is None else tuple(self._lights(self._phases))
+        key = states, self._static, lanes
+        if self._kept[0] != key:
+            self._kept = key, self._made_still(states, lanes=lanes)
+        return self._kept[1]
+
+    def _made_still(self, states: tuple[int, ...], *, lanes: bool) -> GroundTruth:
+        truth = GroundTruth()
+        truth.version.CopyFrom(messages.VERSION)
+        if self._static is not None:
+            for item in self._static.objects:
+                messages.stationary_object(truth.stationary_object.add(), item)
+        if self._road is not None:
             self._road.refer(truth)
+            self._road.write_lights(truth, states, lanes=lanes)
             if lanes:
                 self._road.describe(truth)
-            if self._phases is not None:
-                states = self._lights(self._phases)
-                self._road.write_lights(truth, states, lanes=lanes)
+        elif self._cast.map_name:
+            truth.map_reference = self._cast.map_name
         return truth
 
     def _lights(self, phases: LightPhases) -> list[int]:

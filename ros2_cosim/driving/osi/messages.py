@@ -43,8 +43,7 @@ Vector = frames.Vector
 VERSION: Final[InterfaceVersion] = DESCRIPTOR.GetOptions().Extensions[current_interface_version]
 #: Its text, as ``3.8.0``.
 VERSION_TEXT: Final = ".".join(
-    str(part)
-    for part in (VERSION.version_major, VERSION.version_minor, VERSION.version_patch)
+    str(part) for part in (VERSION.version_major, VERSION.version_minor, VERSION.version_patch)
 )
 
 _VEHICLE: Final = MovingObject.VehicleClassification
@@ -224,9 +223,7 @@ def moving_user(
 
     :param acceleration: in the map frame [m/s^2]
     """
-    form = Form(
-        user.id, user.classification, user.length, user.width, user.height, walker=walker
-    )
+    form = Form(user.id, user.classification, user.length, user.width, user.height, walker=walker)
     _classify(message, form)
     base = message.base
     size = user.length, user.width, user.height

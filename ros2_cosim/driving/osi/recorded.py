@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.kernel.time import parse_duration
@@ -24,51 +24,47 @@ from ros2_cosim.core.scene.scene import (
 )
 from ros2_cosim.driving.osi.ground_truth import TRUTH, Cast, SensorPlace, Told, TruthOfRun
 from ros2_cosim.driving.osi.messages import Axles, Form, SensorFrame
+from ros2_cosim.driving.osi.sources import Source, Subject
 from ros2_cosim.driving.osi.trace_files import TraceFiles
 from ros2_cosim.world.geometry.scene import scene_road, scene_vehicles
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
 from ros2_cosim.world.headless.blueprints import LIBRARY
 from ros2_cosim.world.vehicle.parameters import SEDAN, TRUCK
 
-if TYPE_CHECKING:
-    from ros2_cosim.driving.osi.export import OsiExport, Source
 
-
-def write_traces(export: OsiExport, bag: Path, directory: Path) -> None:
+def write_traces(subject: Subject, bag: Path, directory: Path) -> None:
     """Write all traces of a bag.
 
     :raises ConfigurationError: the map of its scenario cannot be read
     :raises ProtocolError: it is damaged
     """
-    with TraceFiles(directory, export.scenario.name) as files:
-        for told in told_by(export, bag):
+    with TraceFiles(directory, subject.scenario.name) as files:
+        for told in told_by(subject, bag):
             files.write("" if told.name == TRUTH else told.name, told.message)
 
 
-def told_by(export: OsiExport, bag: Path) -> Iterator[Told]:
+def told_by(subject: Subject, bag: Path) -> Iterator[Told]:
     """The OSI messages of a bag, in order."""
-    parameters = export.parameters
-    truth = TruthOfRun(cast_of(export), parameters.period, parameters.lanes)
+    parameters = subject.parameters
+    truth = TruthOfRun(cast_of(subject), parameters.period, parameters.lanes)
     codecs = {
-        topic: CATALOGUE.codec(source.output.type) for topic, source in export.sources.items()
+        topic: CATALOGUE.codec(source.output.type) for topic, source in subject.sources.items()
     }
     for message in read_bag(bag):
-        source = export.sources.get(message.topic)
+        source = subject.sources.get(message.topic)
         if source is not None:
             record: Any = codecs[message.topic].decode(message.data)[2]
             yield from truth.take(source.kind, source.name, message.stamp, record)
     yield from truth.present()
 
 
-def cast_of(export: OsiExport) -> Cast:
+def cast_of(subject: Subject) -> Cast:
     """Who is in the run.
 
     :raises ConfigurationError: the map cannot be read
     """
-    scenario = export.scenario
-    context = ModelContext(
-        "osi", {}, scenario.scene, scenario.seed, Path(scenario.base_directory)
-    )
+    scenario = subject.scenario
+    context = ModelContext("osi", {}, scenario.scene, scenario.seed, Path(scenario.base_directory))
     scene = scene_settings(context)
     infos = scene_vehicles(context)
     forms = {name: _form(infos[name], settings) for name, settings in scene.vehicles.items()}
@@ -85,13 +81,13 @@ def cast_of(export: OsiExport) -> Cast:
         )
     return Cast(
         vehicles=forms,
-        host=export.host,
+        host=subject.host,
         walkers=frozenset(
             number
             for number, item in enumerate(scene.objects.values(), start=FIRST_OBJECT_ID)
             if (item.blueprint or "").startswith("walker.")
         ),
-        sensors=_sensors(scenario, export.sources, forms),
+        sensors=_sensors(scenario, subject.sources, forms),
         network=scene_road(context) if has_map else None,
         map_name=scene.map.rpartition("/")[2],
         step_ns=step,

@@ -212,9 +212,7 @@ class OsiRoad:
             lane.subtype = lane.Subtype.Value(f"SUBTYPE_{_SUBTYPES.get(kind, 'OTHER')}")
             if driven:
                 lane.centerline_is_driving_direction = lane_id < 0
-                for place in self._line(
-                    section, lambda s, i=lane_id: self._network.lane_centre(road.id, i, s), road
-                ):
+                for place in self._line(section, self._centre(road, lane_id), road):
                     _put(lane.centerline.add(), place)
             for number in left:
                 lane.left_lane_boundary_id.add().value = number
@@ -293,9 +291,7 @@ class OsiRoad:
 
         A double line has two: each lane its own side.
         """
-        marks: Sequence[RoadMark] = (
-            section.lanes[border].marks if border else section.centre_marks
-        )
+        marks: Sequence[RoadMark] = section.lanes[border].marks if border else section.centre_marks
         known = [mark for mark in marks if mark.start < section.end - section.start]
         if not known or known[0].start > 0.0:
             known.insert(0, RoadMark(0.0, "none", "standard", 0.0, "both"))
@@ -318,9 +314,7 @@ class OsiRoad:
             right.append(numbers[-1])
         return left, right
 
-    def _border(
-        self, road: Road, section: LaneSection, border: int
-    ) -> Callable[[float], float]:
+    def _border(self, road: Road, section: LaneSection, border: int) -> Callable[[float], float]:
         """Lateral position of a border by the station."""
         if border:
             return lambda s: self._network.lane_borders(road.id, border, s)[1]
@@ -328,6 +322,10 @@ class OsiRoad:
         if inner is None:
             return lambda s: 0.0
         return lambda s: self._network.lane_borders(road.id, inner, s)[0]
+
+    def _centre(self, road: Road, lane_id: int) -> Callable[[float], float]:
+        """Lateral position of a lane's centre by the station."""
+        return lambda s: self._network.lane_centre(road.id, lane_id, s)
 
     def _boundary(self, points: Sequence[_Place], kind: str, mark: RoadMark) -> int:
         message = LaneBoundary()
@@ -440,7 +438,7 @@ class OsiRoad:
             kind.assigned_lane_id.add().value = number
 
     def _stand(self, base: Any, signal: Signal, height: float, up: float) -> None:
-        """Size and place of a signal, whose file says its lower edge; x is where it is read from."""
+        """Size and place of a signal, whose file says its lower edge; x is the way it looks."""
         x, y, z, heading = self._network.signal_pose(signal.id)
         # It is read by those who drive towards it.
         if signal.orientation == "+":
