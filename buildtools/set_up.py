@@ -103,7 +103,6 @@ for name in sys.argv[1:]:
 # What a run or a command imports of an extra.
 EXTRA_MODULES = {
     "live": ("foxglove",),
-    "osi": ("mcap_protobuf.schema", "osi3.osi_sensorview_pb2"),
     "sumo": ("libsumo",),
     "sweep": ("distributed", "optuna", "pyarrow.parquet", "scipy.special", "scipy.stats"),
     "v2x": ("asn1tools",),

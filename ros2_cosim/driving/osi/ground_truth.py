@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """OSI's ground truth of a run, and what its object sensors see and report, from its messages.
 
-It takes the messages in the order of their stamps, recorded or live, and tells the present when a
+It takes the messages in the order of their stamps, recorded or live, and gives the present when a
 later one comes: so it is the same in every run shape.
 
 Needs the package ``osi-python`` (extra ``osi``).
@@ -36,7 +36,7 @@ from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.road.traffic_lights import UNKNOWN, LightPhases
 
 Lanes = Literal["first", "every", "none"]
-#: The name of the ground truth among all that is told.
+#: The name of the ground truth beside those of sensors.
 TRUTH: Final = "ground_truth"
 
 
@@ -51,8 +51,8 @@ class SensorPlace(NamedTuple):
     latency: int | None
 
 
-class Told(NamedTuple):
-    """An OSI message: who tells it, the sensor or ``TRUTH``; and its time [ns]."""
+class OsiMessage(NamedTuple):
+    """An OSI message: the name of the sensor that it is of, or ``TRUTH``; and its time [ns]."""
 
     name: str
     time: int
@@ -60,12 +60,12 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cast:
-    """Who is in a run: known before it begins.
+class OsiCast:
+    """What is known of a run before it begins.
 
     :ivar vehicles: those of the scene by name
     :ivar walkers: numbers of the road users that are persons
-    :ivar host: the vehicle that the ground truth is told for
+    :ivar host: the host vehicle of the ground truth
     :ivar sensors: object sensors by name
     :ivar network: the road; None: there is no map
     :ivar step_ns: of the world; None: the run has no traffic lights
@@ -93,11 +93,11 @@ class _Seen(NamedTuple):
 class TruthOfRun:
     """Makes OSI messages of the messages of a run.
 
-    :param period: between two ground truths [ns]; sensors tell theirs at their own times
+    :param period: between two ground truths [ns]; sensors have their own times
     :param lanes: which messages have lanes, their boundaries, signs and objects of the map
     """
 
-    def __init__(self, cast: Cast, period: int, lanes: Lanes) -> None:
+    def __init__(self, cast: OsiCast, period: int, lanes: Lanes) -> None:
         self._cast = cast
         self._period = period
         self._lanes = lanes
@@ -121,11 +121,11 @@ class TruthOfRun:
         self._truth: GroundTruth | None = None
         #: What does not move, and what it was made of.
         self._kept: tuple[Any, GroundTruth] = None, GroundTruth()
-        #: Who has told lanes already.
+        #: The names of those whose messages have had lanes already.
         self._described: set[str] = set()
 
-    def take(self, kind: str, name: str, stamp: int, record: Any) -> Iterator[Told]:
-        """Take a message, and tell what is complete before it.
+    def take(self, kind: str, name: str, stamp: int, record: Any) -> Iterator[OsiMessage]:
+        """Take a message, and give what is complete before it.
 
         :param kind: of it, as the ports of models are named: ``odometry``, ``acceleration``,
             ``traffic``, ``static_objects``, ``light``, ``objects``
@@ -153,23 +153,23 @@ class TruthOfRun:
         elif isinstance(record, ObjectList):
             self._lists[name] = record
 
-    def present(self) -> Iterator[Told]:
-        """Tell all that has the present time; once, when nothing more has it."""
+    def present(self) -> Iterator[OsiMessage]:
+        """Give all that has the present time; once, when nothing more has it."""
         now = self._now
         if self._moved and now >= self._next:
             self._next = (now // self._period + 1) * self._period
             truth = self._whole(TRUTH)
-            yield Told(TRUTH, now, truth)
+            yield OsiMessage(TRUTH, now, truth)
         lists, self._lists = self._lists, {}
         for name, found in lists.items():
             sensor = self._cast.sensors[name]
             if not self._odometry:
                 continue
-            yield Told(name, now, self._view(name, sensor))
+            yield OsiMessage(name, now, self._view(name, sensor))
             data = SensorData()
             measured = None if sensor.latency is None else now - sensor.latency
             messages.sensor_data(data, found, sensor.frame, now, measured)
-            yield Told(name, now, data)
+            yield OsiMessage(name, now, data)
 
     def _view(self, name: str, sensor: SensorPlace) -> SensorView:
         view = SensorView()
@@ -183,12 +183,10 @@ class TruthOfRun:
         view.host_vehicle_id.value = host
         return view
 
-    def _whole(self, teller: str) -> GroundTruth:
-        """The world now, with lanes if it is the teller's turn to tell them."""
-        wanted = self._lanes == "every" or (
-            self._lanes == "first" and teller not in self._described
-        )
-        self._described.add(teller)
+    def _whole(self, name: str) -> GroundTruth:
+        """The world now, with lanes if messages of that name are to have them now."""
+        wanted = self._lanes == "every" or (self._lanes == "first" and name not in self._described)
+        self._described.add(name)
         if wanted:
             return self._made(lanes=True)
         if self._truth is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OSI traces of a bag: who is in its run, and its messages one after the other.
+"""OSI traces of a bag: what is known of its run, and its messages one after the other.
 
 Needs the package ``osi-python`` (extra ``osi``).
 """
@@ -22,9 +22,9 @@ from ros2_cosim.core.scene.scene import (
     SceneVehicleSettings,
     scene_settings,
 )
-from ros2_cosim.driving.osi.ground_truth import TRUTH, Cast, SensorPlace, Told, TruthOfRun
+from ros2_cosim.driving.osi.ground_truth import TRUTH, OsiCast, OsiMessage, SensorPlace, TruthOfRun
 from ros2_cosim.driving.osi.messages import Axles, Form, SensorFrame
-from ros2_cosim.driving.osi.sources import Source, Subject
+from ros2_cosim.driving.osi.sources import OsiSource, Subject
 from ros2_cosim.driving.osi.trace_files import TraceFiles
 from ros2_cosim.world.geometry.scene import scene_road, scene_vehicles
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
@@ -39,11 +39,11 @@ def write_traces(subject: Subject, bag: Path, directory: Path) -> None:
     :raises ProtocolError: it is damaged
     """
     with TraceFiles(directory, subject.scenario.name) as files:
-        for told in told_by(subject, bag):
-            files.write("" if told.name == TRUTH else told.name, told.message)
+        for each in messages_of(subject, bag):
+            files.write("" if each.name == TRUTH else each.name, each.message)
 
 
-def told_by(subject: Subject, bag: Path) -> Iterator[Told]:
+def messages_of(subject: Subject, bag: Path) -> Iterator[OsiMessage]:
     """The OSI messages of a bag, in order."""
     parameters = subject.parameters
     truth = TruthOfRun(cast_of(subject), parameters.period, parameters.lanes)
@@ -58,8 +58,8 @@ def told_by(subject: Subject, bag: Path) -> Iterator[Told]:
     yield from truth.present()
 
 
-def cast_of(subject: Subject) -> Cast:
-    """Who is in the run.
+def cast_of(subject: Subject) -> OsiCast:
+    """What is known of the run before it begins.
 
     :raises ConfigurationError: the map cannot be read
     """
@@ -79,7 +79,7 @@ def cast_of(subject: Subject) -> Cast:
             ),
             None,
         )
-    return Cast(
+    return OsiCast(
         vehicles=forms,
         host=subject.host,
         walkers=frozenset(
@@ -95,7 +95,7 @@ def cast_of(subject: Subject) -> Cast:
 
 
 def _sensors(
-    scenario: Scenario, sources: Mapping[str, Source], forms: Mapping[str, Form]
+    scenario: Scenario, sources: Mapping[str, OsiSource], forms: Mapping[str, Form]
 ) -> dict[str, SensorPlace]:
     found: dict[str, SensorPlace] = {}
     for source in sources.values():

@@ -440,7 +440,7 @@ class OsiRoad:
     def _stand(self, base: Any, signal: Signal, height: float, up: float) -> None:
         """Size and place of a signal, whose file says its lower edge; x is the way it looks."""
         x, y, z, heading = self._network.signal_pose(signal.id)
-        # It is read by those who drive towards it.
+        # It looks at vehicles that drive towards it.
         if signal.orientation == "+":
             heading = wrap_angle(heading + PI)
         base.dimension.width, base.dimension.height = signal.width, height

@@ -37,7 +37,7 @@ class OsiParameters(Section):
     period: PositiveDuration = Field(
         default=50_000_000,
         description="between two ground truths: that of the first step of the world at or after "
-        "each multiple; views and data of sensors are told at each of their activations",
+        "each multiple; sensors have a message at each of their activations",
     )
     host: str | None = Field(
         default=None,
@@ -50,7 +50,7 @@ class OsiParameters(Section):
     )
 
 
-class Source(NamedTuple):
+class OsiSource(NamedTuple):
     """Where messages of a run come from: the kind of the port, and the vehicle or the sensor."""
 
     kind: str
@@ -65,14 +65,14 @@ class Subject(NamedTuple):
 
     scenario: Scenario
     parameters: OsiParameters
-    sources: Mapping[str, Source]
+    sources: Mapping[str, OsiSource]
     host: str
 
 
-def sources_of(scenario: Scenario) -> dict[str, Source]:
+def sources_of(scenario: Scenario) -> dict[str, OsiSource]:
     """The topics that OSI messages are made of; of two with the same content the first."""
     vehicles: Mapping[str, Any] = scenario.scene.get("vehicles") or {}
-    found: dict[str, Source] = {}
+    found: dict[str, OsiSource] = {}
     taken: set[tuple[str, str]] = set()
     for participant, settings in scenario.participants.items():
         for port, output in scenario.outputs_of(participant).items():
@@ -90,5 +90,5 @@ def sources_of(scenario: Scenario) -> dict[str, Source]:
                 name = participant
             if (kind, name) not in taken:
                 taken.add((kind, name))
-                found[output.topic] = Source(kind, name, output)
+                found[output.topic] = OsiSource(kind, name, output)
     return found

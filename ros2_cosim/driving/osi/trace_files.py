@@ -3,8 +3,8 @@
 
 Formats, metadata and names: ASAM OSI 3.8.0, "OSI trace file formats" and "naming conventions"
 (doc/architecture of OpenSimulationInterface/open-simulation-interface). All that is written follows
-from the messages and the versions of the packages: the zero of simulated time is told as
-1970-01-01, the zero of ROS, and no time of day is written.
+from the messages and the versions of the packages: simulated time begins at 1970-01-01, as that of
+ROS, and no time of day is written.
 
 Needs the package ``osi-python`` (extra ``osi``).
 """
@@ -98,24 +98,24 @@ class TraceFiles:
             },
         )
 
-    def write(self, teller: str, message: Any) -> None:
+    def write(self, sensor: str, message: Any) -> None:
         """Add a message to the files of its kind.
 
-        :param teller: the sensor; empty: the ground truth
+        :param sensor: the one that it is of; empty: the ground truth
         """
         kind = message.DESCRIPTOR.name
-        topic = f"{teller}/{kind}" if teller else kind
+        topic = f"{sensor}/{kind}" if sensor else kind
         data = message.SerializeToString(deterministic=True)
         if topic not in self._channels:
-            self._open(topic, teller, message)
+            self._open(topic, sensor, message)
         self._single[topic].write(data)
         time = time_of(message.timestamp)
         self._writer.add_message(self._channels[topic], time, data, time)
         self._counts[topic] += 1
 
-    def _open(self, topic: str, teller: str, message: Any) -> None:
+    def _open(self, topic: str, sensor: str, message: Any) -> None:
         kind = message.DESCRIPTOR.name
-        name = f"{self._name}_{teller}" if teller else self._name
+        name = f"{self._name}_{sensor}" if sensor else self._name
         self._single[topic] = SingleTrace(self._directory, kind, name)
         if kind not in self._schemas:
             self._schemas[kind] = register_schema(self._writer, type(message))

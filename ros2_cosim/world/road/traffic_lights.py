@@ -143,7 +143,7 @@ def network_lights(network: RoadNetwork) -> tuple[dict[str, Light], list[LightGr
 class LightPhases:
     """What the lights of a map show while nothing but time changes them.
 
-    :ivar lights: in the order of the map, as after the steps that were asked for last
+    :ivar lights: in the order of the map, as the last call of ``states`` left them
     :param step_ns: length of a step [ns]
     """
 

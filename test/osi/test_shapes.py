@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OSI traces are the same bytes in every run shape."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from runs.cosim_process import PLATOON, cosim, user_environment
+
+pytest.importorskip("osi3", reason="the extra 'osi' is not installed")
+
+WISHES = ("--set", "duration=2s", "--set", "bag.exports.osi={}")
+#: The vehicles do not stand by then: the verdicts are not met.
+NOT_MET = 3
+
+
+def traces(directory: Path, shape: str) -> dict[str, str]:
+    """File name -> hash, of the platoon in a shape."""
+    output = directory / shape
+    with user_environment(directory / "ros-log") as environment:
+        result = cosim(environment, PLATOON, "--shape", shape, "--out", output, *WISHES, anew=True)
+        assert result.code == NOT_MET, result
+    files = sorted((output / "osi").iterdir())
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.mark.slow
+def test_traces_are_the_same_in_every_shape(tmp_path: Path) -> None:
+    found = {shape: traces(tmp_path, shape) for shape in ("inproc", "composed", "ros")}
+    assert len(found["inproc"]) == 6
+    assert found["composed"] == found["inproc"]
+    assert found["ros"] == found["inproc"]
