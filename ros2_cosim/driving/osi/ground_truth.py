@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from osi3.osi_groundtruth_pb2 import GroundTruth
 from osi3.osi_sensordata_pb2 import SensorData
@@ -32,10 +32,10 @@ from ros2_cosim.core.scene.simulator import SETTLE_TICKS
 from ros2_cosim.driving.osi import messages
 from ros2_cosim.driving.osi.messages import Form, SensorFrame, Vector
 from ros2_cosim.driving.osi.road import OsiRoad
+from ros2_cosim.driving.osi.sources import Lanes
 from ros2_cosim.world.road import RoadNetwork, RoadPosition
 from ros2_cosim.world.road.traffic_lights import UNKNOWN, LightPhases
 
-Lanes = Literal["first", "every", "none"]
 #: The name of the ground truth beside those of sensors.
 TRUTH: Final = "ground_truth"
 
@@ -198,12 +198,14 @@ class TruthOfRun:
         truth.CopyFrom(self._still(lanes=lanes))
         messages.set_time(truth.timestamp, self._now)
         truth.host_vehicle_id.value = self._cast.vehicles[self._cast.host].id
-        for name, odometry in self._odometry.items():
+        for name, form in self._cast.vehicles.items():
+            odometry = self._odometry.get(name)
+            if odometry is None:
+                continue
             message = truth.moving_object.add()
-            form = self._cast.vehicles[name]
             messages.moving_object(message, form, odometry, self._acceleration.get(name))
             self._assign(message, form.id, odometry.x, odometry.y, odometry.z)
-        for seen in (each for users in self._users.values() for each in users.values()):
+        for seen in (each for name in sorted(self._users) for each in self._users[name].values()):
             message = truth.moving_object.add()
             user = seen.user
             messages.moving_user(

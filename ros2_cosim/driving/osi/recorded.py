@@ -7,6 +7,7 @@ Needs the package ``osi-python`` (extra ``osi``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ros2_cosim.core.messages.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.core.messages.records import CLASS_TRUCK
 from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.scenario.schema import Scenario
+from ros2_cosim.core.scene.named_simulator import CARLA_KINDS
 from ros2_cosim.core.scene.scene import (
     DEFAULT_CAR,
     FIRST_OBJECT_ID,
@@ -65,32 +67,36 @@ def cast_of(subject: Subject) -> OsiCast:
     """
     scenario = subject.scenario
     context = ModelContext("osi", {}, scenario.scene, scenario.seed, Path(scenario.base_directory))
+    known = known_of(context, subject.host)
+    step = None
+    if scene_settings(context).traffic_lights and scenario.simulator.kind in CARLA_KINDS:
+        step = next(
+            settings.period
+            for name, settings in scenario.participants.items()
+            if any(port.startswith("odometry/") for port in scenario.outputs_of(name))
+        )
+    sensors = _sensors(scenario, subject.sources, known.vehicles)
+    return replace(known, sensors=sensors, step_ns=step)
+
+
+def known_of(context: ModelContext, host: str) -> OsiCast:
+    """What is known of a scene; there are no sensors and no traffic lights.
+
+    :param host: the host vehicle
+    :raises ConfigurationError: the map cannot be read
+    """
     scene = scene_settings(context)
     infos = scene_vehicles(context)
-    forms = {name: _form(infos[name], settings) for name, settings in scene.vehicles.items()}
-    has_map = scene.map.endswith(".xodr")
-    step = None
-    if scene.traffic_lights and scenario.simulator.kind in ("headless", "carla"):
-        step = next(
-            (
-                settings.period
-                for name, settings in scenario.participants.items()
-                if any(port.startswith("odometry/") for port in scenario.outputs_of(name))
-            ),
-            None,
-        )
     return OsiCast(
-        vehicles=forms,
-        host=subject.host,
+        vehicles={name: _form(infos[name], given) for name, given in scene.vehicles.items()},
+        host=host,
         walkers=frozenset(
             number
             for number, item in enumerate(scene.objects.values(), start=FIRST_OBJECT_ID)
             if (item.blueprint or "").startswith("walker.")
         ),
-        sensors=_sensors(scenario, subject.sources, forms),
-        network=scene_road(context) if has_map else None,
+        network=scene_road(context) if scene.map.endswith(".xodr") else None,
         map_name=scene.map.rpartition("/")[2],
-        step_ns=step,
     )
 
 

@@ -31,6 +31,10 @@ _KINDS: Final[Mapping[str, tuple[str, ...] | None]] = {
 }
 
 
+#: Which messages of a channel have lanes.
+Lanes = Literal["first", "every", "none"]
+
+
 class OsiParameters(Section):
     """What a trace has."""
 
@@ -44,7 +48,7 @@ class OsiParameters(Section):
         description="host vehicle of the ground truth; default: that of the first object sensor, "
         "else the first of the platoon or the scene",
     )
-    lanes: Literal["first", "every", "none"] = Field(
+    lanes: Lanes = Field(
         default="first",
         description="which messages of a channel have lanes, signs and objects of the map",
     )
