@@ -23,6 +23,7 @@ from ros2_cosim.core.scenario.schema import Scenario, load_scenario
 pytest.importorskip("osi3", reason="the extra 'osi' is not installed")
 
 from osi3.osi_groundtruth_pb2 import GroundTruth
+from osi3.osi_sensorview_pb2 import SensorView
 
 from ros2_cosim.driving.osi import messages
 from ros2_cosim.driving.osi.stream import BACKLOG, MOST_READERS, OsiStream
@@ -55,6 +56,31 @@ def test_the_topic_has_what_the_trace_has(tmp_path: Path) -> None:
     (path,) = (tmp_path / "osi").glob("*_gt_*.osi")
     assert topic == frames_of(path.read_bytes())
     assert len(topic) == 10 and GroundTruth.FromString(topic[0]).lane
+
+
+@pytest.mark.parametrize(("lanes", "has"), [("none", (False, False)), ("every", (True, True))])
+def test_host_and_lanes_are_as_wanted(tmp_path: Path, lanes: str, has: tuple[bool, bool]) -> None:
+    """Of the topic, and of all channels of the trace."""
+    wishes = (
+        f"participants.osi.parameters={{host: follower2, lanes: {lanes}}}",
+        f"bag.exports.osi={{period: 100ms, host: follower1, lanes: {lanes}}}",
+    )
+    run_inproc(platoon("duration=150ms", *wishes), tmp_path)
+    codec = DEFAULT.codec("std_msgs/msg/UInt8MultiArray")
+    topic = [
+        GroundTruth.FromString(bytes(codec.decode(m.data)[2].data))
+        for m in read_bag(tmp_path / "bag")
+        if m.topic == "/osi/ground_truth"
+    ]
+    (path,) = (tmp_path / "osi").glob("*_gt_*.osi")
+    trace = [GroundTruth.FromString(data) for data in frames_of(path.read_bytes())]
+    assert tuple(bool(truth.lane) for truth in topic) == has
+    assert tuple(bool(truth.lane) for truth in trace) == has
+    assert {truth.host_vehicle_id.value for truth in topic} == {3}
+    assert {truth.host_vehicle_id.value for truth in trace} == {2}
+    (path,) = (tmp_path / "osi").glob("*_sv_*sensor1.osi")
+    views = [SensorView.FromString(data) for data in frames_of(path.read_bytes())]
+    assert {bool(view.global_ground_truth.lane) for view in views} == set(has)
 
 
 def frames_of(data: bytes) -> list[bytes]:

@@ -46,7 +46,7 @@ class OsiGroundTruth(FullModel):
     has no traffic lights: no message has what all of them show. Readers over TCP that are slow lose
     messages, and never keep the run waiting. Needs the extra ``osi``.
 
-    :raises ConfigurationError: the host is no vehicle, or the map cannot be read
+    :raises ConfigurationError: the scene does not have the host, or the map cannot be read
     :raises ConnectionFailedError: it cannot listen at the address
     """
 

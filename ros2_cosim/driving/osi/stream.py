@@ -65,7 +65,7 @@ class _Reader:
 
 
 class OsiStream:
-    """A server of messages for processes of the same user; nothing is read from its readers.
+    """A server of messages for processes of the same user; it reads nothing from them.
 
     :raises ConnectionFailedError: it cannot listen there
     """
