@@ -29,6 +29,7 @@ def report(
     ] = None,
 ) -> None:
     """Make report.html again from a run or a study, or one page of two or more runs."""
+    from ros2_cosim.core.kernel.errors import ConfigurationError
     from ros2_cosim.core.run.results import complete_killed, export_again
     from ros2_cosim.lab.report.comparison_report import check_page
     from ros2_cosim.lab.report.report import render_report
@@ -43,6 +44,8 @@ def report(
             refuse_beside(context, "several RUN", "export")
             check_page(out)
         elif (directories[0] / STUDY_FILE).exists():
+            if export:
+                raise ConfigurationError("--export: found with a study; allowed is a run")
             print(render_study(directories[0], read_study(directories[0])))
             return
         for directory in directories:

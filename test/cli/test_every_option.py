@@ -123,6 +123,7 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("join", "no ADDRESS:PORT"): (),
     ("models", "--schema"): ("--schema",),
     ("report", "one RUN"): ("run",),
+    ("report", "several RUN"): ("run", "other"),
 }
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from ros2_cosim.cli.main import app
 from ros2_cosim.core.documents.installed import share_file
 from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.core.record.bag_reader import read_bag
@@ -19,6 +21,7 @@ from ros2_cosim.core.run.results import export_again
 from ros2_cosim.core.scenario.check import check_scenario
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import Scenario, load_scenario
+from ros2_cosim.lab.study.record import STUDY_FILE
 from ros2_cosim.world.road.network import RoadNetwork
 
 pytest.importorskip("osi3", reason="the extra 'osi' is not installed")
@@ -324,3 +327,14 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     )
     with pytest.raises((ScenarioError, ConfigurationError), match="osi3.*EXTRAS=osi"):
         check_scenario(short("bag.exports.osi={}"))
+
+
+def test_the_command_exports_a_run_and_refuses_a_study(platoon: Path, tmp_path: Path) -> None:
+    run_inproc(short(), tmp_path / "run")
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--export", "osi"])
+    assert done.exit_code == 0, done.output
+    assert len(digests(tmp_path / "run")) == 6
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / STUDY_FILE).write_text("{}")
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "study"), "--export", "osi"])
+    assert done.exit_code == 1 and "found with a study; allowed is a run" in done.stderr
