@@ -14,6 +14,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Final
 
+from ros2_cosim.core.documents.files import cause_of
 from ros2_cosim.core.kernel.errors import ConnectionFailedError
 from ros2_cosim.core.live.address import Address
 from ros2_cosim.core.sockets.peers import ADMISSION
@@ -78,7 +79,7 @@ class OsiStream:
             self._server = socket.create_server(address, backlog=MOST_READERS)
         except OSError as error:
             raise ConnectionFailedError(
-                f"{where}: cannot listen at {address.host}:{address.port}: {error.strerror}"
+                f"{where}: cannot listen at {address.host}:{address.port}: {cause_of(error)}"
             ) from None
         self._readers: list[_Reader] = []
         self._first = b""
