@@ -11,14 +11,14 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_685,
-    "core": 23_645,
+    "core": 23_660,
     "dcp": 10_735,
-    "driving": 12_560,
+    "driving": 12_620,
     "lab": 7_085,
     "ros": 10_905,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 20_320,
+    "world": 20_330,
     "bench": 7_525,
     "buildtools": 2_205,
     "config": 37,
