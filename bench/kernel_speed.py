@@ -3,8 +3,9 @@
 
 Three workloads: ``lockstep`` (W1, time synchronisation alone), ``loop`` (W2, plant -> 2 sensors ->
 2 controllers -> plant) and ``platoon`` (W3, the main scenario, platoons of 10 to 1,000 vehicles).
-With several rounds the cases take turns, and the table at the end has medians. Prints tables and
-writes JSON; docs/benchmarks.md says what the figures mean.
+With several rounds the cases take turns, and the table at the end has medians. Prints tables, says
+which ratios to a peer fell since the last run, and writes JSON; docs/benchmarks.md says what the
+figures mean.
 
     python bench/kernel_speed.py [--quick] [--rounds 5] [--only loop] [--subjects ros star]
 """
@@ -31,6 +32,7 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from speed_page import medians, write_page  # noqa: E402
+from speed_ratios import compared, last_ratios, ratios  # noqa: E402
 from speed_result import Result  # noqa: E402
 
 from ros2_cosim import compiled  # noqa: E402
@@ -62,6 +64,7 @@ CASES = (
     Case("loop", "inproc, pure", "", 50.0, 2.0, pure=True),
     Case("loop", "composed", "", 50.0, 10.0),
     Case("loop", "ros", "", 50.0, 10.0, "rclpy"),
+    Case("loop", "ros own", "", 50.0, 10.0, "rclpy"),
     Case("loop", "star", "speed_baselines:star_loop", 50.0, 1.0),
     Case("loop", "bare rclpy", "speed_rclpy:rclpy_loop", 20.0, 1.0, "rclpy"),
     Case("loop", "helics", "speed_helics:helics_loop", 20.0, 0.4, "helics"),
@@ -70,6 +73,7 @@ CASES = (
     Case("lockstep", "inproc, pure", "", 50.0, 2.0, pure=True),
     Case("lockstep", "composed", "", 50.0, 2.0),
     Case("lockstep", "ros", "", 20.0, 10.0, "rclpy"),
+    Case("lockstep", "ros own", "", 20.0, 10.0, "rclpy"),
     Case("lockstep", "star", "speed_baselines:star_lockstep", 50.0, 1.0),
     Case("lockstep", "helics", "speed_helics:helics_lockstep", 5.0, 0.2, "helics"),
     Case("lockstep", "mosaik", "speed_mosaik:mosaik_lockstep", 5.0, 0.2, "mosaik"),
@@ -255,7 +259,15 @@ def main() -> int:
     if chosen.rounds > 1:
         print_medians(results)
     print_breakdown(results)
-    document = {"machine": before, "load_after": os.getloadavg(), "results": results}
+    last, now = last_ratios(chosen.out), ratios(results)
+    print("\nratios\n" + "\n".join(compared(now, last)))
+    document = {
+        "machine": before,
+        "load_after": os.getloadavg(),
+        "results": results,
+        # Also of what was not measured this time.
+        "ratios": {key: ratio._asdict() for key, ratio in {**last, **now}.items()},
+    }
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if chosen.page:

@@ -14,6 +14,7 @@ from ros2_cosim.core.record.summary import Summary
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.run.start import run_request
+from ros2_cosim.core.scenario.grouping import AUTO
 from ros2_cosim.core.scenario.schema import Scenario
 
 
@@ -62,8 +63,12 @@ def _participants(summary: Summary) -> dict[str, dict[str, float]]:
     return found
 
 
-def run_shape(workload: str, shape: str, size: int, sim_s: float, bag: bool, out: Path) -> Result:
-    """Run a workload in one of the shapes inproc, composed and ros."""
+def run_shape(workload: str, subject: str, size: int, sim_s: float, bag: bool, out: Path) -> Result:
+    """Run a workload in one of the shapes inproc, composed and ros.
+
+    :param subject: the shape; with a second word, as ``ros own``, how participants share processes
+    """
+    shape, _, processes = subject.partition(" ")
     loop = workload == "loop"
     scenario = (
         speed_systems.loop_scenario(sim_s) if loop else speed_systems.lockstep_scenario(size, sim_s)
@@ -79,14 +84,14 @@ def run_shape(workload: str, shape: str, size: int, sim_s: float, bag: bool, out
     ).rstrip(":")
     meter = CpuMeter(sim_s)
     summary = run_request(
-        RunRequest(scenario, out=out, shape=shape, record=bag),
+        RunRequest(scenario, out=out, shape=shape, record=bag, processes=processes or AUTO),
         progress=meter.progress,
         on_started=meter.started,
     )
     cpu_sim_s, per_process = meter.per_process()
     return Result(
         workload,
-        shape,
+        subject,
         size,
         summary.sim_time_s,
         summary.wall_time_s,

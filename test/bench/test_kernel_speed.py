@@ -11,6 +11,7 @@ import pytest
 from support.isolation import without_dds_settings
 
 from bench.speed_page import write_page
+from bench.speed_ratios import compared, last_ratios, ratios
 
 BENCH = Path(__file__).resolve().parents[2] / "bench" / "kernel_speed.py"
 
@@ -30,7 +31,7 @@ def bench(out: Path, *options: str) -> list[dict[str, object]]:
 
 @pytest.mark.usefixtures("ros_domain", "nothing_left")
 def test_our_shapes_are_measured(tmp_path: Path) -> None:
-    shapes = ["inproc", "composed", "ros"]
+    shapes = ["inproc", "composed", "ros", "ros own"]
     options = ("--quick", "--only", "loop", "lockstep")
     results = bench(tmp_path, *options, "--subjects", *shapes)
     assert [(result["workload"], result["subject"]) for result in results] == [
@@ -41,9 +42,11 @@ def test_our_shapes_are_measured(tmp_path: Path) -> None:
         assert result["cpu_per_sim_s"] >= 0  # type: ignore[operator]
         assert result["participants"]
     # Plant every 10 ms; sensors and controllers every 40 ms.
-    assert {result["messages"] for result in results[:3]} == {1000 + 4 * 250}
+    assert {result["messages"] for result in results[:4]} == {1000 + 4 * 250}
     # All four share one process.
     assert {"group1", "recorder", "clock"} <= set(results[2]["processes"])  # type: ignore[call-overload]
+    # A process each.
+    assert {"idle1", "idle2", "clock"} <= set(results[7]["processes"])  # type: ignore[call-overload]
 
 
 @pytest.mark.usefixtures("ros_domain", "nothing_left")
@@ -98,3 +101,29 @@ def test_the_page_gets_the_medians_the_fastest_first(tmp_path: Path) -> None:
     page.write_text("no marks")
     with pytest.raises(ValueError, match="the lines '<!-- generated: speed -->' and"):
         write_page(page, results, 3)
+
+
+def measured(subject: str, rtf: float, size: int = 16) -> dict[str, object]:
+    return {"workload": "lockstep", "subject": subject, "size": size, "rtf": rtf, "sim_s": 2.0}
+
+
+def test_ratios_to_a_peer_are_compared_with_those_of_the_last_run(tmp_path: Path) -> None:
+    missing = {"workload": "loop", "subject": "helics", "size": 5, "missing": "not installed"}
+    rows = [measured("ros own", 40.0), measured("ros own", 60.0), measured("ros own", 50.0)]
+    before = ratios([*rows, measured("star", 100.0), measured("star", 3.0, size=2), missing])
+    assert {key: (r.value, r.peer, r.rounds) for key, r in before.items()} == {
+        "lockstep, ros own, 16": (0.5, "star", 3)
+    }
+    file = tmp_path / "speed.json"
+    assert last_ratios(file) == {}
+    file.write_text(json.dumps({"ratios": {key: r._asdict() for key, r in before.items()}}))
+    assert last_ratios(file) == before
+    for rtf, end in [(48.0, "no ratio fell by more than 5%"), (47.0, "lockstep, ros own, 16")]:
+        now = ratios([measured("ros own", rtf), measured("star", 100.0)])
+        assert compared(now, before)[-1].endswith(end)
+    # The host may be slower, and a shorter run is another measurement.
+    slow = ratios([measured("ros own", 5.0), measured("star", 10.0)])
+    assert compared(slow, before)[-1].startswith("no ratio fell")
+    short = {key: r._replace(value=0.1, sim_s=1.0) for key, r in before.items()}
+    assert compared(short, before)[-1].startswith("no ratio fell")
+    assert compared(before, {})[-1].startswith("no figures")
