@@ -63,7 +63,7 @@ HOT = {
         "recorder_node short_forms state_topics time_topics writers"
     ),
     "core/realtime": "pacing run_control run_state",
-    "core/sockets": "brief_waits framing",
+    "core/sockets": "board brief_waits framing",
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.

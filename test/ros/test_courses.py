@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
 from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.process.seal import RUN_SECRET
 from ros2_cosim.core.sockets.switchboard import Switchboard
 from ros2_cosim.ros.node.courses import Traveller, run_alone, run_together
 from ros2_cosim.ros.node.session import Session
@@ -24,10 +25,10 @@ LONG_S = 300.0
 
 
 @pytest.fixture
-def process(ros_domain: int) -> Iterator[Session]:
+def process(ros_domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     """The session of a process on a lane."""
+    monkeypatch.setenv(RUN_SECRET, SECRET)
     with Switchboard(SECRET) as board, Session("process", []) as session:
-        session._secret = SECRET
         session.join_lane(board.address)
         yield session
 

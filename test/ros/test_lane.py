@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ros2_cosim.core.kernel.errors import Cancelled
+from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.sockets.switchboard import CallerEnd, Switchboard
 from ros2_cosim.ros.node import lane as module
 from ros2_cosim.ros.node.lane import SocketLane
@@ -689,3 +690,93 @@ def test_messages_that_are_handled_alone_end_the_wait(lanes: list[SocketLane]) -
     assert got == [0, 1, 2]
     lanes[0].spin_once(60.0)
     assert got == [0, 1, 2, 3, 4]
+
+
+def test_what_is_shown_is_seen_and_the_last_one_wakes_the_clock(lanes: list[SocketLane]) -> None:
+    """Lanes 1 and 2 run as far as lane 0 allows; a message that is replaced is not seen."""
+    clock, *others = lanes
+    allowed: dict[int, list[tuple[bytes, int, int]]] = {1: [], 2: []}
+    done: list[tuple[int, int]] = []
+    data: list[int] = []
+    horizon = clock.writer("/horizon", latched=True, shown=True)
+    horizon.send(b"", 5, 50)
+    reports = []
+    for number, lane in enumerate(others, 1):
+        lane.reader("/horizon", lambda *m, n=number: allowed[n].append(m), latched=True)
+        reports.append(lane.writer(f"/done{number}", latched=False, shown=True))
+        clock.reader(
+            f"/done{number}",
+            lambda _, stamp, seq, n=number: done.append((n, stamp)),
+            lazy=True,
+        )
+    stream = others[0].writer("/data", latched=False)
+    clock.reader("/data", lambda _, stamp, seq: data.append(seq), lazy=True)
+    until(lanes, lambda: all(allowed.values()) and stream.readers == 1)
+    assert all(found == [(b"", 5, 50)] for found in allowed.values())
+    for report in reports:
+        report.send(b"", 1, 0)
+        report.reach(1)
+    until(lanes, lambda: len(done) == 2)
+    done.clear()
+
+    horizon.send(b"", 6, 60)
+    horizon.send(b"", 7, 70)
+    clock.aim(7)
+    for lane in others:
+        lane.spin_once(60.0)
+    assert all(found[1:] == [(b"", 7, 70)] for found in allowed.values())
+    stream.send(b"x", 0, 0)
+    for step in (4, 7):
+        reports[0].send(b"", step, 0)
+        reports[0].reach(step)
+    others[0].flush()
+    clock.spin_once(0)
+    # The first one has come as far, and so had its lazy readers told; the clock waits for both.
+    assert (done, data) == ([(1, 7)], [0])
+    reports[1].send(b"", 9, 0)
+    reports[1].reach(FOREVER)
+    others[1].flush()
+    clock.spin_once(60.0)
+    assert done == [(1, 7), (2, 9)]
+
+    # One that is over is not waited for any more, and does not answer.
+    clock.aim(8)
+    others[1].spin_once(0)
+    others[1].flush()
+    reports[0].send(b"", 8, 0)
+    reports[0].reach(8)
+    others[0].flush()
+    clock.spin_once(60.0)
+    assert done[2:] == [(1, 8)]
+
+
+def test_nothing_that_is_shown_overtakes_what_was_sent_after_it(lanes: list[SocketLane]) -> None:
+    got: list[tuple[bytes, int]] = []
+    writer = lanes[0].writer("/a", latched=False, shown=True)
+    lanes[1].reader("/a", lambda data, stamp, seq: got.append((data, stamp)))
+    until(lanes, lambda: writer.readers == 1)
+    writer.send(b"", 1, 0)
+    writer.send(b"content", 2, 0)
+    lanes[0].spin_once(0)
+    until(lanes, lambda: len(got) == 2)
+    assert got == [(b"", 1), (b"content", 2)]
+
+
+def test_a_reader_without_use_for_messages_is_found_and_gets_none(lanes: list[SocketLane]) -> None:
+    got: list[str] = []
+    writer = lanes[0].writer("/a", latched=True)
+    lanes[1].reader("/a", lambda *_: got.append("used"), latched=True)
+    lanes[2].reader("/a", lambda *_: got.append("unused"), latched=True, unused=True)
+    until(lanes, lambda: writer.readers == 2)
+    assert sorted(writer.reader_nodes) == ["/1", "/2"]
+    writer.send(b"x")
+    assert writer.flush()
+    until(lanes, lambda: got == ["used"])
+    for _ in range(3):
+        lanes[2].spin_once(0)
+    assert got == ["used"]
+    # Another reader of the same process wants them.
+    lanes[2].reader("/a", lambda *_: got.append("late"), latched=True)
+    until(lanes, lambda: "late" in got)
+    lanes[2].close()
+    until(lanes[:2], lambda: writer.reader_nodes == ["/1"])

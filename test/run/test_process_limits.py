@@ -42,7 +42,7 @@ def test_a_soft_limit_is_raised_as_far_as_needed(process: dict[int, tuple[int, i
     check_limits(12)
     assert process[resource.RLIMIT_NOFILE] == (100, 4096)
     check_limits(12, on_lane=10)
-    assert process[resource.RLIMIT_NOFILE] == (260, 4096)
+    assert process[resource.RLIMIT_NOFILE] == (310, 4096)
 
 
 def test_too_little_memory_is_named(process: dict[int, tuple[int, int]]) -> None:

@@ -207,7 +207,7 @@ class _Stub:
         """One: what is sent is kept."""
         return 1
 
-    def urge(self) -> None:
+    def aim(self, target: int) -> None:
         """Everything leaves at once."""
 
     def publish(self, data: bytes) -> None:

@@ -471,6 +471,9 @@ class _LaneWriter:
     def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
         self._publisher.publish((data, stamp, seq))
 
+    def reach(self, time: int) -> None:
+        """Only whom the board wakes up depends on it."""
+
     def flush(self) -> bool:
         return self._publisher.wait_for_all_acked(_Time(_FLUSH_NS))
 
@@ -495,8 +498,8 @@ class SimulatedLane(SimulatedExecutor):
         super().add_node(node)
         self._nodes[f"/{node.get_name()}"] = node
 
-    def writer(self, topic: str, *, latched: bool, owner: str) -> _LaneWriter:
-        """Write a topic."""
+    def writer(self, topic: str, *, latched: bool, owner: str, shown: bool) -> _LaneWriter:
+        """Write a topic; what is shown takes its time here, too, and each message comes."""
         qos = data_qos(latched=latched)
         return _LaneWriter(self._nodes[owner].create_publisher(bytes, _LANE + topic, qos))
 
@@ -508,6 +511,7 @@ class SimulatedLane(SimulatedExecutor):
         latched: bool,
         lazy: bool,
         alone: bool,
+        unused: bool,
         owner: str,
         take: Callable[[Any, int, int], None] | None = None,
     ) -> None:
@@ -537,7 +541,7 @@ class SimulatedLane(SimulatedExecutor):
     def prefer(self, topic: str) -> None:
         """The world decides what comes first."""
 
-    def urge(self) -> None:
+    def aim(self, target: int) -> None:
         """Everything leaves at once here, and takes its time."""
 
     def sent(self, now_ns: int) -> None:

@@ -151,6 +151,18 @@ class Engine:
             return None
         return [(c.name, c.promise) for c in waiting]
 
+    def awaited(self) -> Channel | None:
+        """A connection that has to promise more before anything can be done.
+
+        None: there is none, or no other that could disturb the wait for it.
+        """
+        if len(self.channels) < 2:
+            return None
+        candidate, waiting = self._waiting()
+        if not waiting or (candidate is not None and candidate >= self.horizon):
+            return None
+        return waiting[-1]
+
     def _waiting(self) -> tuple[int | None, list[Channel]]:
         """The next activation, if known, and the connections whose promise it lacks."""
         candidate, _ = self._candidate()

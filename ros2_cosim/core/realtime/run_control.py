@@ -98,7 +98,7 @@ class RunControl(RunState):
         self.changes_made: Callable[[], list[dict[str, Any]]] = list
         #: Takes the times [ns] from which on a participant was reset by hand, all so far.
         self.on_resets: Callable[[str, tuple[int, ...]], None] = lambda name, times: None
-        self._step = step_ns
+        self.step_ns = step_ns
         self._can_reset = can_reset
         #: Why the run cannot begin anew, where that is known.
         self.no_reset = ""
@@ -237,7 +237,7 @@ class RunControl(RunState):
         return None
 
     def _stand(self, request: Request, now: int) -> None:
-        length = (request.time_ns or self._step) * max(request.steps, 1)
+        length = (request.time_ns or self.step_ns) * max(request.steps, 1)
         if request.command is Command.PAUSE:
             self.pause()
         elif request.command is Command.INSTANT:

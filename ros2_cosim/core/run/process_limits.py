@@ -15,9 +15,9 @@ from ros2_cosim.core.kernel.errors import ConfigurationError
 FILES_OF_A_PROCESS = 64
 #: The starter has the output of each process, and its end of the channel.
 FILES_PER_PROCESS = 3
-#: A participant on the lane of a run: what it waits with, and its connections, both ends of them in
-#: one process where it shares that with its neighbours. In the starter it has one.
-FILES_PER_PARTICIPANT = 16
+#: A participant on the lane of a run: what it waits with, the board, and its connections, both ends
+#: of them in one process where it shares that with its neighbours. In the starter it has one.
+FILES_PER_PARTICIPANT = 21
 #: Address space of a ROS node with all that it imports [bytes]; most of it is never touched.
 ADDRESS_SPACE = 768 << 20
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 #: Size of the content, number, stamp, sequence number.
 _HEAD = struct.Struct("<IIqq")
 _CHUNK = 262_144
+#: To call the class of a named tuple would go through Python, in compiled code, too.
+_NEW: Final = tuple.__new__
 
 
 class Frame(NamedTuple):
@@ -146,7 +148,7 @@ class FrameLink:
         self._need = _HEAD.size
         if end == len(data):
             self._data, self._at = b"", 0
-        return Frame(number, stamp, seq, data[begin:end])
+        return _NEW(Frame, (number, stamp, seq, data[begin:end]))
 
     def close(self) -> None:
         """Close the connection; what has been flushed still reaches the other side."""

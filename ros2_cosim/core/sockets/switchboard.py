@@ -4,7 +4,8 @@
 The starter of a run has the *switchboard*. Each caller tells it which topics it writes and reads;
 any two of which one writes what the other reads get the two ends of a socket pair, once. What they
 say there the switchboard does not hear. A pair has no name: no other program can find it, and it
-disappears when its processes have ended, however they end.
+disappears when its processes have ended, however they end. Each caller also gets its end of the
+board of the run (:mod:`~ros2_cosim.core.sockets.board`).
 
 The switchboard itself listens at an abstract address, which leaves no file either. Such an address
 has no permissions, so both sides look at the user at the other end, and a caller shows the secret
@@ -18,12 +19,14 @@ import os
 import secrets
 import selectors
 import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
+from ros2_cosim.core.sockets.board import Board, BoardEnd
 from ros2_cosim.core.sockets.peers import peer_of
 from ros2_cosim.core.sockets.reactor import Waker
 from ros2_cosim.core.sockets.waiting import writable
@@ -40,6 +43,9 @@ _MOST_CALLERS = 4096
 #: How long a process waits [s] for a switchboard that does not answer.
 _PATIENCE_S = 5.0
 _HERE = b"x"
+#: Number of a caller on the board.
+_NUMBER = struct.Struct("<I")
+_BOARD_FILES = 4
 
 
 class Refused(Exception):
@@ -52,6 +58,7 @@ class _Caller:
     def __init__(self, link: socket.socket) -> None:
         self.link = link
         self.is_known = False
+        self.number = -1
         self.writes: set[str] = set()
         self.reads: set[str] = set()
         self.connected: set[_Caller] = set()
@@ -74,8 +81,11 @@ class Switchboard:
         self._writers: dict[str, set[_Caller]] = {}
         self._readers: dict[str, set[_Caller]] = {}
         self._closing = False
+        #: Callers so far that have shown the secret.
+        self._known = 0
 
     def __enter__(self) -> Switchboard:
+        self._board = Board()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.setblocking(False)
         self._listener.bind("\0" + self.address)
@@ -102,6 +112,7 @@ class Switchboard:
         self._listener.close()
         self._waker.close()
         self._selector.close()
+        self._board.close()
 
     def _serve(self) -> None:
         while not self._closing:
@@ -166,11 +177,33 @@ class Switchboard:
             shown = secret.encode(errors="replace") if isinstance(secret, str) else b""
             if not secrets.compare_digest(shown, self._secret.encode()):
                 raise Refused
-            caller.is_known = True
         for names in (writes, reads):
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 raise Refused
+        if not caller.is_known:
+            caller.is_known = True
+            self._give_board(caller)
         return set(writes), set(reads)
+
+    def _give_board(self, caller: _Caller) -> None:
+        """Give a caller its end of the board.
+
+        :raises Refused: that is not possible
+        """
+        taken = {other.number for other in self._callers}
+        caller.number = self._board.ends
+        # In turns: others may still look at what one wrote that has gone.
+        for _ in range(self._board.ends):
+            number = self._known % self._board.ends
+            self._known += 1
+            if number not in taken:
+                caller.number = number
+                break
+        try:
+            told = _NUMBER.pack(caller.number)
+            socket.send_fds(caller.link, [told], self._board.files)
+        except OSError:
+            raise Refused from None
 
     def _connect(self, one: _Caller, other: _Caller) -> None:
         if one is other or other in one.connected or not {one, other} <= self._callers:
@@ -233,10 +266,27 @@ class CallerEnd:
             self._link.connect("\0" + address)
             if peer_of(self._link).user != os.getuid():
                 raise PermissionError("it is of another user")
+            self._link.send(self._message([], []))
+            #: Of the run.
+            self.board = self._get_board()
             self._link.setblocking(False)
         except BaseException:
             self._link.close()
             raise
+
+    def _get_board(self) -> BoardEnd:
+        """Wait for the end of the board.
+
+        :raises OSError: it does not come
+        """
+        number, files, _, _ = socket.recv_fds(
+            self._link, _NUMBER.size, _BOARD_FILES, socket.MSG_CMSG_CLOEXEC
+        )
+        if len(number) != _NUMBER.size or len(files) != _BOARD_FILES:
+            for file in files:
+                os.close(file)
+            raise ConnectionError("the switchboard of the run has refused this process")
+        return BoardEnd(_NUMBER.unpack(number)[0], files)
 
     def fileno(self) -> int:
         """Readable when there are connections, or the switchboard has gone."""
@@ -250,12 +300,13 @@ class CallerEnd:
         topics = [(name, True) for name in writes] + [(name, False) for name in reads]
         for begin in range(0, len(topics), _TOPICS_LIMIT):
             part = topics[begin : begin + _TOPICS_LIMIT]
-            message = {
-                "secret": self._secret,
-                "writes": [name for name, written in part if written],
-                "reads": [name for name, written in part if not written],
-            }
-            self._send(json.dumps(message).encode())
+            written = [name for name, is_written in part if is_written]
+            self._send(
+                self._message(written, [name for name, is_written in part if not is_written])
+            )
+
+    def _message(self, writes: list[str], reads: list[str]) -> bytes:
+        return json.dumps({"secret": self._secret, "writes": writes, "reads": reads}).encode()
 
     def _send(self, packet: bytes) -> None:
         while True:
@@ -286,5 +337,5 @@ class CallerEnd:
                 yield socket.socket(fileno=descriptor)
 
     def close(self) -> None:
-        """Get no further connections; those that there are stay."""
+        """Get no further connections; those that there are stay, and so does the board."""
         self._link.close()

@@ -178,6 +178,8 @@ class ClockNode:
                 topics.COMPLETION_TYPE,
                 data_qos(latched=graph.has_late and name not in self._readiness.observers),
                 partial(self._on_completion, name),
+                # The clock aims for what it waits for.
+                lazy=True,
                 numbers=partial(self._on_progress, name),
             )
         self._services = ControlServices(

@@ -37,7 +37,7 @@ def run_alone(session: Session, course: Course) -> bool:
         seconds = next(course)
         while True:
             try:
-                session.wait(seconds)
+                session.wait(seconds, session.first)
             except BaseException as error:  # it is raised again, in the course
                 seconds = course.throw(error)
             else:

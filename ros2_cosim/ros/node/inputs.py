@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from ros2_cosim.core.kernel import lookahead
 from ros2_cosim.core.kernel.channel import Channel, Promise, SequenceNumbers
 from ros2_cosim.core.kernel.engine import Engine
 from ros2_cosim.core.kernel.errors import ProtocolError
 from ros2_cosim.core.kernel.graph import Connection, Graph
 from ros2_cosim.core.kernel.membership import MembershipView
+from ros2_cosim.core.kernel.named_tuples import NEW
 from ros2_cosim.core.kernel.participant import Sample
 from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.unsynchronised import KEPT, Inbox, received_port
@@ -104,10 +106,10 @@ def read_port(
             value = value_of(data)
         except ProtocolError as error:
             raise ProtocolError(f"topic {topic.name}: {error}") from None
-        take(Sample(stamp, seq, value))
+        take(NEW(Sample, (stamp, seq, value)))
 
     def take_value(value: Any, stamp: int, seq: int) -> None:
-        take(Sample(stamp, seq, value))
+        take(NEW(Sample, (stamp, seq, value)))
 
     def guard(receiver: Callable[..., None], own: SequenceNumbers | None = None) -> Any:
         return receiver if membership is None else membership.guard(source, own, receiver)
@@ -170,6 +172,16 @@ class ChannelReader:
                 self._read_promises(source)
             self._promised[source][port] = channels
 
+    def leave_unused(self, source: str, port: str) -> None:
+        """Be a reader of an output port, which its writer finds, without use for its messages."""
+        graph, topic = self._wiring.graph, self._wiring.topics[source, port]
+        names = [(edge_topic(topic.name, topic.codec), topic.codec.type_name)]
+        if lookahead.needs_promises(graph, source, port) and source not in self._promised:
+            self._promised[source] = {}
+            names.append((topics.completion(source), topics.COMPLETION_TYPE))
+        for name, type_name in names:
+            self._session.reader(name, type_name, data_qos(), _drop, lazy=True, unused=True)
+
     def _read_promises(self, source: str) -> None:
         ports = self._promised[source] = {}
 
@@ -189,6 +201,10 @@ class ChannelReader:
             # Without content there are no promises in it.
             numbers=lambda bound_ns, activations: None,
         )
+
+
+def _drop(data: bytes) -> None:
+    """It has no use."""
 
 
 def read_inputs(

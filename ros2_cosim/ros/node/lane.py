@@ -10,6 +10,10 @@ that a process has ended, after everything that it had sent.
 
 All messages between two waits leave together: a reader wakes up once for it. A reader that only
 keeps messages is *lazy*: they come in portions, or when the writer has nothing to do.
+
+Messages of two numbers, of which only the newest counts, are not sent but shown on the board of the
+run (:mod:`~ros2_cosim.core.sockets.board`). What is shown to readers that are not lazy rings for
+them when its writer aims. The clock aims, and is rung for when all have come as far as it wants.
 """
 
 from __future__ import annotations
@@ -23,7 +27,9 @@ from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter_ns
 from typing import Any, NamedTuple
 
+from ros2_cosim.core.kernel.time import FOREVER
 from ros2_cosim.core.messages.protocol import HISTORY_DEPTH
+from ros2_cosim.core.sockets.board import NOTHING, BoardCell, CellView
 from ros2_cosim.core.sockets.brief_waits import BriefWaits
 from ros2_cosim.core.sockets.framing import FrameLink, head_of
 from ros2_cosim.core.sockets.reactor import Waker
@@ -55,6 +61,8 @@ _FINE_S = 0.01
 #: ``select`` holds no descriptors from here on.
 _SELECTABLE = 1024
 _READ = select.EPOLLIN
+#: What rings is never read: the poll reports it once for each time.
+_RINGS = select.EPOLLIN | select.EPOLLET
 _BOTH = select.EPOLLIN | select.EPOLLOUT
 
 
@@ -63,6 +71,7 @@ class _Reads(NamedTuple):
 
     latched: bool
     lazy: bool
+    unused: bool
     owners: tuple[str, ...]
 
 
@@ -73,6 +82,13 @@ class _Own(NamedTuple):
     take: Take | None
     owner: str
     alone: bool
+
+
+class _Shown(NamedTuple):
+    """A topic that another process shows on the board."""
+
+    view: CellView
+    routes: tuple[Receive, ...]
 
 
 class _Peer:
@@ -86,6 +102,11 @@ class _Peer:
         self.routes: dict[int, tuple[Receive, ...]] = {}
         #: Numbers of topics whose messages are handled alone.
         self.alone: set[int] = set()
+        #: Its end of the board, and its cells there: number of a topic -> cell.
+        self.board = -1
+        self.cells: dict[int, int] = {}
+        #: Those that are read here, by number.
+        self.shown: dict[int, _Shown] = {}
         #: What it reads, by topic.
         self.reads: dict[str, _Reads] = {}
         #: What the poll waits for.
@@ -100,11 +121,20 @@ class _Peer:
 
 class _Writer:
     def __init__(
-        self, lane: SocketLane, topic: str, number: int, owner: str, *, latched: bool
+        self,
+        lane: SocketLane,
+        topic: str,
+        number: int,
+        owner: str,
+        cell: BoardCell | None,
+        *,
+        latched: bool,
     ) -> None:
         self._lane = lane
         self.topic = topic
         self.number = number
+        #: Where messages of two numbers are shown.
+        self.cell = cell
         #: Full name of the node that writes.
         self.owner = owner
         #: (head, bytes, stamp, sequence number) for readers that come later.
@@ -113,6 +143,8 @@ class _Writer:
         )
         #: (reader, whether it is lazy).
         self.peers: dict[_Peer, bool] = {}
+        #: Those that want no message.
+        self.idle: set[_Peer] = set()
         #: Readers on the same lane.
         self.own: tuple[_Own, ...] = ()
 
@@ -124,21 +156,25 @@ class _Writer:
     @property
     def reader_nodes(self) -> list[str]:
         """The full name of the node of each of them."""
-        found = [owner for peer in self.peers for owner in peer.reads[self.topic].owners]
+        peers = (*self.peers, *self.idle)
+        found = [owner for peer in peers for owner in peer.reads[self.topic].owners]
         return [*found, *dict.fromkeys(reader.owner for reader in self.own)]
 
     def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
         """Send a message to all of them."""
-        head = head_of(self.number, len(data), stamp, seq)
-        if self.kept is not None:
-            self.kept.append((head, data, stamp, seq))
         lane = self._lane
-        # What is waited for may go meanwhile.
-        for peer, lazy in tuple(self.peers.items()):
-            peer.link.put(head, data)
-            (lane.lazy if lazy else lane.urgent).add(peer)
-            if peer.link.waiting >= SEND_AT:
-                lane.relieve(peer)
+        if self.cell is not None and not data:
+            self.cell.write(stamp, seq)
+        else:
+            head = head_of(self.number, len(data), stamp, seq)
+            if self.kept is not None:
+                self.kept.append((head, data, stamp, seq))
+            # What is waited for may go meanwhile.
+            for peer, lazy in tuple(self.peers.items()):
+                peer.link.put(head, data)
+                (lane.lazy if lazy else lane.urgent).add(peer)
+                if peer.link.waiting >= SEND_AT:
+                    lane.relieve(peer)
         for receive, take, owner, alone in self.own:
             if alone or owner == self.owner or lane.has_kept:
                 # Not in the midst of what it does; and nothing overtakes what waits already.
@@ -148,12 +184,23 @@ class _Writer:
             else:
                 receive(data, stamp, seq)
 
+    def reach(self, time: int) -> None:
+        """See :class:`~.lane_interface.TopicWriter`."""
+        if self.cell is not None:
+            self.cell.reach(time)
+            if time < FOREVER:
+                self._lane.is_over = False
+
     def flush(self) -> bool:
         """Wait until all have been given what was sent; whether they have."""
         return self._lane.drain(self.peers)
 
     def add(self, peer: _Peer, reads: _Reads) -> None:
         """A reader is there; a reader that has come before requests again what was kept."""
+        if reads.unused:
+            self.idle.add(peer)
+            return
+        self.idle.discard(peer)
         self.peers[peer] = reads.lazy
         if reads.latched and self.kept is not None:
             for head, data, _, _ in self.kept:
@@ -180,6 +227,17 @@ class SocketLane:
         clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
         self._line: CallerEnd | None = line
+        self._board = line.board
+        #: Cells of this end, and what it has answered.
+        self._cells: list[BoardCell] = []
+        self._answered = self._board.aim
+        #: Whether nothing else follows on all cells, and that has been answered.
+        self.is_over = True
+        #: What rings for it, and whether it has rung since this end has looked.
+        self._bell = -1
+        self._has_rung = False
+        #: Topics that others show.
+        self._on_board: set[str] = set()
         self._node = node
         self._interrupted = interrupted
         self._clock = clock
@@ -217,14 +275,17 @@ class SocketLane:
 
     # --- topics -----------------------------------------------------------------------------
 
-    def writer(self, topic: str, *, latched: bool, owner: str = "") -> _Writer:
+    def writer(self, topic: str, *, latched: bool, owner: str = "", shown: bool = False) -> _Writer:
         """Write a topic; see :class:`~.lane_interface.RunLane`."""
         number = len(self._writers)
-        writer = _Writer(self, topic, number, owner or self._node, latched=latched)
+        cell = self._board.cell() if shown else None
+        if cell is not None:
+            self._cells.append(cell)
+        writer = _Writer(self, topic, number, owner or self._node, cell, latched=latched)
         self._writers.append(writer)
         writer.own = tuple(self._readers.get(topic, ()))
         self._untold[0].add(topic)
-        self._announce(writes=[(writer.number, topic, writer.owner)])
+        self._announce(writes=[_told(writer)])
         for peer in self._peers.values():
             if topic in peer.reads:
                 writer.add(peer, peer.reads[topic])
@@ -238,6 +299,7 @@ class SocketLane:
         latched: bool = False,
         lazy: bool = False,
         alone: bool = False,
+        unused: bool = False,
         owner: str = "",
         take: Take | None = None,
     ) -> None:
@@ -248,10 +310,11 @@ class SocketLane:
         readers = self._readers.setdefault(topic, [])
         own = _Own(receive, take, owner or self._node, alone)
         readers.append(own)
-        before = self._reads.get(topic, _Reads(False, True, ()))
+        before = self._reads.get(topic, _Reads(False, True, True, ()))
         self._reads[topic] = _Reads(
             latched or before.latched,
             lazy and before.lazy,
+            unused and before.unused,
             tuple(dict.fromkeys((*before.owners, own.owner))),
         )
         if alone:
@@ -295,7 +358,63 @@ class SocketLane:
 
     def prefer(self, topic: str) -> None:
         """See :class:`~.lane_interface.RunLane`."""
-        self._preferred = topic
+        self._preferred = "" if topic in self._on_board else topic
+
+    # --- the board --------------------------------------------------------------------------
+
+    def aim(self, target: int) -> None:
+        """See :class:`~.lane_interface.RunLane`."""
+        self._ring_by(self._board.done)
+        others = 0
+        for peer in self._peers.values():
+            for shown in peer.shown.values():
+                if NOTHING < shown.view.reached < FOREVER:
+                    others += 1
+                    break
+        self._board.aim_at(target, others)
+        self._note_ringing()
+
+    def _ring_by(self, file: int) -> None:
+        """What rings for this end; what the clock aims for does so alone."""
+        if self._bell == file or self._bell == self._board.done:
+            return
+        if self._bell >= 0:
+            self._poll.unregister(self._bell)
+        self._bell = file
+        self._poll.register(file, _RINGS)
+
+    def _note_ringing(self) -> None:
+        if self.watch is not None:
+            now = self._clock()
+            for peer in self._peers.values():
+                if any(writer.cell and peer in writer.peers for writer in self._writers):
+                    self.watch.sent(now, peer.name)
+
+    def _has_come(self) -> bool:
+        """Whether this end has come as far as the clock aims, and has not said so."""
+        if not self._cells:
+            return False
+        board = self._board
+        aim = board.aim
+        if aim == self._answered:
+            return False
+        least = FOREVER
+        for cell in self._cells:
+            if NOTHING < cell.reached < least:
+                least = cell.reached
+        if least < board.target:
+            return False
+        self._answered = aim
+        was_over, self.is_over = self.is_over, least == FOREVER
+        return not was_over
+
+    def _look(self) -> None:
+        """Handle what has been written on the board since the last look."""
+        for peer in self._peers.values():
+            for view, routes in peer.shown.values():
+                if view.has_changed():
+                    for receive in routes:
+                        receive(b"", view.first, view.second)
 
     # --- sending ----------------------------------------------------------------------------
 
@@ -311,13 +430,23 @@ class SocketLane:
 
     def flush(self) -> None:
         """Send what is not for lazy readers, as far as the others take it."""
-        for peer in self.urgent:
+        self._send_to(self.urgent)
+        if self._has_come():
+            # The record has to be complete up to here, too, before all may go on.
+            self._send_to(self.lazy)
+            if self._board.answer():
+                self._note_ringing()
+        self._awake_since = self._clock()
+
+    def _send_to(self, peers: set[_Peer]) -> None:
+        """Send what waits for them, and forget that it waits."""
+        for peer in peers:
             if self.watch is not None:
                 self.watch.sent(self._clock(), peer.name)
             self._send(peer)
-        self.lazy -= self.urgent
-        self.urgent.clear()
-        self._awake_since = self._clock()
+        if peers is self.urgent:
+            self.lazy -= peers
+        peers.clear()
 
     def relieve(self, peer: _Peer) -> None:
         """Send what waits for a reader; wait for it if that is too much."""
@@ -349,8 +478,11 @@ class SocketLane:
         """Wait at most so many seconds for readers; store what arrives without handling it."""
         for descriptor, _ in self._poll.poll(seconds):
             peer = self._peers.get(descriptor)
-            if peer is not None:  # else a wake, or a connection: the next wait sees to it
+            if peer is not None:
                 self._fetch(peer)
+            elif descriptor == self._bell:
+                self._has_rung = True
+            # Else a wake, or a connection: the next wait sees to it.
 
     # --- waiting ----------------------------------------------------------------------------
 
@@ -367,7 +499,7 @@ class SocketLane:
             self.urge()
         self.flush()
         slept = self._awake_since
-        if self._own or self._behind or not self._tasks.empty():
+        if self._own or self._behind or self._has_rung or not self._tasks.empty():
             events = self._poll.poll(0)
         elif self.lazy and seconds > LAZY_S:
             events = self._poll.poll(LAZY_S)
@@ -387,8 +519,11 @@ class SocketLane:
                 self._fetch(peer)
             elif descriptor == self._waker.fileno():
                 self._waker.drain()
-            else:
+            elif descriptor != self._bell:
                 self._connect()
+        self._has_rung = False
+        # Before what has been sent: that may be newer.
+        self._look()
         while self._own:
             receive, data, stamp, seq = self._own.popleft()
             receive(data, stamp, seq)
@@ -450,6 +585,10 @@ class SocketLane:
             self._line.close()
         self._poll.close()
         self._waker.close()
+        for writer in self._writers:
+            writer.cell = None
+        self._cells.clear()
+        self._board.close()
 
     def _work(self) -> None:
         for _ in range(self._tasks.qsize()):
@@ -492,12 +631,15 @@ class SocketLane:
 
     def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
         self._polls.clear()
-        for number, topic, owner in news["writes"]:
+        peer.board = news["board"]
+        for number, topic, owner, cell in news["writes"]:
             peer.writes[number] = topic
             peer.owners[number] = owner
+            if cell is not None:
+                peer.cells[number] = cell
             self._route(peer, number, topic)
-        for topic, latched, lazy, owners in news["reads"]:
-            reads = peer.reads[topic] = _Reads(latched, lazy, tuple(owners))
+        for topic, latched, lazy, unused, owners in news["reads"]:
+            reads = peer.reads[topic] = _Reads(latched, lazy, unused, tuple(owners))
             for writer in self._writers:
                 if writer.topic == topic:
                     writer.add(peer, reads)
@@ -506,14 +648,23 @@ class SocketLane:
         peer.routes[number] = tuple(reader.receive for reader in self._readers.get(topic, ()))
         if topic in self._alone:
             peer.alone.add(number)
+        if number in peer.cells and peer.routes[number]:
+            former = peer.shown.get(number)
+            view = former.view if former else self._board.view(peer.board, peer.cells[number])
+            peer.shown[number] = _Shown(view, peer.routes[number])
+            self._on_board.add(topic)
+            if not self._reads[topic].lazy:
+                self._ring_by(self._board.bell)
+            # It may have rung before this end listened.
+            self._has_rung = True
 
     def _announce(
         self,
-        writes: Collection[tuple[int, str, str]] = (),
-        reads: Collection[tuple[str, bool, bool, tuple[str, ...]]] = (),
+        writes: Collection[tuple[int, str, str, int | None]] = (),
+        reads: Collection[tuple[str, bool, bool, bool, tuple[str, ...]]] = (),
         to: _Peer | None = None,
     ) -> None:
-        news = {"writes": list(writes), "reads": list(reads)}
+        news = {"board": self._board.number, "writes": list(writes), "reads": list(reads)}
         data = json.dumps(news).encode()
         for peer in self._peers.values() if to is None else (to,):
             peer.link.put(head_of(_NEWS, len(data)), data)
@@ -539,7 +690,7 @@ class SocketLane:
                 peer = _Peer(FrameLink(end))
                 self._peers[end.fileno()] = peer
                 self._poll.register(end.fileno(), _READ)
-                writes = [(w.number, w.topic, w.owner) for w in self._writers]
+                writes = [_told(writer) for writer in self._writers]
                 reads = [(topic, *how) for topic, how in self._reads.items()]
                 self._announce(writes, reads, to=peer)
         except OSError:
@@ -555,6 +706,13 @@ class SocketLane:
         del self._peers[peer.link.fileno()]
         for writer in self._writers:
             writer.peers.pop(peer, None)
+            writer.idle.discard(peer)
         for group in (self.urgent, self.lazy, self._behind):
             group.discard(peer)
         peer.link.close()
+
+
+def _told(writer: _Writer) -> tuple[int, str, str, int | None]:
+    """What others learn of a writer."""
+    cell = writer.cell
+    return writer.number, writer.topic, writer.owner, None if cell is None else cell.number

@@ -42,6 +42,12 @@ class TopicWriter(Protocol):
         :param value: what was encoded; readers in the same process take it unchanged
         """
 
+    def reach(self, time: int) -> None:
+        """All that was sent so far tells up to a time; FOREVER: nothing else follows.
+
+        It counts for :meth:`RunLane.aim`, of a topic that is shown.
+        """
+
     def flush(self) -> bool:
         """Wait until all have been given what was sent; whether they have."""
 
@@ -63,11 +69,13 @@ class RunLane(Protocol):
     to be handled alone.
     """
 
-    def writer(self, topic: str, *, latched: bool, owner: str) -> TopicWriter:
+    def writer(self, topic: str, *, latched: bool, owner: str, shown: bool) -> TopicWriter:
         """Write a topic.
 
         :param latched: readers that come later, and ask for it, get what was sent before
         :param owner: full name of the node that writes it
+        :param shown: of its messages without content only the newest counts, and none follows one
+            with content
         """
 
     def reader(
@@ -78,6 +86,7 @@ class RunLane(Protocol):
         latched: bool,
         lazy: bool,
         alone: bool,
+        unused: bool,
         owner: str,
         take: Take | None = None,
     ) -> None:
@@ -87,6 +96,7 @@ class RunLane(Protocol):
         :param lazy: no hurry
         :param alone: a wait ends after such a message, so that what follows from it is done before
             the next one
+        :param unused: the writer finds this reader, and sends it nothing
         :param owner: full name of the node that reads it
         :param take: is called instead where the value need not be decoded
         """
@@ -110,8 +120,11 @@ class RunLane(Protocol):
         The next wait lets messages of others wait for it, for a moment: one wake-up for all.
         """
 
-    def urge(self) -> None:
-        """Lazy readers, too, get the waiting messages at the next wait."""
+    def aim(self, target: int) -> None:
+        """Tell all that topics shown here have news, and end a wait when all others are so far.
+
+        :param target: time that the writers of topics which are read here have to reach
+        """
 
     def sent(self, now_ns: int) -> None:
         """An activation has sent what it sends: it leaves, unless others follow at once.

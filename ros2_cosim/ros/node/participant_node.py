@@ -31,7 +31,7 @@ from ros2_cosim.core.kernel.runtime import ParticipantRuntime
 from ros2_cosim.core.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.core.messages.protocol import Completion, Horizon, PortPromise, RunChange
 from ros2_cosim.core.messages.reporting import report_of
-from ros2_cosim.core.messages.wiring import Wiring
+from ros2_cosim.core.messages.wiring import Wiring, edge_topic
 from ros2_cosim.core.process.memory import settled_memory
 from ros2_cosim.core.process.spans import REPORT, SEND, Activations, Spans
 from ros2_cosim.ros.node import topics
@@ -58,7 +58,7 @@ class NodeSettings:
 
     :ivar quantum_ns: progress [ns of simulated time] worth reporting to the clock
     :ivar entry_step_ns: participants with free entry enter at multiples of this [ns] only
-    :ivar recorded: whether a recorder subscribes to all data topics
+    :ivar recorded: whether the recorder reads all data topics
     :ivar unsynchronised: input ports read from outside of the simulated time -> topic
     :ivar operation: whether it starts and stops together with the others
     :ivar cannot_reset: why its model cannot take part in another run; empty if it can
@@ -171,6 +171,12 @@ class ParticipantNode:
         )
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
         self._writers = {c.source for c in graph.incoming(name)}
+        #: Connection -> its topic.
+        self._topics = {
+            f"{c.source}.{c.source_port}": edge_topic(topic.name, topic.codec)
+            for c in graph.incoming(name)
+            for topic in (wiring.topics[c.source, c.source_port],)
+        }
         self._services = LifecycleServices(session.node, self._life, self._grant)
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
@@ -189,7 +195,7 @@ class ParticipantNode:
         readers.add(self._progress.completions, targets, {CLOCK, *promised})
         # A participant that leaves early waits for these readers, too.
         readers.add(self._states.writer, (), {CLOCK}, at_start=False)
-        readers.add(self._reports, (), {CLOCK, *recorder}, at_start=False)
+        readers.add(self._reports, (), {CLOCK, RECORDER}, at_start=False)
         return readers
 
     @property
@@ -332,7 +338,10 @@ class ParticipantNode:
             if self._is_complete(bound):
                 break
             started = timer() if noted is None else noted.did(REPORT, mark)
+            awaited = engine.awaited()
+            self._session.first = self._topics[awaited.name] if awaited else ""
             yield _POLL_S
+            self._session.first = ""
             now = mark = timer()
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.

@@ -46,7 +46,6 @@ class ProgressTopics:
         quantum_ns: int,
         kept: bool = False,
     ) -> None:
-        self._session = session
         self._name = name
         self._timer = timer
         self._quantum = quantum_ns
@@ -79,8 +78,7 @@ class ProgressTopics:
         self._reached = completion.bound_ns
         self._last = self._timer()
         self.completions.send(completion)
-        # The record has to be complete up to here, too, before all may go on.
-        self._session.urge()
+        self.completions.reach(completion.bound_ns)
 
     def beat(
         self, activations: int, bound: int, needs: Callable[[], list[tuple[str, int]] | None]

@@ -45,6 +45,7 @@ class RecorderNode:
     :param session: the ROS node
     :param wiring: the system and its topics
     :param sink: where the messages go
+    :param reads: whether it takes them; else it gets none on a lane
     :param quantum_ns: progress [ns of simulated time] worth reporting to the clock
     :param entry_step_ns: participants with free entry enter at multiples of this [ns] only
     :param helpers: participant -> process that reports beside it
@@ -59,6 +60,7 @@ class RecorderNode:
         wiring: Wiring,
         *,
         sink: Sink,
+        reads: bool = True,
         quantum_ns: int,
         entry_step_ns: int = 1,
         helpers: Mapping[str, str] | None = None,
@@ -88,6 +90,9 @@ class RecorderNode:
         self._sent: list[tuple[Channel, int]] = []
         reader = ChannelReader(session, wiring, self._membership)
         for (name, port), topic in wiring.topics.items():
+            if not reads:
+                reader.leave_unused(name, port)
+                continue
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
             self._topics[channel] = edge_topic(topic.name, topic.codec)

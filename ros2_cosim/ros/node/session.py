@@ -118,6 +118,9 @@ class Session:
         self._secret = secret_of()
         self._process = ""
         self._refused: dict[str, int] = {}
+        #: A topic of whose writer something is needed before there is anything to do here, if this
+        #: session waits by itself.
+        self.first = ""
         #: Made before a signal can come.
         self._lane: LaneExecutor | None = None
         if host is None:
@@ -217,7 +220,9 @@ class Session:
         if self._lane is not None and not for_onlookers:
             latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
             edge = edge_topic(topic, codec)
-            end = self._lane.writer(edge, latched=latched, owner=self._full_name)
+            end = self._lane.writer(
+                edge, latched=latched, owner=self._full_name, shown=short is not None
+            )
         return Writer(
             self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers
         )
@@ -252,6 +257,7 @@ class Session:
         take: Take | None = None,
         lazy: bool = False,
         alone: bool = False,
+        unused: bool = False,
     ) -> None:
         """Call ``receive`` with the bytes of each message of a topic of the run.
 
@@ -262,6 +268,7 @@ class Session:
         :param take: is called instead, with the value, for messages of the same thread
         :param lazy: the messages are only kept: no hurry
         :param alone: a wait ends after each of these messages, at the latest
+        :param unused: on a lane none comes
         """
         if self._lane is None:
             self._shows = True
@@ -274,6 +281,7 @@ class Session:
             latched=latched,
             lazy=lazy,
             alone=alone,
+            unused=unused,
             owner=self._full_name,
             take=None if take is None else self.received.guarded(take),
         )
@@ -383,10 +391,13 @@ class Session:
         """Ends of others that the lane has told; none without a lane."""
         return 0 if self._lane is None else self._lane.departures
 
-    def urge(self) -> None:
-        """Send the waiting messages at the next wait, also to readers that are in no hurry."""
+    def aim(self, target: int) -> None:
+        """Ring for all that read what this session shows, and end a wait when they are so far.
+
+        :param target: simulated time [ns] that the completions of all have to reach
+        """
         if self._lane is not None:
-            self._lane.urge()
+            self._lane.aim(target)
 
     def sent(self, now_ns: int) -> None:
         """An activation has sent what it sends: others need not wait for it.

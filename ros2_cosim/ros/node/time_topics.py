@@ -82,7 +82,9 @@ class TimeTopics:
         #: The largest horizon that was published [ns].
         self.horizon = NEVER
         self._end = NEVER
+        self._target = NEVER
         self._shown = NEVER
+        self._session = session
         self._clock = ClockWriter(session.node)
         self._standing = StandingTime(self._clock, timer)
         self._writer = session.writer(
@@ -130,11 +132,13 @@ class TimeTopics:
             # a participant may have an activation before it.
             paced = control.rate is not None
             if horizon <= coordinator.time if paced else self._is_near(horizon):
-                return
+                horizon = self.horizon
         if horizon > self.horizon or coordinator.end != self._end:
             self.horizon = control.granted = max(horizon, self.horizon)
             self._end = coordinator.end
             self.publish_horizon()
+        elif self._next_target() != self._target:
+            self._aim()
 
     def _is_near(self, horizon: int) -> bool:
         return horizon - self.horizon < self._coordinator.window_ns // 2
@@ -145,3 +149,20 @@ class TimeTopics:
         end = coordinator.end if coordinator.end_is_final else FOREVER
         presences = self._membership.presences
         self._writer.send(Horizon(self._run_id, self.horizon, end, presences, self._changes))
+        self._aim()
+
+    def _next_target(self) -> int:
+        """The time that all have to reach before there is something to do here."""
+        coordinator, control = self._coordinator, self._control
+        target = self.horizon
+        if target == NEVER:
+            return target
+        if control.rate is None and target not in (coordinator.stops_at, control.limit):
+            target -= coordinator.window_ns // 2
+        if self._clock.is_wanted:
+            target = min(target, max(self._shown, 0) + control.step_ns)
+        return target
+
+    def _aim(self) -> None:
+        self._target = self._next_target()
+        self._session.aim(self._target)

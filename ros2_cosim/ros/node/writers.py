@@ -250,6 +250,11 @@ class Writer:
     def _sealed(self, data: bytes) -> bytes:
         return data if self._sealer is None else self._sealer.sealed(data)
 
+    def reach(self, time_ns: int) -> None:
+        """All that was sent so far tells up to a time, for :meth:`.session.Session.aim`."""
+        if self._lane is not None:
+            self._lane.reach(time_ns)
+
     def plain(self, data: bytes) -> bytes:
         """The message as observers see it."""
         return self._codec.plain(data)
@@ -324,6 +329,11 @@ class ClockWriter:
         self._publisher = _Publisher(
             node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all, overridable=overridable
         )
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is a subscription."""
+        return self._publisher.is_wanted
 
     def show(self, time_ns: int) -> None:
         """Publish a time."""

@@ -23,15 +23,17 @@ def main() -> int:
 def _record(started: Started) -> bool:
     session, scenario, graph, *_ = started
     output = started.output()
+    bag, viewers = session.parameter("bag", True), session.parameter("foxglove", "")
     sink = with_viewers(
-        open_sink(output, scenario, graph, session.parameter("bag", True)),
-        *(session.parameter("foxglove", ""), scenario, graph, partial(print, flush=True)),
+        open_sink(output, scenario, graph, bag),
+        *(viewers, scenario, graph, partial(print, flush=True)),
     )
     try:
         recorder = RecorderNode(
             session,
             started.wiring(),
             sink=sink,
+            reads=bool(bag or viewers),
             quantum_ns=scenario.clock_step,
             entry_step_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),
