@@ -180,11 +180,13 @@ def test_a_speed_file_is_read_with_its_unit(tmp_path: Path, separator: str) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t,v\n0,1\n", "found 1 lines of time and speed; allowed are 2 or more"),
-        ("0,1\n1,x\n", "line 2: found '1,x'; allowed is time [s] and speed"),
-        ("0,1\n0,2\n", "line 2: found '0,2'; allowed is times [s] that grow"),
-        ("0,1\n1,-2\n", "line 2: found '1,-2'; allowed is a speed of 0 to 100 m/s"),
-        ("0,1\n1,nan\n", "line 2: found '1,nan'; allowed is a speed"),
+        ("t,v\n0,1\n", "found 1 rows of time and speed; allowed are 2 or more"),
+        ("0,1\n1,x\n", "line 2, column 'speed': found 'x'; allowed is a number"),
+        ("0,1\n0,2\n", "line 2, column 'time': found '0'; allowed is a time that is later"),
+        ("0,1\n1,-2\n", "line 2, column 'speed': found '-2'; allowed is a speed of 0 to 100 m/s"),
+        ("0,1\n1,nan\n", "line 2, column 'speed': found 'nan'; allowed is a finite number"),
+        ("0,1\n1e99,2\n", "line 2, column 'time': found '1e99'; allowed is a time in seconds"),
+        ("0,1\n\n1\n", "line 3, column 'speed': found ''; allowed is a number"),
     ],
 )
 def test_wrong_speed_files(tmp_path: Path, text: str, message: str) -> None:
@@ -192,6 +194,43 @@ def test_wrong_speed_files(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         run_of([{"csv": {"file": "v.csv"}}], 10.0, tmp_path)
     assert message in str(caught.value) and "manoeuvre.0.csv.file: " in str(caught.value)
+
+
+FIELD = """\
+Date,8,10,2019
+Vehicle_order,TARGET,FOLLOWER
+ACC,1
+Time,Speed1,E1,Speed2,IVS1
+0.2,11.0,1.0,11.1,12.0
+0.3,11.5,2.0,,12.0
+0.4,,3.0,,
+0.6,13.0,5.0,11.2,12.2
+"""
+
+
+def test_a_recorded_leader_is_read_by_the_names_of_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "field.csv").write_text(FIELD)
+    file = {"file": "field.csv", "speed": "Speed1"}
+    for named in (file, {**file, "time": "Time"}):
+        run = run_of([{"csv": named}], 11.0, tmp_path)
+        # Times are whole nanoseconds: 0.3 - 0.2 is 0.1. The missed row lies on the line.
+        assert speeds(run, [0.0, 0.1, 0.2, 0.4, 9.0]) == [
+            11.0, 11.5, 11.5 + 0.1 * (13.0 - 11.5) / 0.3, 13.0, 13.0,
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"speed": "Speed9"}, "found no head line with the columns Speed9; the line with the most"),
+        ({"speed": "Speed1", "time": "E1"}, "line 5, column 'E1': found '1.0 m'; allowed is a"),
+    ],
+)
+def test_wrong_columns(tmp_path: Path, columns: dict[str, str], message: str) -> None:
+    (tmp_path / "field.csv").write_text(FIELD.replace(",1.0,", ",1.0 m,"))
+    with pytest.raises(ConfigurationError) as caught:
+        run_of([{"csv": {"file": "field.csv", **columns}}], 10.0, tmp_path)
+    assert message in str(caught.value)
 
 
 def test_a_speed_file_that_is_not_there(tmp_path: Path) -> None:

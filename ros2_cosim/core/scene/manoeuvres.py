@@ -125,10 +125,25 @@ class StopAndGo(Section):
 
 
 class SpeedFile(Section):
-    """A speed over time from a file: lines of time [s] and speed, with a head line or without."""
+    """A speed over time from a file: lines of time [s] and speed, with a head line or without.
+
+    Times count from the first one, in whole nanoseconds; in between the speed is interpolated
+    linearly.
+    """
 
     file: str = Field(min_length=1, description="relative to the scenario; comma, semicolon or tab")
     unit: Literal["m/s", "km/h", "mph"] = Field(default="m/s", description="of the speed")
+    time: str | None = Field(
+        default=None,
+        min_length=1,
+        description="column of the time, by the head line; default: the first one",
+    )
+    speed: str | None = Field(
+        default=None,
+        min_length=1,
+        description="column of the speed, by the head line, as Speed1 in files of OpenACC; rows "
+        "without one are left out; default: the second one",
+    )
     cycle: Literal["wltc_3b", "udds", "hwfet", "ftp75"] | None = Field(
         default=None,
         description="the standard drive cycle that the file contains: its duration, distance and "

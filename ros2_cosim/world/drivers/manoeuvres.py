@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ros2_cosim.core.documents.files import cause_of, read_bounded
+from ros2_cosim.core.documents.csv_rows import read_rows
 from ros2_cosim.core.kernel.errors import ConfigurationError
-from ros2_cosim.core.scene.manoeuvres import Action, Condition, LaneChange
+from ros2_cosim.core.scene.manoeuvres import Action, Condition, LaneChange, SpeedFile
 from ros2_cosim.world.drivers.speed_profiles import (
     Chain,
     Multitone,
@@ -22,8 +22,11 @@ from ros2_cosim.world.drivers.speed_profiles import (
     drive_cycle,
 )
 
-#: Largest file of a speed over time [bytes]: a day at 10 Hz.
-_MAX_FILE: Final = 32_000_000
+#: Columns of a file that does not name its own.
+_TIME: Final = "time"
+_SPEED: Final = "speed"
+#: Longest speed over time [ns].
+_LONGEST: Final = 10**18
 _UNITS: Final = {"m/s": 1.0, "km/h": 1.0 / 3.6, "mph": 0.44704}
 _MAX_SPEED: Final = 100.0
 _NS: Final = 1e9
@@ -71,7 +74,7 @@ def plan_manoeuvre(
         table = None
         if action.csv is not None:
             place = f"{where}.{number}.csv"
-            table = _speed_file(base_directory / action.csv.file, action.csv.unit, place)
+            table = _speed_file(base_directory / action.csv.file, action.csv, place)
             if action.csv.cycle is not None:
                 check_cycle(table, action.csv.cycle, f"{where}.{number}.csv.file")
         elif action.cycle is not None:
@@ -223,40 +226,26 @@ _MAKERS: Final[dict[str, Callable[[Action, float], SpeedCourse]]] = {
 }
 
 
-def _speed_file(path: Path, unit: str, where: str) -> Table:
-    try:
-        text = read_bounded(path, _MAX_FILE).decode("utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"{where}.file: {path}: {cause_of(error)}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{where}.file: {path}: {error}") from None
-    times: list[float] = []
+def _speed_file(path: Path, file: SpeedFile, where: str) -> Table:
+    """The speeds of a file; a row without a speed, which a receiver has missed, is left out."""
+    time_column, speed_column = file.time or _TIME, file.speed or _SPEED
+    named = [name for name in (file.time, file.speed) if name is not None]
+    times: list[int] = []
     speeds: list[float] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        cells = line.replace(";", ",").replace("\t", ",").split(",")
-        try:
-            time, speed = float(cells[0]), float(cells[1]) * _UNITS[unit]
-        except (ValueError, IndexError):
-            if not times:
-                continue  # head lines
-            if not line.strip():
-                continue
-            raise _wrong_line(where, path, number, line, "time [s] and speed") from None
+    for row in read_rows(path, f"{where}.file", named, {_TIME: 0, _SPEED: 1}):
+        if named and not row.text(speed_column):
+            continue
+        time = row.time_in(time_column)
+        speed = row.number_in(speed_column) * _UNITS[file.unit]
         if not 0.0 <= speed <= _MAX_SPEED:
-            raise _wrong_line(where, path, number, line, f"a speed of 0 to {_MAX_SPEED:g} m/s")
-        if times and not times[-1] < time < 1e9:
-            raise _wrong_line(where, path, number, line, "times [s] that grow")
+            raise row.fault(speed_column, f"a speed of 0 to {_MAX_SPEED:g} m/s")
+        if times and not times[-1] < time < times[0] + _LONGEST:
+            raise row.fault(time_column, "a time that is later than that before")
         times.append(time)
         speeds.append(speed)
     if len(times) < 2:
         raise ConfigurationError(
-            f"{where}.file: {path}: found {len(times)} lines of time and speed; allowed are 2 or "
+            f"{where}.file: {path}: found {len(times)} rows of time and speed; allowed are 2 or "
             "more"
         )
-    return Table(times, speeds)
-
-
-def _wrong_line(where: str, path: Path, number: int, line: str, allowed: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{where}.file: {path}, line {number}: found {line[:60]!r}; allowed is {allowed}"
-    )
+    return Table([(time - times[0]) / _NS for time in times], speeds)

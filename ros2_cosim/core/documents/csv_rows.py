@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded tables: text files with one row for each time, and numbers in columns.
+
+A comma, semicolon or tab separates the cells. A head line may name the columns; lines before it,
+in which some data sets describe themselves, are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from math import isfinite
+from pathlib import Path
+from typing import Final
+
+from ros2_cosim.core.documents.files import cause_of, read_bounded
+from ros2_cosim.core.documents.one_line import one_line
+from ros2_cosim.core.kernel.errors import ConfigurationError
+
+#: Largest file [bytes]: a day at 10 Hz, or an hour of some dozen columns.
+MAX_BYTES: Final = 32_000_000
+_SEPARATOR: Final = re.compile("[,;\t]")
+_HEAD_LINES: Final = 100
+_LARGEST_TIME: Final = Decimal(10) ** 10
+_NS: Final = Decimal(10) ** 9
+_SHOWN: Final = 60
+
+
+class CsvRow:
+    """One line of a table.
+
+    :ivar number: of the line, from 1
+    :param place: how messages call the file: its key and path
+    :param columns: name -> position
+    """
+
+    __slots__ = ("_cells", "_columns", "_place", "number")
+
+    def __init__(
+        self, place: str, number: int, cells: Sequence[str], columns: Mapping[str, int]
+    ) -> None:
+        self.number = number
+        self._place = place
+        self._cells = cells
+        self._columns = columns
+
+    def has(self, column: str) -> bool:
+        """Whether the table has a column of that name."""
+        return column in self._columns
+
+    def text(self, column: str) -> str:
+        """The cell of a column; empty if the line is too short, or the table has no such column."""
+        position = self._columns.get(column, len(self._cells))
+        return self._cells[position].strip().strip('"') if position < len(self._cells) else ""
+
+    def number_in(self, column: str) -> float:
+        """The number in a column.
+
+        :raises ConfigurationError: it is not a finite number
+        """
+        try:
+            value = float(self.text(column))
+        except ValueError:
+            raise self.fault(column, "a number") from None
+        if not isfinite(value):
+            raise self.fault(column, "a finite number")
+        return value
+
+    def time_in(self, column: str) -> int:
+        """The time in a column of seconds, rounded to whole nanoseconds.
+
+        :raises ConfigurationError: it is not a number, or its size is above 10^10 s
+        """
+        try:
+            value = Decimal(self.text(column))
+            if value.is_finite() and value.adjusted() < 11 and abs(value) <= _LARGEST_TIME:
+                return int((value * _NS).to_integral_value())
+        except InvalidOperation:
+            pass
+        raise self.fault(column, "a time in seconds")
+
+    def fault(self, column: str, allowed: str) -> ConfigurationError:
+        """An error about a cell."""
+        return ConfigurationError(
+            f"{self._place}, line {self.number}, column '{one_line(column, _SHOWN)}': found "
+            f"'{one_line(self.text(column), _SHOWN)}'; allowed is {allowed}"
+        )
+
+
+def read_rows(
+    path: Path, where: str, needed: Sequence[str], positions: Mapping[str, int] | None = None
+) -> Iterator[CsvRow]:
+    """The rows of a table, empty lines left out.
+
+    :param where: the key that names the file, for messages
+    :param needed: columns that the head line has to name; none: a head line is not needed, and rows
+        begin with the first line that begins with a number
+    :param positions: columns that are known without a head line: name -> position
+    :raises ConfigurationError: it cannot be read, is too large, or no line names the columns
+    """
+    place = f"{where}: {path}"
+    try:
+        text = read_bounded(path, MAX_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigurationError(f"{place}: {cause_of(error)}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{place}: {error}") from None
+    lines = text.splitlines()
+    columns = dict(positions or {})
+    begun = False
+    for number, line in enumerate(lines, start=1):
+        cells = _SEPARATOR.split(line)
+        if begun:
+            if any(cell.strip() for cell in cells):
+                yield CsvRow(place, number, cells, columns)
+        elif needed:
+            names = [cell.strip().strip('"') for cell in cells]
+            if begun := set(needed) <= set(names):
+                columns.update((name, names.index(name)) for name in names)
+            elif number >= _HEAD_LINES:
+                break
+        elif begun := _is_number(cells[0]):
+            yield CsvRow(place, number, cells, columns)
+    if needed and not begun:
+        widest = max(lines[:_HEAD_LINES], key=lambda line: len(_SEPARATOR.split(line)), default="")
+        raise ConfigurationError(
+            f"{place}: found no head line with the columns {', '.join(needed)}; the line with the "
+            f"most cells is '{one_line(widest, 2 * _SHOWN)}'"
+        )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
