@@ -11,15 +11,15 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_685,
-    "core": 23_765,
+    "core": 23_880,
     "dcp": 10_735,
     "driving": 12_620,
     "lab": 7_085,
     "ros": 11_100,
     "ros2_cosim": 128,
     "vds": 4_000,
-    "world": 20_330,
-    "bench": 7_605,
+    "world": 21_030,
+    "bench": 7_765,
     "buildtools": 2_205,
     "config": 37,
     "launch": 155,
