@@ -166,7 +166,8 @@ class PlatoonTemplate(Template):
     traffic: Annotated[Whole, Field(ge=0, le=MAX_TRAFFIC)] | None = Field(
         default=None,
         description="background vehicles, which the object sensors see; 0: only those that other "
-        "clients bring into the simulator; default: sensors see the scene's vehicles alone",
+        "clients bring into the simulator, and recorded ones; default: sensors see the scene's "
+        "vehicles alone, or 0 where the file has scene.recorded",
     )
     sumo: _Mapping | None = Field(
         default=None,
@@ -219,9 +220,16 @@ class PlatoonTemplate(Template):
         platoon = [LEADER, *(f"follower{i}" for i in range(1, self.vehicles))]
         others = [name for name in given if name not in platoon] if isinstance(given, dict) else []
         highest = _highest_speed(self, origin)
+        template = self
+        if (scene or {}).get("recorded") and self.traffic is None:
+            if self.sumo is not None:
+                raise ConfigurationError(
+                    f"{origin}: platoon.sumo: found beside scene.recorded; allowed is one of them"
+                )
+            template = self.model_copy(update={"traffic": 0})  # sensors look at road users, too
         base: _Mapping = {
             "scene": {"vehicles": _vehicles(self, platoon, others), "platoon": platoon},
-            "participants": _participants(self, platoon, others, highest),
+            "participants": _participants(template, platoon, others, highest),
         }
         if self.lights:
             base["scene"]["traffic_lights"] = True

@@ -219,7 +219,9 @@ def _parse(opcode: int, body: bytes) -> Schema | McapChannel | Message | None:
         return Message(channel, seq, stamp, body[_MESSAGE_HEAD.size :])
     if opcode == SCHEMA:
         fields = _Fields(body)
-        return Schema(fields.number("H"), fields.text(), fields.text(), fields.text())
+        number, name, encoding = fields.number("H"), fields.text(), fields.text()
+        # That of a protobuf message is not a text, and nothing here reads it.
+        return Schema(number, name, encoding, "" if encoding == "protobuf" else fields.text())
     if opcode == CHANNEL:
         fields = _Fields(body)
         return McapChannel(

@@ -98,6 +98,9 @@ class NamedSimulator(ABC):
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
         """Put an actor somewhere with a velocity [m/s, world]; seen after the next tick."""
 
+    def hold(self, actor: int) -> None:  # scenes with recorded road users are refused
+        """Switch the physics of an actor off."""
+
     @abstractmethod
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set a vehicle's controls for the following ticks; throttle below 0: reverse gear."""

@@ -16,6 +16,7 @@ from ros2_cosim.core.documents.settings import Name, Number, Section, Whole, rea
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.participant import ModelContext
 from ros2_cosim.core.scene.manoeuvres import Manoeuvre
+from ros2_cosim.core.scene.recorded import RecordedSettings
 from ros2_cosim.core.scene.sensors import SensorSettings
 
 #: Identities are unsigned 32-bit numbers in messages.
@@ -171,6 +172,9 @@ class SceneSettings(Section):
         default_factory=dict, description="static objects, name: settings"
     )
     roadblock: RoadblockSettings | None = Field(default=None, description="barriers across a lane")
+    recorded: Annotated[dict[Name, RecordedSettings], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="recorded road users, name of a recording: settings"
+    )
     sensors: Annotated[dict[Name, SensorSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="sensors of the simulator on vehicles, name: settings"
     )

@@ -155,6 +155,9 @@ class Simulator(Protocol):
     def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
         """Put an actor somewhere with a velocity [m/s, world]; seen after the next tick."""
 
+    def hold(self, actor: int) -> None:
+        """Switch the physics of an actor off: from now on only ``place`` moves it."""
+
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set a vehicle's controls (CARLA's signs) for the following ticks.
 

@@ -64,6 +64,7 @@ from ros2_cosim.world.headless.server_wire import (
     WireError,
     contact_of,
     control_command,
+    hold_command,
     pose_command,
     velocity_command,
 )
@@ -202,6 +203,10 @@ class ClientWorld:
         """Teleport with a velocity, with the next tick."""
         self._commands.append(pose_command(actor, pose))
         self._commands.append(velocity_command(actor, velocity))
+
+    def hold(self, actor: int) -> None:
+        """Switch the physics of an actor off, with the next tick."""
+        self._commands.append(hold_command(actor))
 
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set controls for the next tick, with which they are sent."""

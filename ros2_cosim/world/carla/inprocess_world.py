@@ -148,6 +148,10 @@ class InProcessWorld:
         self.world.set_transform(actor, _transform(pose))
         self.world.set_target_velocity(actor, Vector(*_narrow(velocity)))
 
+    def hold(self, actor: int) -> None:
+        """Switch the physics of an actor off."""
+        self.world.simulate_physics(actor, False)
+
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set controls, limited to their ranges as the server limits them."""
         throttle, steer, brake = _narrow((throttle, steer, brake))

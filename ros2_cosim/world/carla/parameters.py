@@ -20,6 +20,7 @@ from ros2_cosim.core.scene.simulator import (
     Size,
 )
 from ros2_cosim.world.drivers.manoeuvres import PlannedAction
+from ros2_cosim.world.recorded.users import RecordedUser
 from ros2_cosim.world.vehicle import VEHICLES
 
 MAX_STEP_NS = 100_000_000
@@ -32,6 +33,9 @@ MAX_SEED = 2**63 - 1
 """Greatest seed of the background traffic, as of a run."""
 
 BARRIER = "static.prop.streetbarrier"
+
+WALKER_MIDDLE = 0.93
+"""Of CARLA's adults, above their feet [m]."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,7 @@ class SceneParameters:
     ``route`` names the roads that vehicles take at junctions, which they else pass straight on.
     ``traffic_lights`` says whether drivers stop at red and lights are reported.
     ``sensors`` measure at multiples of their periods, in state 0 for the first time.
+    ``recorded`` road users move as recorded.
     """
 
     map: MapChoice
@@ -182,6 +187,7 @@ class SceneParameters:
     route: tuple[int, ...] = ()
     reports_traffic: bool = False
     traffic_lights: bool = False
+    recorded: tuple[RecordedUser, ...] = ()
 
     @property
     def present_sensors(self) -> tuple[SensorSpec, ...]:

@@ -19,6 +19,7 @@ from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.lights import LightsAhead
 from ros2_cosim.world.carla.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.world.carla.plant import Known, ScenePlant, SceneRun
+from ros2_cosim.world.carla.recorded_users import RecordedUsers
 from ros2_cosim.world.carla.roster import Roster
 from ros2_cosim.world.carla.scene import Scene
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle
@@ -46,13 +47,15 @@ from ros2_cosim.world.headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.world.headless.street_lights import StreetLights
 from ros2_cosim.world.headless.things import Things
 from ros2_cosim.world.headless.world import World
+from ros2_cosim.world.recorded.users import RecordedUser
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.world.vehicle import RoadVehicle, Vehicle, VehicleParameters
 
 SCENE_STATE = SavedAttributes(
     parts=(
-        ScenePlant, SceneRun, Scene, SceneVehicle, PlacedObject, BackgroundTraffic, Reservations,
+        ScenePlant, SceneRun, Scene, SceneVehicle, PlacedObject, RecordedUsers, BackgroundTraffic,
+        Reservations,
         LightsAhead, LightStop, LaneKeeper, LeaderDriver, ManoeuvreRun, Table, Chain,
         InProcessWorld, World, Actor, VehicleActor, SignActor, LightActor, Light, LightGroup,
         LightController, AckermannController, Pid, VehicleBody, FreeBody, SensorHub, Draws,
@@ -60,8 +63,8 @@ SCENE_STATE = SavedAttributes(
     ),
     values=(OrientedBox,),
     constants=(
-        SceneParameters, Known, Roster, VehicleSpec, VehicleParameters, RoadNetwork, Crossings,
-        Blueprint,
+        SceneParameters, Known, RecordedUser, Roster, VehicleSpec, VehicleParameters, RoadNetwork,
+        Crossings, Blueprint,
         Signals,
         # Only clients of a server change them; a page that looks changes nothing.
         Things, StreetLights, DebugShapes, WorldOnlooker,

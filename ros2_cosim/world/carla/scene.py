@@ -39,7 +39,14 @@ from ros2_cosim.world.carla.observation import (
     road_user,
     static_object,
 )
-from ros2_cosim.world.carla.parameters import ObjectSpec, SceneParameters, VehicleSpec, check_size
+from ros2_cosim.world.carla.parameters import (
+    WALKER_MIDDLE,
+    ObjectSpec,
+    SceneParameters,
+    VehicleSpec,
+    check_size,
+)
+from ros2_cosim.world.carla.recorded_users import RecordedUsers
 from ros2_cosim.world.carla.scene_vehicle import PlacedObject, SceneVehicle, StaticObstacle
 from ros2_cosim.world.carla.sensor_rig import SensorRig
 from ros2_cosim.world.carla.traffic import BackgroundTraffic, Driven, lane_ahead
@@ -62,7 +69,6 @@ from ros2_cosim.world.vehicle import VEHICLES, pedals_for
 FIRST_STRANGER_ID: Final = 1_000_000
 """Vehicles that the scene has not spawned are numbered from here, by their ids in the simulator."""
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
-_WALKER_MIDDLE: Final = 0.93  # of CARLA's adults, above their feet
 _NS: Final = 1e9
 _REVERSE_BELOW: Final = 0.5  # m/s forwards
 _LEAST_WANTED: Final = 0.1  # m/s, what a vehicle that is to stand still wants all the same
@@ -106,6 +112,7 @@ class Scene:
         self._obstacles: list[StaticObstacle] = []
         #: Objects that commands move.
         self._moved: dict[str, PlacedObject] = {}
+        self._recorded = RecordedUsers(parameters.recorded, parameters.step_ns)
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
@@ -142,6 +149,7 @@ class Scene:
                 self._lights = LightsAhead(self._network)
             self._spawn_vehicles(self._network)
             self._spawn_objects(self._network)
+            self._numbers.update(self._recorded.spawn(self._simulator, self._network))
             self._spawn_traffic(self._network)
             self._settle()
             self._steps = 0
@@ -190,6 +198,7 @@ class Scene:
             self._send(vehicle, self._control(vehicle, commands.get(name)))
         for moved in self._moved.values():
             self._move(moved)
+        self._recorded.move(self._simulator, self._steps + 1)
         self._simulator.tick()
         self._steps += 1
         self._observe()
@@ -376,6 +385,7 @@ class Scene:
                 dx, dy, dz = (self._step_s * part for part in velocity)
                 before = start._replace(x=start.x - dx, y=start.y - dy, z=start.z - dz)
                 self._simulator.place(vehicle.actor, before, velocity)
+            self._recorded.move(self._simulator, 0)
             self._simulator.tick()
 
     def _observe(self) -> None:
@@ -404,7 +414,7 @@ class Scene:
             lights.watch(vehicle.number, vehicle.light, driven)
 
     def _others(self) -> RoadUsers:
-        """Objects that are moved, background vehicles, and what others have brought."""
+        """Objects that are moved, background and recorded road users, and what others brought."""
         users: list[RoadUser] = []
         for moved in self._moved.values():
             there = moved.at(self._steps, self._step_s)
@@ -413,6 +423,7 @@ class Scene:
         for vehicle in traffic:
             motion = self._simulator.motion(vehicle.actor)
             users.append(road_user(vehicle.number, motion, vehicle.body))
+        users += self._recorded.seen(self._steps)
         for actor, body, motion in self._simulator.strangers():
             self._strangers[actor] = FIRST_STRANGER_ID + actor
             users.append(road_user(self._strangers[actor], motion, body))
@@ -684,8 +695,8 @@ def _height(spec: ObjectSpec) -> float:
     if not spec.blueprint.startswith("walker."):
         return 0.0
     given = spec.size.height
-    other = given > 0.0 and abs(given - 2.0 * _WALKER_MIDDLE) > SIZE_TOLERANCE
-    return 0.5 * given if other else _WALKER_MIDDLE
+    other = given > 0.0 and abs(given - 2.0 * WALKER_MIDDLE) > SIZE_TOLERANCE
+    return 0.5 * given if other else WALKER_MIDDLE
 
 
 def _along(pose: Pose, speed: float) -> tuple[float, float, float]:

@@ -43,6 +43,7 @@ from ros2_cosim.world.carla.parameters import (
 from ros2_cosim.world.carla.plant import RED_LIGHTS, TRAFFIC
 from ros2_cosim.world.carla.sensor_attributes import sensor_attributes
 from ros2_cosim.world.drivers.manoeuvres import plan_manoeuvre
+from ros2_cosim.world.recorded.users import recorded_users
 
 #: Over UDP nothing else shows that the master is gone.
 HEARTBEAT_NS = 30_000_000_000
@@ -166,6 +167,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
         route=scene.route,
         reports_traffic=TRAFFIC in context.output_types,
         traffic_lights=scene.traffic_lights,
+        recorded=recorded_users(scene.recorded, context.base_directory),
     )
     _check_ports(context, found)
     return found

@@ -41,6 +41,7 @@ class TimedSimulator:
         # What ``tick`` has read takes no time worth to be taken; the others are not in the steps.
         self.motion, self.lights = simulator.motion, simulator.lights
         self.begin_lights, self.finish = simulator.begin_lights, simulator.finish
+        self.hold = simulator.hold
 
     def _timed(self, call: Callable[_P, _R]) -> Callable[_P, _R]:
         @wraps(call)

@@ -88,10 +88,10 @@ class CarlaWorld(FullModel):
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
     ``vehicles`` with the state of all of them in one message, ``static_objects`` at the first
     one, ``collision`` for each contact that begins, ``traffic`` at each activation: background
-    traffic and vehicles of other clients of the simulator. With ``scene.traffic_lights`` also
-    ``light/<vehicle>`` and ``red_lights``. Of each sensor of ``scene.sensors`` at multiples of
-    its period ``fix/<sensor>``, ``imu/<sensor>``, ``points/<sensor>``, ``scan/<sensor>``, or
-    ``image/<sensor>`` and ``camera_info/<sensor>``.
+    traffic, recorded road users, and vehicles of other clients of the simulator. With
+    ``scene.traffic_lights`` also ``light/<vehicle>`` and ``red_lights``. Of each sensor of
+    ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
+    ``points/<sensor>``, ``scan/<sensor>``, or ``image/<sensor>`` and ``camera_info/<sensor>``.
 
     :raises ConfigurationError: the scene is wrong, or the simulator does not have it
     :raises DcpError: the slave refused something, named with its state
@@ -242,6 +242,11 @@ class CarlaWorld(FullModel):
                 raise ConfigurationError(
                     f"scene.sensors: found {', '.join(s.name for s in scene.sensors)}; simulator "
                     f"{context.simulator['kind']} has no sensors, allowed are headless and carla"
+                )
+            if scene.recorded:
+                raise ConfigurationError(
+                    f"scene.recorded: found road users; simulator {context.simulator['kind']} "
+                    "does not move them, allowed are headless and carla"
                 )
             if scene.traffic_lights and not named.kind.has_lights:
                 raise ConfigurationError(

@@ -49,6 +49,7 @@ _READ_SIZE = 256 * 1024
 #: A longer message of a stream is invalid: a snapshot of 500,000 actors is shorter [bytes].
 _LONGEST_MESSAGE = 64 * 1024 * 1024
 _SET_CONTROL, _SET_POSE, _SET_VELOCITY = 2, 6, 8  # commands of a batch, by their number
+_SET_PHYSICS = 14
 _ADDRESSES = {1: (socket.AF_INET, 4), 2: (socket.AF_INET6, 16)}  # others: that of the server
 _FRAME_AT = 8
 _RECORDS_AT = SENSOR_HEADER.size + EPISODE_HEADER.size
@@ -96,6 +97,11 @@ def pose_command(actor: int, pose: Pose) -> Command:
 def velocity_command(actor: int, velocity: tuple[float, float, float]) -> Command:
     """Give an actor a velocity [m/s, world frame]."""
     return [[_SET_VELOCITY, [actor, [*velocity]]]]
+
+
+def hold_command(actor: int) -> Command:
+    """Switch the physics of an actor off."""
+    return [[_SET_PHYSICS, [actor, False]]]
 
 
 class StreamMessage(NamedTuple):

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded road users: readers of their formats, and where they are at a time."""
