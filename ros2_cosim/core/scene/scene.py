@@ -65,8 +65,8 @@ class SceneVehicleSettings(Section):
         default=0.0,
         description="of its heading at the start, from the lane's direction to the left [rad]",
     )
-    speed: Annotated[Number, Field(ge=0, le=100)] | None = Field(
-        default=None, description="initial speed [m/s]"
+    speed: Annotated[Number, Field(ge=-10, le=100)] | None = Field(
+        default=None, description="initial speed, below 0 backwards [m/s]"
     )
     road: Whole | None = Field(
         default=None, description="OpenDRIVE road that it starts on; default: 1"

@@ -71,13 +71,14 @@ class Arriving:
     def _demand(self, traffic: Traffic) -> float:
         action = self._action
         other = traffic.seen[action.master].speed
+        pace = abs(other)
         way, speed = self._own.left(traffic), self._speed
         final = action.final_speed
         if final is not None and action.relative:
             final += other
         time = inf
-        if other > _STANDS:
-            time = self._master.left(traffic) / other
+        if pace > _STANDS:
+            time = self._master.left(traffic) / pace
         if final is not None:
             # The way at the final speed is not part of the change.
             steady = action.steady_distance
@@ -122,6 +123,7 @@ class _Way:
         here = network.project(*seen.reference, seen.position)
         try:
             way = seen.along * network.distance(here, self._place)
+            way = -way if seen.speed < -_STANDS else way
         except RoadError:
             return inf
         self._passed = way <= 0.0

@@ -7,7 +7,14 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ros2_cosim.driving.openscenario.story import Clearance, StoryCondition, Trigger, compare
+from ros2_cosim.core.kernel.exactmath import atan2, wrap_angle
+from ros2_cosim.driving.openscenario.story import (
+    Angle,
+    Clearance,
+    StoryCondition,
+    Trigger,
+    compare,
+)
 from ros2_cosim.driving.openscenario.traffic import Measuring, Seen, Traffic
 from ros2_cosim.driving.openscenario.trajectories import pose_of
 from ros2_cosim.world.geometry.encounters import time_headway, touch
@@ -91,6 +98,10 @@ class ConditionRun:
     def _asked_of(self, traffic: Traffic, name: str) -> bool:
         condition = self._condition
         seen = traffic.seen[name]
+        if traffic.gone and (name in traffic.gone or _other_of(condition) in traffic.gone):
+            return False
+        if condition.angle is not None:
+            return _has_angle(traffic, seen, condition.angle)
         if condition.clearance is not None:
             return _is_clear(traffic, name, condition.clearance)
         if condition.speed is not None:
@@ -142,11 +153,33 @@ class ConditionRun:
         return compare(asked.rule, found, asked.value)
 
 
+def _other_of(condition: StoryCondition) -> str | None:
+    """The other entity that a condition of a vehicle looks at."""
+    asked = (
+        condition.distance or condition.headway or condition.time_to_collision
+        or condition.relative_speed or condition.angle
+    )  # fmt: skip
+    return condition.collision if asked is None else asked.to
+
+
+def _has_angle(traffic: Traffic, seen: Seen, asked: Angle) -> bool:
+    """Whether a heading is as wanted."""
+    found = _heading(seen, along_road=asked.along_road)
+    if asked.to is not None:
+        found -= _heading(traffic.seen[asked.to], along_road=asked.along_road)
+    return abs(wrap_angle(found - asked.angle)) <= asked.tolerance
+
+
+def _heading(seen: Seen, *, along_road: bool) -> float:
+    heading = atan2(seen.sin, seen.cos)
+    return heading - atan2(seen.lane.lane_sin, seen.lane.lane_cos) if along_road else heading
+
+
 def _is_clear(traffic: Traffic, name: str, asked: Clearance) -> bool:
     """Whether no other vehicle is where a vehicle wants to have room."""
     own = traffic.seen[name]
     for other, seen in traffic.seen.items():
-        if other == name or (asked.others and other not in asked.others):
+        if other == name or other in traffic.gone or (asked.others and other not in asked.others):
             continue
         lanes = _lanes_to_the_left(own, seen, asked.opposite)
         if lanes is None or not _among(lanes, asked.lanes):

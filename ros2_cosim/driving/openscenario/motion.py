@@ -33,6 +33,7 @@ from ros2_cosim.driving.openscenario.traffic import Measuring, Seen, Traffic
 from ros2_cosim.driving.openscenario.trajectories import (
     PlannedPose,
     TrajectoryRun,
+    far_from,
     ground_odometry,
     pose_of,
 )
@@ -58,6 +59,10 @@ _END_DECELERATION: Final = 6.0
 _END_GAP: Final = 1.0
 #: A vehicle is where it was put if it is so near to that [m].
 _LANDED: Final = 2.0
+#: Slower than that a vehicle may change its direction [m/s].
+_ROLLS: Final = 0.05
+#: Along a trajectory a slow vehicle looks so far ahead: further on it would cut corners [m].
+_LEAST_AHEAD: Final = 2.0
 #: Below this speed a vehicle hardly gets aside [m/s].
 _SLOW: Final = 1.0
 #: Longest action [s]: more than a day is never.
@@ -118,7 +123,7 @@ def speed_profile(dynamics: Dynamics, start: float, end: float) -> SpeedCourse:
         duration = _PEAK_RATE[shape] * difference / value if value > 0.0 else 0.0
     else:
         # All shapes are symmetric: the mean speed is that of both ends.
-        total = start + end
+        total = abs(start + end)
         duration = 2.0 * value / total if total > 0.0 else _LONGEST
     duration = min(duration, _LONGEST)
     if duration <= 0.0 or start == end:
@@ -172,9 +177,8 @@ class Profiled:
         t = (now - self._began) / _NS
         duration = self._profile.duration
         if t >= duration:
-            return SpeedPoint(_speed(self._profile.at(duration).speed), 0.0)
-        speed, acceleration = self._profile.at(t)
-        return SpeedPoint(speed, acceleration) if speed >= 0.0 else SpeedPoint(0.0, 0.0)
+            return SpeedPoint(self._profile.at(duration).speed, 0.0)
+        return self._profile.at(t)
 
     def done(self, now: int, traffic: Traffic) -> bool:
         """Whether the time is over."""
@@ -184,9 +188,12 @@ class Profiled:
 class Tracked:
     """A speed relative to that of another vehicle, for ever: reached by the dynamics, then kept."""
 
-    def __init__(self, action: SpeedAction, start: float, began: int) -> None:
+    def __init__(
+        self, action: SpeedAction, start: float, began: int, possible: Callable[[float], float]
+    ) -> None:
         assert action.relative is not None
         self._relative = action.relative
+        self._possible = possible
         self._dynamics = action.dynamics
         self._start = start
         self._began = began
@@ -194,7 +201,7 @@ class Tracked:
     def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """What the vehicle should do now."""
         other = self._relative.to
-        target = relative_target(self._relative, traffic.seen[other])
+        target = self._possible(relative_target(self._relative, traffic.seen[other]))
         profile = speed_profile(self._dynamics, self._start, target)
         t = (now - self._began) / _NS
         if t < profile.duration:
@@ -257,6 +264,8 @@ class Following:
         return way, own.speed - other.speed * (own.cos * other.cos + own.sin * other.sin)
 
 
+#: Standing still.
+STANDS: Final = Profiled(Straight(0.0, 0.0, 0.0), 0)
 #: Later than any time of a run [ns].
 NEVER: Final = 1 << 62
 
@@ -274,8 +283,8 @@ class Lateral(NamedTuple):
 def relative_target(relative: RelativeSpeed, other: Seen) -> float:
     """The speed [m/s] that a relative one means now."""
     if relative.factor:
-        return _speed(relative.value * other.speed)
-    return _speed(other.speed + relative.value)
+        return relative.value * other.speed
+    return other.speed + relative.value
 
 
 class Mover:
@@ -288,6 +297,8 @@ class Mover:
 
     #: Whether it goes beside roads, too.
     _walks = False
+    #: The lowest speed, below 0 that of the reverse gear [m/s].
+    _least = 0.0
 
     def __init__(self, name: str, speed: float, limits: Performance | None = None) -> None:
         self.name = name
@@ -299,20 +310,24 @@ class Mover:
         """Begin a SpeedAction."""
         relative = action.relative
         if relative is not None and relative.continuous:
-            return self._drive(Tracked(action, self._speed, traffic.time))
+            return self._drive(Tracked(action, self._speed, traffic.time, self._possible))
         target = action.target
         if target is None:
             assert relative is not None
             target = relative_target(relative, traffic.seen[relative.to])
-        profile = speed_profile(action.dynamics, self._speed, _speed(target))
+        profile = speed_profile(action.dynamics, self._speed, self._possible(target))
         return self._drive(Profiled(profile, traffic.time))
+
+    def _possible(self, wanted: float) -> float:
+        """A speed that it can have."""
+        return min(max(wanted, self._least), _MAX_SPEED)
 
     def set_profile(self, action: SpeedProfile, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedProfileAction."""
         speed = self._speed
         parts: list[SpeedCourse] = []
         for number, wanted in enumerate(action.speeds):
-            end = _speed(wanted)
+            end = self._possible(wanted)
             duration = self._least_time(action, end - speed)
             if action.times is not None:
                 before = action.times[number - 1] if number else 0.0
@@ -368,17 +383,24 @@ class StoryActor(Mover):
         super().__init__(name, speed, limits)
         self._limited = Limited(self.limits, speed, period / _NS)
         parameters = VEHICLES[dynamics]
+        self._least = -parameters.max_reverse_speed
         self._network = network
         self._period = period
         self._keeper = LaneKeeper(network, parameters, lane, offset)
         self._half = 0.5 * length
-        self._driver = LeaderDriver(
-            parameters,
-            cruise_speed=max(speed, 0.1),
-            stop_gap=_END_GAP,
-            deceleration=min(_END_DECELERATION, self.limits.max_deceleration),
-            period=period / _NS,
+        #: One for the way ahead, one for the way back.
+        self._driver, self._backing = (
+            LeaderDriver(
+                parameters,
+                cruise_speed=max(abs(speed), 0.1),
+                stop_gap=_END_GAP,
+                deceleration=min(_END_DECELERATION, self.limits.max_deceleration),
+                period=period / _NS,
+            )
+            for _ in range(2)
         )
+        #: How far from the centre of its lane it goes backwards, towards larger t [m].
+        self._back: float | None = None
         self._parameters = parameters
         #: What it follows instead of a lane.
         self._trajectory: TrajectoryRun | None = None
@@ -399,6 +421,46 @@ class StoryActor(Mover):
         traffic.lines.pop(self.name, None)
         traffic.routed.pop(self.name, None)
         self._network = traffic.network
+
+    def vanish(self, traffic: Traffic) -> None:
+        """It is out of the world from now on."""
+        seen = traffic.seen[self.name]
+        self._target = far_from(PlannedPose(seen.x, seen.y, 0.0), self.name, traffic)
+        self._speed, self._limited = 0.0, Limited(self.limits, 0.0, self._period / _NS)
+        self._drive(STANDS)
+        self._trajectory, self._beside = None, None
+
+    def keep_distance(self, action: KeepDistance, traffic: Traffic) -> Longitudinal:
+        """Begin a LongitudinalDistanceAction, with a jump to that distance where it says so."""
+        if action.jumps:
+            self._jump(action, traffic)
+        return super().keep_distance(action, traffic)
+
+    def _jump(self, action: KeepDistance, traffic: Traffic) -> None:
+        """Be at a distance of another vehicle of the same road at once; else it drives there."""
+        own, other = traffic.seen[self.name], traffic.seen[action.to]
+        if own.position.road_id != other.position.road_id or own.along != other.along:
+            return
+        way = action.distance
+        if way is None:
+            assert action.time_gap is not None
+            way = action.time_gap * abs(other.speed)
+        ahead = own.along * (own.position.s - other.position.s) >= 0.0
+        ahead = ahead if action.lead is None else action.lead
+        if action.freespace:
+            way += own.lane.half + other.lane.half
+            way += other.centre - own.centre if ahead else own.centre - other.centre
+        aside = own.along * (own.position.t - other.position.t)
+        turn = 0.0 if own.along > 0.0 else PI
+        there = Where(
+            x=way if ahead else -way, y=aside, to=action.to, frame="road", heading=turn
+        )
+        try:
+            self.teleport(there, traffic)
+        except RoadError:  # the road is not that long
+            return
+        self._speed = max(other.speed, 0.0)
+        self._limited = Limited(self.limits, self._speed, self._period / _NS)
 
     def placed(self, traffic: Traffic) -> Odometry | None:
         """Where the vehicle is to be put now; None: it stays. To be asked after ``command``."""
@@ -595,6 +657,9 @@ class StoryActor(Mover):
 
         :raises RoadError: its lane is not there any more
         """
+        if self.name in traffic.gone:
+            self._landing = None
+            return ControlCommand(0.0, 0.0, 1.0, 0.0)
         on_its_way = self._landing is not None and not self._land(odometry, self._landing, traffic)
         if self._target is not None or on_its_way:
             self._speed = self._motion(traffic).speed
@@ -608,27 +673,71 @@ class StoryActor(Mover):
         self._speed = motion.speed
         if self._beside is not None:
             self._keep_line(self._beside, traffic)
+        backwards = motion.speed < 0.0 or odometry.vx < -_ROLLS
+        room = None
         if self._trajectory is None:
             direction = float(driving_direction(self._keeper.lane_id))
             steer = self._keeper.steer(odometry, position)
-            room = self._room(odometry.vx)
+            if backwards:
+                steer = self._steer_back(odometry, traffic)
+            else:
+                room, self._back = self._room(odometry.vx), None
         else:
             direction = traffic.seen[self.name].along
-            steer = self._steer_along(self._trajectory, odometry, traffic)
-            room = None
+            steer = self._steer_along(self._trajectory, odometry, traffic, backwards)
         slope = direction * self._network.slope(position.road_id, position.s)
+        if backwards:
+            return self._go_back(odometry.vx, motion, slope, steer)
         demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, room, slope)
         return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
+
+    def _go_back(self, vx: float, motion: SpeedPoint, slope: float, steer: float) -> ControlCommand:
+        """The command of a vehicle that goes backwards, or is to do so: a mirrored driver's."""
+        speed, acceleration = motion
+        if vx > _ROLLS:  # it stops first
+            demand = self._driver.follow(vx, 0.0, min(acceleration, 0.0), None, slope)
+            return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
+        if speed > 0.0:
+            speed, acceleration = 0.0, max(acceleration, 0.0)
+        demand = self._backing.follow(-vx, -speed, 0.0 - acceleration, None, 0.0 - slope)
+        back = (0.0 - demand.acceleration, 0.0 - demand.throttle)
+        return ControlCommand(*back, demand.brake, steer)
 
     def _motion(self, traffic: Traffic) -> SpeedPoint:
         """What it is to do now."""
         return self._limited.within(self._longitudinal.motion(traffic.time, traffic))
 
+    def _steer_back(self, odometry: Odometry, traffic: Traffic) -> float:
+        """Steering backwards beside the centre of the lane, as far from it as at the begin."""
+        network, lane, here = self._network, self._keeper.lane_id, self._keeper.position
+        assert here is not None
+        if self._back is None:
+            self._back = here.t - network.lane_centre(here.road_id, lane, here.s)
+        way = traffic.seen[self.name].centre + MIN_LOOKAHEAD
+        s = here.s - driving_direction(lane) * way
+        if not 0.0 <= s <= network.length(here.road_id):
+            return 0.0
+        if lane not in network.lane_ids(here.road_id, s):
+            return 0.0
+        t = network.lane_centre(here.road_id, lane, s) + self._back
+        x, y, _, _ = network.pose(here.road_id, s, t)
+        return self._steer_to_back(odometry, x, y, traffic)
+
+    def _steer_to_back(self, odometry: Odometry, x: float, y: float, traffic: Traffic) -> float:
+        """Steering backwards to a point: on the circle along the heading of the rear axle."""
+        rear_x, rear_y = traffic.seen[self.name].reference
+        return self._keeper.steer_to(odometry, x - rear_x + odometry.x, y - rear_y + odometry.y)
+
     def _steer_along(
-        self, trajectory: TrajectoryRun, odometry: Odometry, traffic: Traffic
+        self, trajectory: TrajectoryRun, odometry: Odometry, traffic: Traffic, backwards: bool
     ) -> float:
-        """Steering to the point of a trajectory that is ahead of the vehicle's middle."""
-        ahead = max(MIN_LOOKAHEAD, LOOKAHEAD_TIME * odometry.vx)
+        """Steering to the point of a trajectory that is ahead of the vehicle's middle, or behind
+        its rear axle where it goes backwards.
+        """
+        if backwards:
+            x, y = trajectory.path.at(trajectory.path.way + MIN_LOOKAHEAD)
+            return self._steer_to_back(odometry, x, y, traffic)
+        ahead = max(_LEAST_AHEAD, LOOKAHEAD_TIME * odometry.vx)
         centre = traffic.seen[self.name].centre
         x, y = trajectory.path.at(trajectory.path.way + centre + ahead)
         return self._keeper.steer_to(odometry, x, y)
@@ -657,8 +766,3 @@ class StoryActor(Mover):
 def _ahead(curve: Callable[[float], float], lead: float) -> Callable[[float], float]:
     """A curve over 0..1 that is ahead by a share."""
     return lambda share: curve(min(share + lead, 1.0))
-
-
-def _speed(wanted: float) -> float:
-    """A speed that a vehicle can have."""
-    return min(max(wanted, 0.0), _MAX_SPEED)

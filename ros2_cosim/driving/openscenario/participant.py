@@ -78,6 +78,7 @@ class StoryboardPlayer(FullModel):
         boxes = dict(story.boxes)
         boxes.update((name, found.box) for name, found in story.walking.items())
         self._traffic = Traffic(network, boxes, story.standing)
+        self._traffic.gone.update(story.absent)
         self._walkers = {name: Walker(name, found) for name, found in story.walking.items()}
         self._ports = {name: f"odometry/{name}" for name in story.boxes}
         period = context.period_ns or 20_000_000

@@ -167,6 +167,12 @@ class Places:
         found = self.network.project(x, y)
         return self.on_road(found.road_id, found.s, found.t)
 
+    def anywhere(self) -> tuple[float, float, float]:
+        """(x, y, heading) of a place on the map."""
+        road = min(self.network.roads)
+        x, y, _, heading = self.network.pose(road, 0.0, 0.0)
+        return x, y, heading
+
     def on_road(self, road: int, s: float, t: float) -> Spot:
         """The place at a station and a lateral position, in the lane that is there."""
         network = self.network

@@ -19,7 +19,12 @@ from ros2_cosim.driving.openscenario.document import Element, Findings, declared
 from ros2_cosim.driving.openscenario.places import Places, Spot
 from ros2_cosim.driving.openscenario.story import Storyboard, Trajectory, Where
 from ros2_cosim.driving.openscenario.trajectories import Path as Way
-from ros2_cosim.driving.openscenario.trajectories import PlannedPose, points_of
+from ros2_cosim.driving.openscenario.trajectories import (
+    OUTSIDE,
+    OUTSIDE_STEP,
+    PlannedPose,
+    points_of,
+)
 from ros2_cosim.driving.openscenario.translate import (
     DRIVEN,
     MAX_SPEED,
@@ -35,6 +40,7 @@ from ros2_cosim.driving.openscenario.vehicles import (
     read_vehicle,
 )
 from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.vehicle import VEHICLES as DYNAMICS
 
 #: Entities of one scenario.
 MAX_ENTITIES: Final = 200
@@ -119,6 +125,8 @@ class Reader:
         self.standing: dict[str, StandingKind] = {}
         #: Vehicle or object of the scene -> its speed at the start [m/s].
         self.speeds: dict[str, float] = {}
+        #: Vehicles and objects of the scene that are not there at the start.
+        self.absent: list[str] = []
         #: Entity -> how far it is turned from its lane at the start [rad].
         self.turns: dict[str, float] = {}
         self._init: list[_Plain] = []
@@ -157,7 +165,7 @@ class Reader:
         :raises ConfigurationError: an element is out of bounds
         """
         acting = _acting(self._stories, [*self._stop, *self._init])
-        teleported = _teleported(self._stories, list(self.names.values()))
+        teleported = _teleported(self._stories, self._init, list(self.names.values()))
         external = self.external
         plain: _Plain = {
             "boxes": {name: vehicle.box.seen() for name, vehicle in self.vehicles.items()},
@@ -169,6 +177,7 @@ class Reader:
             "standing": {},
             "walking": {},
             "teleported": [name for name in teleported if name not in external],
+            "absent": self.absent,
             "values": self._translator.values,
             "external": external,
             "init": self._init,
@@ -237,7 +246,9 @@ class Reader:
         for action in actions.each("GlobalAction") + actions.each("UserDefinedAction"):
             with self.findings.collected(action):
                 plain = self._translator.action(action)
-                if "change" in plain:
+                if "appear" in plain:
+                    self._add_at_start(action.one("EntityAction"))
+                elif "change" in plain or "vanish" in plain:
                     self._init.append({"actors": [], **plain})
         waiting = actions.each("Private")
         # A place may be relative to that of an entity that stands further below.
@@ -246,6 +257,14 @@ class Reader:
         for private in waiting:
             with self.findings.collected(private):
                 self._private(private)
+
+    def _add_at_start(self, action: Element) -> None:
+        """An AddEntityAction of Init: the entity starts there."""
+        name, position = action.text("entityRef"), action.one("AddEntityAction", "Position")
+        if name in self.objects:
+            self._start_at(name, *self.places.standing_at(position))
+        else:
+            self._start_at(name, *self.places.start_of_vehicle(position))
 
     def _place_others(self, stories: list[_Plain]) -> None:
         """Vehicles without a place begin where their first trajectory does; others are refused."""
@@ -259,15 +278,27 @@ class Reader:
             if entity in self.places.starts or self.findings.faults:
                 continue
             begin = _begin(first[name]) if name in first else None
+            added = next((a for a in _actions(stories) if "appear" in a and a["of"] == name), None)
+            if added is not None:
+                self.absent.append(name)
+                if added["appear"].get("to") is None:
+                    where = added["appear"]
+                    begin = PlannedPose(where["x"], where["y"], where.get("heading", 0.0))
+                else:
+                    begin = PlannedPose(*self.places.anywhere())
             if begin is None:
                 self.findings.faults.append(
-                    str(storyboard.error(f"'{entity}' has no TeleportAction, nor a trajectory that "
-                                         "begins in a place; entities that are added later are not "
-                                         "supported"))
+                    str(storyboard.error(f"'{entity}' has no TeleportAction or AddEntityAction, nor "
+                                         "a trajectory that begins in a place"))
                 )  # fmt: skip
                 return
             with self.findings.collected(storyboard):
                 x, y, heading = begin
+                if name in self.absent:
+                    spot = self.places.at_point(x, y)
+                    aside = OUTSIDE + OUTSIDE_STEP * len(self.absent)
+                    self._start_at(entity, spot._replace(offset=aside), 0.0)
+                    continue
                 if entity in self.objects:
                     spot = self.places.at_point(x, y)
                     self._start_at(entity, spot, wrap_angle(heading - self.heading(spot)))
@@ -331,10 +362,15 @@ class Reader:
 
         :raises ConfigurationError: the vehicle cannot have it
         """
-        limits = self.vehicles[name].performance if name in self.vehicles else {}
-        most = min(MAX_SPEED, limits.get("max_speed", MAX_SPEED))
-        if not 0.0 <= speed <= most:
-            raise action.error(f"found a speed of {speed:g} m/s; supported is 0 to {most:g} m/s")
+        most, least = MAX_SPEED, 0.0
+        if name in self.vehicles:
+            vehicle = self.vehicles[name]
+            most = min(most, vehicle.performance.get("max_speed", most))
+            least = -DYNAMICS[vehicle.dynamics].max_reverse_speed
+        if not least <= speed <= most:
+            raise action.error(
+                f"found a speed of {speed:g} m/s; supported is {least:g} to {most:g} m/s"
+            )
         return speed
 
     def _start_at(self, name: str, spot: Spot, turn: float) -> None:
@@ -347,14 +383,16 @@ def _actions(stories: list[_Plain]) -> Iterator[_Plain]:
     for group in (group for story in stories for act in story["acts"] for group in act["groups"]):
         for event in (event for maneuver in group["maneuvers"] for event in maneuver["events"]):
             for action in event["actions"]:
-                yield {**action, "actors": group["actors"]}
+                yield {**action, "actors": group["actors"], "triggering": group.get("triggering")}
 
 
 def _acting(stories: list[_Plain], others: list[Any]) -> set[str]:
     """What actions are for, and what conditions look at."""
     found: set[str] = set()
     for action in _actions(stories):
-        if "nothing" not in action and "change" not in action:
+        if "of" in action:
+            found.add(action["of"])
+        elif "nothing" not in action and "change" not in action:
             found.update(action["actors"])
     waiting: list[Any] = [*stories, *others]
     while waiting:
@@ -364,17 +402,20 @@ def _acting(stories: list[_Plain], others: list[Any]) -> set[str]:
         elif isinstance(part, dict):
             waiting += part.values()
             found.update(part.get("vehicles", ()))
-    found.update(name for part in others if isinstance(part, dict) for name in part["actors"])
+    for part in others:
+        if isinstance(part, dict):
+            found.update((part["of"],) if "of" in part else part["actors"])
     return found
 
 
-def _teleported(stories: list[_Plain], vehicles: list[str]) -> list[str]:
+def _teleported(stories: list[_Plain], init: list[_Plain], vehicles: list[str]) -> list[str]:
     """The vehicles that actions put elsewhere, in order."""
     found: set[str] = set()
-    for group in (group for story in stories for act in story["acts"] for group in act["groups"]):
-        events = (event for maneuver in group["maneuvers"] for event in maneuver["events"])
-        if any("teleport" in action for event in events for action in event["actions"]):
-            found.update(vehicles if group.get("triggering") else group["actors"])
+    for action in (*init, *_actions(stories)):
+        if "of" in action:
+            found.add(action["of"])
+        elif "teleport" in action or action.get("keep_distance", {}).get("jumps"):
+            found.update(vehicles if action.get("triggering") else action["actors"])
     return [name for name in vehicles if name in found]
 
 

@@ -88,6 +88,9 @@ class Cast:
         mover: Mover
         if action.nothing is not None:
             return None
+        if action.vanish is not None or action.appear is not None:
+            self._show(action, name)
+            return None
         if name in self.walkers:
             mover = walker = self.walkers[name]
             if action.teleport is not None:
@@ -116,6 +119,20 @@ class Cast:
         if action.keep_aside is not None:
             return self._obey(actor.keep_aside(action.keep_aside, traffic), name, (_ASIDE,))
         return self._obey(_along(action, mover, traffic), name, (_ALONG,))
+
+    def _show(self, action: StoryAction, name: str) -> None:
+        """Put an entity into the world, or take it out: far beside the roads nothing meets it."""
+        found = self.walkers.get(name) or self.actors.get(name)
+        if found is None:
+            return
+        self._obeyed = {place: each for place, each in self._obeyed.items() if place[0] != name}
+        if action.appear is None:
+            self.traffic.gone.add(name)
+            found.vanish(self.traffic)
+            return
+        if name in self.traffic.gone:
+            self.traffic.gone.discard(name)
+            found.teleport(action.appear, self.traffic)
 
     def _follow(self, line: TrajectoryRun, name: str) -> _Play:
         return self._obey(line, name, (_ASIDE, _ALONG) if line.is_timed else (_ASIDE,))
@@ -218,7 +235,7 @@ class Stage:
             for action in self._init:
                 if action.change is not None:
                     self.change(action.change)
-                for name in action.actors:
+                for name in (action.of,) if action.of else action.actors:
                     self._cast.begin(action, name)
             self._values.update(self._next_values)
         if self._stop_given and self._stop.fires(instant):
@@ -438,7 +455,8 @@ class _ActionRun:
         if self._action.change is not None:
             self._stage.change(self._action.change)
             return
-        begun = [self._stage.cast.begin(self._action, name) for name in actors]
+        names = (self._action.of,) if self._action.of else actors
+        begun = [self._stage.cast.begin(self._action, name) for name in names]
         self._plays = [play for play in begun if play is not None]
 
     def go_on(self) -> None:

@@ -102,7 +102,8 @@ class SpeedProfile(Section):
 class KeepDistance(Section):
     """A distance [m] or time gap [s] to another vehicle.
 
-    ``lead`` says whether to keep it ahead of that one; default: on the side where it is.
+    ``lead`` says whether to keep it ahead of that one; default: on the side where it is. Where it
+    ``jumps``, it begins with a teleport to that distance, with the speed of that vehicle.
     """
 
     to: str
@@ -114,6 +115,7 @@ class KeepDistance(Section):
     max_acceleration: _Positive = 5.0
     max_deceleration: _Positive = 8.0
     max_speed: _Positive = 100.0
+    jumps: bool = False
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -289,10 +291,11 @@ class StoryValue(Section):
 
 
 class StoryAction(_OneOf):
-    """What an event does, to each actor of its group."""
+    """What an event does, to each actor of its group, or to the entity that it names (``of``)."""
 
     name: str = ""
     actors: tuple[str, ...] = ()
+    of: str = ""
     speed: SpeedAction | None = None
     speed_profile: SpeedProfile | None = None
     keep_distance: KeepDistance | None = None
@@ -304,6 +307,8 @@ class StoryAction(_OneOf):
     synchronize: Synchronize | None = None
     change: StoryValue | None = None
     teleport: Where | None = None
+    appear: Where | None = None
+    vanish: bool | None = None
     nothing: str | None = None
 
 
@@ -368,6 +373,18 @@ class DistanceTo(Compared):
         return self
 
 
+class Angle(Section):
+    """A heading [rad] as near as ``tolerance``: on the map, to the road, or to another vehicle.
+
+    ``to`` and ``along_road`` together: both headings are those to the road where each is.
+    """
+
+    angle: Number
+    tolerance: _NotNegative
+    to: str | None = None
+    along_road: bool = False
+
+
 class SpeedRelation(Compared):
     """The own speed minus that of another vehicle."""
 
@@ -396,6 +413,7 @@ class StoryCondition(_OneOf):
     clearance: Clearance | None = None
     speed: Compared | None = None
     acceleration: Compared | None = None
+    angle: Angle | None = None
     relative_speed: SpeedRelation | None = None
     travelled: _NotNegative | None = None
     stand_still: _NotNegative | None = None
@@ -499,6 +517,8 @@ class Storyboard(Section):
     walking: dict[str, Walking]
     #: Vehicles that are put elsewhere.
     teleported: tuple[str, ...]
+    #: Entities that are not there at the start.
+    absent: tuple[str, ...]
     #: Parameters and variables that actions change.
     values: dict[str, Number | str]
     #: Vehicles that other participants drive.

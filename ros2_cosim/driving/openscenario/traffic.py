@@ -124,6 +124,8 @@ class Traffic:
         self.standing: dict[str, int] = {}
         self.at_end: dict[str, int] = {}
         self.off_road: dict[str, int] = {}
+        #: Those that are not in the world now.
+        self.gone: set[str] = set()
         #: Pairs between which a contact has begun since the last look.
         self.touched: set[frozenset[str]] = set()
         #: Time of the newest look [ns].

@@ -33,6 +33,9 @@ _PIECES: Final = 20
 _WINDOW: Final = 30.0
 #: A trajectory with less than this left is at its end [m].
 _AT_END: Final = 0.01
+#: What is not in the world is so far beside its place, and from the next one there [m].
+OUTSIDE: Final = 20_000.0
+OUTSIDE_STEP: Final = 100.0
 #: A vehicle within this distance of a trajectory is on it [m].
 _ON_LINE: Final = 3.0
 #: Speed per error of the way, where a trajectory says when to be where [1/s].
@@ -108,6 +111,12 @@ def ground_odometry(pose: PlannedPose, speed: float, traffic: Traffic) -> Odomet
     z = network.pose(here.road_id, here.s, here.t)[2]
     q = quaternion_from_yaw(pose.heading)
     return Odometry(pose.x, pose.y, z, *q, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def far_from(pose: PlannedPose, name: str, traffic: Traffic) -> PlannedPose:
+    """Where something is that is not in the world: far beside all roads, each in its own place."""
+    number = sorted(traffic.acceleration).index(name)
+    return pose._replace(y=pose.y + OUTSIDE + OUTSIDE_STEP * number)
 
 
 def points_of(

@@ -67,7 +67,7 @@ _WAYS: Final = ("AssignRouteAction", "AcquirePositionAction")
 
 #: Elements around the one that says what is done.
 _WRAPPERS: Final = (
-    "EntityAction", "GlobalAction", "LateralAction", "LongitudinalAction", "PrivateAction",
+    "GlobalAction", "LateralAction", "LongitudinalAction", "PrivateAction",
     "RoutingAction", "TrafficAction",
 )  # fmt: skip
 
@@ -199,6 +199,8 @@ class Translator:
 
         :raises ConfigurationError: it is not supported, or wrong
         """
+        if element.tag == "EntityAction":
+            return self._entity_action(element)
         if element.tag in _WRAPPERS:
             return self.action(element.choice())
         makers = {
@@ -223,7 +225,17 @@ class Translator:
             self._require_no_more(element)
             self._findings.note(element, f"has no effect: {_WITHOUT_EFFECT[element.tag]}")
             return {"nothing": element.tag}
-        raise element.error(f"not supported; supported are {', '.join(makers)}")
+        supported = (*makers, "AddEntityAction", "DeleteEntityAction")
+        raise element.error(f"not supported; supported are {', '.join(supported)}")
+
+    def _entity_action(self, element: Element) -> _Plain:
+        """An entity comes into the world, or leaves it."""
+        name, kind = self.entity(element), element.choice()
+        if kind.tag == "DeleteEntityAction":
+            return {"vanish": True, "of": name}
+        if kind.tag != "AddEntityAction":
+            raise kind.error("not supported; supported are AddEntityAction, DeleteEntityAction")
+        return {"appear": self._lines.where(kind.one("Position")), "of": name}
 
     def _require_actors(self, element: Element) -> None:
         """Check whether what walks can do this."""
@@ -277,7 +289,7 @@ class Translator:
         action: _Plain = {"dynamics": _dynamics(element.one("SpeedActionDynamics"))}
         target = element.one("SpeedActionTarget").choice()
         if target.tag == "AbsoluteTargetSpeed":
-            action["target"] = _forward(target, "value")
+            action["target"] = _speed_in(target, "value")
         else:
             factor = target.one_of("speedTargetValueType", {"delta": "", "factor": "1"}, "delta")
             action["relative"] = {
@@ -300,7 +312,7 @@ class Translator:
         if not timed or element.find("DynamicConstraints") is not None:
             limits = _limits(element, "acceleration", "deceleration")
         if not timed:
-            found: _Plain = {"speeds": [_forward(entry, "speed") for entry in entries]}
+            found: _Plain = {"speeds": [_speed_in(entry, "speed") for entry in entries]}
             return {"speed_profile": {**found, **limits}}
         for number, entry in enumerate(entries):
             if not entry.has("time"):
@@ -309,7 +321,7 @@ class Translator:
             if entry.number("time") < 0.0 or (number and entry.number("time") == 0.0):
                 raise entry.error(f"time: found {entry.number('time'):g}; allowed is more than 0")
             times.append(now)
-            speeds.append(_forward(entry, "speed"))
+            speeds.append(_speed_in(entry, "speed"))
         return {"speed_profile": {"times": times, "speeds": speeds, **limits}}
 
     def _keep_distance(self, element: Element) -> _Plain:
@@ -330,6 +342,8 @@ class Translator:
             raise element.error("allowed is one of distance and timeGap")
         action[keys[given[0]]] = element.amount(given[0])
         limits = _limits(element, "acceleration", "deceleration", "speed")
+        if element.find("DynamicConstraints") is None and not self._walks():
+            limits["jumps"] = True
         return {"keep_distance": {**action, **limits}}
 
     def _lane_change(self, element: Element) -> _Plain:
@@ -416,7 +430,7 @@ class Translator:
                 kind.one_of("speedTargetValueType", {"delta": ""}, "delta")
                 action["final_speed"] = kind.number("value")
             else:
-                action["final_speed"] = _forward(kind, "value")
+                action["final_speed"] = _speed_in(kind, "value")
             for state in kind.children():
                 steady = {"TargetDistanceSteadyState": ("distance", "steady_distance"),
                           "TargetTimeSteadyState": ("time", "steady_time")}  # fmt: skip
@@ -460,11 +474,13 @@ class Translator:
         kind = below[0].one("EntityCondition").choice()
         makers = {
             "AccelerationCondition": self._acceleration,
+            "AngleCondition": self._angle,
             "CollisionCondition": self._collision,
             "DistanceCondition": self._distance,
             "EndOfRoadCondition": self._end_of_road,
             "OffroadCondition": self._off_road,
             "ReachPositionCondition": self._reach,
+            "RelativeAngleCondition": self._angle,
             "RelativeClearanceCondition": self._clearance,
             "RelativeDistanceCondition": self._relative_distance,
             "RelativeSpeedCondition": self._relative_speed,
@@ -534,6 +550,24 @@ class Translator:
     def _speed_of(self, kind: Element) -> _Plain:
         _require_longitudinal(kind)
         return {"speed": _compared(kind)}
+
+    def _angle(self, kind: Element) -> _Plain:
+        if kind.text("angleType") != "heading":
+            raise kind.error(
+                f"angleType: found '{kind.text('angleType')}'; supported is heading: everything "
+                "stands upright on the road"
+            )
+        relative = kind.tag == "RelativeAngleCondition"
+        systems = {"entity" if relative else "world": "", "road": "1", "lane": "1"}
+        system = kind.one_of("coordinateSystem", systems, "entity" if relative else "world")
+        angle: _Plain = {
+            "angle": kind.number("angle"),
+            "tolerance": kind.amount("angleTolerance"),
+            "along_road": bool(system),
+        }
+        if relative:
+            angle["to"] = self.entity(kind)
+        return {"angle": angle}
 
     def _relative_speed(self, kind: Element) -> _Plain:
         _require_longitudinal(kind)
@@ -639,15 +673,15 @@ def is_constant(trigger: list[list[_Plain]]) -> bool:
 _ROAD: Final = {word: word for word in ("entity", "lane", "road")}
 
 
-def _forward(element: Element, name: str) -> float:
-    """A speed that is not below 0, nor too large.
+def _speed_in(element: Element, name: str) -> float:
+    """A speed; below 0 it is one of the reverse gear, as far as the vehicle has that.
 
-    :raises ConfigurationError: it is
+    :raises ConfigurationError: it is too large
     """
     value = element.number(name)
-    if not 0.0 <= value <= MAX_SPEED:
+    if not abs(value) <= MAX_SPEED:
         raise element.error(
-            f"{name}: found {value:g} m/s; supported is 0 to {MAX_SPEED:g} m/s: no vehicle reverses"
+            f"{name}: found {value:g} m/s; supported is {-MAX_SPEED:g} to {MAX_SPEED:g} m/s"
         )
     return value
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from ros2_cosim.core.kernel.exactmath import atan2
 from ros2_cosim.core.messages.records import Odometry
-from ros2_cosim.driving.openscenario.motion import Mover
+from ros2_cosim.driving.openscenario.motion import STANDS, Mover
 from ros2_cosim.driving.openscenario.story import Trajectory, Walking, Where
 from ros2_cosim.driving.openscenario.traffic import Traffic
 from ros2_cosim.driving.openscenario.trajectories import (
     PlannedPose,
     TrajectoryRun,
+    far_from,
     ground_odometry,
     pose_of,
 )
@@ -49,6 +50,12 @@ class Walker(Mover):
     def teleport(self, where: Where, traffic: Traffic) -> None:
         """Begin a TeleportAction: it goes on from there."""
         self._pose, self._trajectory = pose_of(where, traffic), None
+
+    def vanish(self, traffic: Traffic) -> None:
+        """It is out of the world from now on."""
+        self._speed = 0.0
+        self._drive(STANDS)
+        self._pose, self._trajectory = far_from(self._pose, self.name, traffic), None
 
     def advance(self, time: int) -> None:
         """Go on to a time [ns], as it was last told."""

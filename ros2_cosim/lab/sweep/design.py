@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -74,14 +75,19 @@ def points_of(design: Design, parameters: Mapping[str, VariedParameter]) -> list
     :raises ConfigurationError: there are too many
     """
     names = list(parameters)
-    if design.kind == "grid":
-        axes = [_axis(parameter) for parameter in parameters.values()]
-        count = math.prod(len(axis) for axis in axes)
+    if design.kind in ("grid", "rows"):
+        rows = _rows(design.rows or ({},), names)
+        left = [name for name in names if not any(name in row for row in rows)]
+        axes = [_axis(parameters[name]) for name in left]
+        count = len(rows) * math.prod(len(axis) for axis in axes)
         if count > MAX_RUNS:
             raise ConfigurationError(
                 f"design: found a grid of {count} points; allowed are {MAX_RUNS}"
             )
-        return [dict(zip(names, values, strict=True)) for values in product(*axes)]
+        return [
+            {**row, **dict(zip(left, values, strict=True))}
+            for row, *values in product(rows, *axes)
+        ]
     assert design.samples is not None
     return [
         {
@@ -90,6 +96,14 @@ def points_of(design: Design, parameters: Mapping[str, VariedParameter]) -> list
         }
         for shares in _cube(design.kind, len(names), design.samples, design.seed)
     ]
+
+
+def _rows(rows: Iterable[Point], names: Sequence[str]) -> list[Point]:
+    """The given rows; where a search chooses a part of them, what is left of them, each once."""
+    parts = [{name: row[name] for name in row if name in names} for row in rows]
+    if parts == list(rows):
+        return [*parts]
+    return [*{json.dumps(part): part for part in parts}.values()]
 
 
 def _axis(parameter: VariedParameter) -> list[Any]:

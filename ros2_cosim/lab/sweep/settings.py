@@ -18,6 +18,7 @@ from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.core.documents.settings import Whole, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.composition import ValueChange, read_whole, resolved
+from ros2_cosim.lab.sweep.distributions import with_distribution
 from ros2_cosim.lab.sweep.search import Search, read_search
 from ros2_cosim.lab.sweep.varied import Count, Varied
 
@@ -54,7 +55,7 @@ class SweepSettings(Varied):
             chosen = self.search.designed(self)
         for name, parameter in self.parameters.items():
             if (
-                self.design.kind == "grid"
+                self.design.kind in ("grid", "rows")
                 and name in chosen
                 and parameter.values is None
                 and (parameter.steps is None)
@@ -83,9 +84,15 @@ class Sweep:
 def load_sweep(path: Path) -> Sweep:
     """Read a sweep file and its scenario.
 
+    A file of OpenSCENARIO stands for a sweep of it alone; see :mod:`.distributions`.
+
     :raises ConfigurationError: a file cannot be read, or something in it is wrong
     """
-    origin, data = f"sweep {path}", dict(read_mapping(path, "sweep"))
+    origin = f"sweep {path}"
+    alone = path.suffix == ".xosc"
+    data = with_distribution(
+        {"scenario": path.name} if alone else read_mapping(path, "sweep"), path.parent
+    )
     if isinstance(data.get("search"), Mapping):
         data["search"] = read_search(data["search"], origin)
     settings = read_section(SweepSettings, data, origin=origin)

@@ -61,8 +61,16 @@ def _parameter(value: object) -> object:
 class Design(Section):
     """How the points are chosen."""
 
-    kind: Literal["grid", "random", "latin_hypercube", "sobol"] = Field(
-        default="grid", description="all combinations, or `samples` points that fill the space"
+    kind: Literal["grid", "random", "latin_hypercube", "sobol", "rows"] = Field(
+        default="grid",
+        description="all combinations, `samples` points that fill the space, or given `rows`",
+    )
+    rows: Annotated[tuple[dict[str, Any], ...], Field(min_length=1, max_length=MAX_RUNS)] | None = (
+        Field(
+            default=None,
+            description="sets of values, parameter -> value, each with all combinations of the "
+            "other parameters",
+        )
     )
     samples: Count | None = Field(default=None, description="number of points; not for a grid")
     seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
@@ -71,10 +79,13 @@ class Design(Section):
 
     @model_validator(mode="after")
     def _number(self) -> Self:
-        if (self.kind == "grid") == (self.samples is not None):
+        if (self.kind == "rows") == (self.rows is None):
+            raise ValueError("rows belong to the kind rows, and only to it")
+        combined = self.kind in ("grid", "rows")
+        if combined == (self.samples is not None):
             raise ValueError(
-                "a grid has as many points as combinations; leave samples out"
-                if self.kind == "grid"
+                f"a design of {self.kind} has as many points as combinations; leave samples out"
+                if combined
                 else f"samples is missing: the number of points of {self.kind}"
             )
         return self
@@ -87,3 +98,11 @@ class Varied(Section):
         default_factory=dict, description="what is varied; a list stands for its `values`"
     )
     design: Design = Field(default=Design(), description="how points are chosen")
+
+    @model_validator(mode="after")
+    def _of_rows(self) -> Self:
+        for name in (name for row in self.design.rows or () for name in row):
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise ValueError(f"design.rows: found '{name}'; the parameters are {known}")
+        return self

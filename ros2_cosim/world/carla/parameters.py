@@ -81,8 +81,8 @@ class VehicleSpec:
         """Check; ConfigurationError names what is wrong."""
         where = f"vehicle '{self.name}'"
         _require_finite(where, s=self.s, speed=self.speed, offset=self.offset, turn=self.turn)
-        if not 0.0 <= self.speed <= 100.0:
-            raise ConfigurationError(f"{where}: speed={self.speed} must lie in 0..100 m/s")
+        if not -10.0 <= self.speed <= 100.0:
+            raise ConfigurationError(f"{where}: speed={self.speed} must lie in -10..100 m/s")
         if self.dynamics not in VEHICLES:
             raise ConfigurationError(
                 f"{where}: dynamics '{self.dynamics}' unknown; there are: "

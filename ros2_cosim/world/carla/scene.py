@@ -375,7 +375,9 @@ class Scene:
         if self._traffic is not None:
             vehicles += self._traffic.vehicles
         for vehicle in vehicles:
-            throttle, brake = pedals_for(VEHICLES[vehicle.spec.dynamics], 0.0, vehicle.start_speed)
+            speed = vehicle.start_speed
+            throttle, brake = pedals_for(VEHICLES[vehicle.spec.dynamics], 0.0, abs(speed))
+            throttle = -throttle if speed < 0.0 else throttle
             self._simulator.control(vehicle.actor, throttle, 0.0, brake)
         for tick in range(1, self._parameters.settle_ticks + 1):
             if tick == self._parameters.settle_ticks:

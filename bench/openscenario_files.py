@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of OpenSCENARIO XML, as others have written them: which of them run, and to which end.
+
+``python -m bench.openscenario_files PLACE... [--out FILE]`` runs each ``.xosc`` file at or below
+the places in shape ``inproc``, and prints how many had which outcome. Catalogues are left out.
+
+- ``ended``: the stop trigger fired, or all stories are complete
+- ``time is up``: the duration was over before that, see ``--duration``
+- ``refused``: with its reasons, before anything has run
+- ``failed``: with an error during the run
+- ``crashed``: with what is no error of this project
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.core.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.core.run.inproc import run_inproc
+from ros2_cosim.core.scenario.scenario_error import ScenarioError
+from ros2_cosim.core.scenario.schema import load_scenario
+from ros2_cosim.driving.openscenario.document import read_document
+
+#: From the best to the worst.
+OUTCOMES = ("ended", "time is up", "refused", "failed", "crashed")
+_PLACE = re.compile(r"^.*?, line \d+: ")
+
+
+def is_catalogue(file: Path) -> bool:
+    """Whether a file has entries for others, and nothing to run."""
+    try:
+        return read_document(file).find("Catalog") is not None
+    except ConfigurationError:
+        return False  # its run says what is wrong
+
+
+def files_of(places: Iterable[Path]) -> Iterator[Path]:
+    """The files at and below places, without catalogues, in order."""
+    for place in places:
+        for file in sorted(place.rglob("*.xosc")) if place.is_dir() else [place]:
+            if not is_catalogue(file):
+                yield file
+
+
+def outcome_of(file: Path, changes: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Run a file: its ``outcome``, its ``reasons``, and what has happened."""
+    row: dict[str, Any] = {"file": str(file), "outcome": "", "reasons": []}
+    warnings.simplefilter("ignore")
+    try:
+        scenario = load_scenario(file, changes)
+        with tempfile.TemporaryDirectory() as directory:
+            summary = run_inproc(scenario, Path(directory), record=False)
+    except ScenarioError as error:
+        return {**row, "outcome": "refused", "reasons": error.faults}
+    except CosimError as error:
+        refused = isinstance(error, ConfigurationError)
+        return {**row, "outcome": "refused" if refused else "failed", "reasons": [str(error)]}
+    except Exception:
+        return {**row, "outcome": "crashed", "reasons": [traceback.format_exc()[-1500:]]}
+    figures = (summary.figures or {}).get("storyboard", {})
+    return {
+        **row,
+        "outcome": "ended" if summary.end_reason else "time is up",
+        "end_s": summary.sim_time_s,
+        "contacts": figures.get("collisions"),
+        "events": figures.get("events"),
+        "travelled_m": figures.get("travelled_m"),
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Lines: how many had which outcome, and the reasons by their number, without their places."""
+    counts = Counter(row["outcome"] for row in rows)
+    lines = [f"{outcome}: {counts[outcome]}" for outcome in OUTCOMES if counts[outcome]]
+    reasons: Counter[str] = Counter()
+    for row in rows:
+        reasons.update({_PLACE.sub("", reason)[:180] for reason in row["reasons"]})
+    return lines + [f"  {count} x {reason}" for reason, count in reasons.most_common()]
+
+
+def main() -> int:
+    """Run all files, and print what came of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("places", nargs="+", type=Path, help="files and directories")
+    parser.add_argument("--duration", default="120s", help="longest run (120s)")
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument("--out", type=Path, help="all results, one JSON document a line")
+    options = parser.parse_args()
+    run = partial(outcome_of, changes=(f"openscenario.duration={options.duration}",))
+    rows = []
+    # A process for each: what one leaves behind is not there for the next.
+    with get_context("spawn").Pool(options.workers, maxtasksperchild=20) as pool:
+        for row in pool.imap(run, files_of(options.places)):
+            rows.append(row)
+            print(f"{row['outcome']}: {row['file']}", *row["reasons"][:1], sep="  ", flush=True)
+    if options.out is not None:
+        options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    print("\n".join(table(rows)))
+    return 1 if any(row["outcome"] in ("failed", "crashed") for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
