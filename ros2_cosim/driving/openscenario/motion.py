@@ -61,8 +61,18 @@ _END_GAP: Final = 1.0
 _LANDED: Final = 2.0
 #: Slower than that a vehicle may change its direction [m/s].
 _ROLLS: Final = 0.05
-#: Along a trajectory a slow vehicle looks so far ahead: further on it would cut corners [m].
-_LEAST_AHEAD: Final = 2.0
+#: From rest a vehicle makes up for the way that it has lost, at most for this much [m], with this
+#: acceleration per way [1/s^2] and per speed that it lacks [1/s]: critically damped. What is
+#: further from its speed than it can follow does not count [m/s].
+_MOST_OWED: Final = 1.0
+_OWED_GAIN: Final = 1.0
+_LATE_GAIN: Final = 2.0
+_NOT_FOLLOWED: Final = 1.0
+#: Along a trajectory a slow vehicle looks less far ahead, as it would cut corners: so much nearer
+#: [m], but at least so far [m], and so far as it comes in some times the lag of its steering.
+_NEARER: Final = 1.2
+_LEAST_AHEAD: Final = 1.0
+_STEER_LAGS: Final = 4.5
 #: Below this speed a vehicle hardly gets aside [m/s].
 _SLOW: Final = 1.0
 #: Longest action [s]: more than a day is never.
@@ -305,6 +315,8 @@ class Mover:
         self.limits = limits or Performance()
         self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
         self._speed = speed
+        #: Whether its speeds have begun at rest.
+        self._from_rest = False
 
     def set_speed(self, action: SpeedAction, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedAction."""
@@ -357,6 +369,7 @@ class Mover:
 
     def _drive(self, longitudinal: Longitudinal) -> Longitudinal:
         self._longitudinal = longitudinal
+        self._from_rest = isinstance(longitudinal, Profiled) and self._speed == 0.0
         return longitudinal
 
 
@@ -401,6 +414,8 @@ class StoryActor(Mover):
         )
         #: How far from the centre of its lane it goes backwards, towards larger t [m].
         self._back: float | None = None
+        #: The way that it is behind that of its speeds [m].
+        self._owed = 0.0
         self._parameters = parameters
         #: What it follows instead of a lane.
         self._trajectory: TrajectoryRun | None = None
@@ -671,6 +686,7 @@ class StoryActor(Mover):
         position = traffic.seen[self.name].position
         motion = self._motion(traffic)
         self._speed = motion.speed
+        motion = self._caught_up(motion, odometry.vx)
         if self._beside is not None:
             self._keep_line(self._beside, traffic)
         backwards = motion.speed < 0.0 or odometry.vx < -_ROLLS
@@ -707,6 +723,19 @@ class StoryActor(Mover):
         """What it is to do now."""
         return self._limited.within(self._longitudinal.motion(traffic.time, traffic))
 
+    def _caught_up(self, motion: SpeedPoint, vx: float) -> SpeedPoint:
+        """The same after a start from rest, where brake and drive come late: the way that the
+        speeds mean is made up for.
+        """
+        late = motion.speed - vx
+        if not self._from_rest or motion.speed == 0.0 or abs(late) > _NOT_FOLLOWED:
+            self._owed = 0.0
+            return motion
+        owed = self._owed + late * self._period / _NS
+        self._owed = owed = min(max(owed, -_MOST_OWED), _MOST_OWED)
+        more = _LATE_GAIN * late + _OWED_GAIN * owed
+        return SpeedPoint(max(vx, _ROLLS), motion.acceleration + more)
+
     def _steer_back(self, odometry: Odometry, traffic: Traffic) -> float:
         """Steering backwards beside the centre of the lane, as far from it as at the begin."""
         network, lane, here = self._network, self._keeper.lane_id, self._keeper.position
@@ -737,7 +766,8 @@ class StoryActor(Mover):
         if backwards:
             x, y = trajectory.path.at(trajectory.path.way + MIN_LOOKAHEAD)
             return self._steer_to_back(odometry, x, y, traffic)
-        ahead = max(_LEAST_AHEAD, LOOKAHEAD_TIME * odometry.vx)
+        vx, lag = odometry.vx, self._parameters.steer_lag
+        ahead = max(_LEAST_AHEAD, _STEER_LAGS * lag * vx, LOOKAHEAD_TIME * vx - _NEARER)
         centre = traffic.seen[self.name].centre
         x, y = trajectory.path.at(trajectory.path.way + centre + ahead)
         return self._keeper.steer_to(odometry, x, y)
