@@ -9,6 +9,8 @@ the places in shape ``inproc``, and prints how many had which outcome. Catalogue
 - ``refused``: with its reasons, before anything has run
 - ``failed``: with an error during the run
 - ``crashed``: with what is no error of this project
+
+A distribution (ParameterValueDistribution) runs its first and its last row; the worse one counts.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.openscenario.document import read_document
+from ros2_cosim.lab.sweep.design import points_of
+from ros2_cosim.lab.sweep.settings import load_sweep
 
 #: From the best to the worst.
 OUTCOMES = ("ended", "time is up", "refused", "failed", "crashed")
@@ -56,6 +60,33 @@ def files_of(places: Iterable[Path]) -> Iterator[Path]:
 
 def outcome_of(file: Path, changes: tuple[str, ...] = ()) -> dict[str, Any]:
     """Run a file: its ``outcome``, its ``reasons``, and what has happened."""
+    try:
+        is_distribution = read_document(file).find("ParameterValueDistribution") is not None
+    except ConfigurationError:
+        is_distribution = False  # its run says what is wrong
+    return _of_distribution(file, changes) if is_distribution else _of_scenario(file, changes)
+
+
+def _of_distribution(file: Path, changes: tuple[str, ...]) -> dict[str, Any]:
+    """The worse outcome of both ends of a distribution, and its number of ``rows``."""
+    try:
+        settings = load_sweep(file).settings
+        points = points_of(settings.design, settings.parameters)
+    except ConfigurationError as error:
+        return {"file": str(file), "outcome": "refused", "reasons": [str(error)]}
+    found = []
+    for point in points if len(points) < 2 else (points[0], points[-1]):
+        values = [
+            f"{place}={json.dumps(value)}"
+            for name, value in point.items()
+            for place in settings.parameters[name].places or (name,)
+        ]
+        found.append(_of_scenario(file.parent / settings.scenario, (*changes, *values)))
+    worst = max(found, key=lambda row: OUTCOMES.index(row["outcome"]))
+    return {**worst, "file": str(file), "rows": len(points)}
+
+
+def _of_scenario(file: Path, changes: tuple[str, ...]) -> dict[str, Any]:
     row: dict[str, Any] = {"file": str(file), "outcome": "", "reasons": []}
     warnings.simplefilter("ignore")
     try:
@@ -84,6 +115,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     """Lines: how many had which outcome, and the reasons by their number, without their places."""
     counts = Counter(row["outcome"] for row in rows)
     lines = [f"{outcome}: {counts[outcome]}" for outcome in OUTCOMES if counts[outcome]]
+    lines.append(f"rows of distributions: {sum(row.get('rows', 0) for row in rows)}")
     reasons: Counter[str] = Counter()
     for row in rows:
         reasons.update({_PLACE.sub("", reason)[:180] for reason in row["reasons"]})

@@ -78,7 +78,7 @@ def test_a_collision_is_a_contact_of_the_world(
     ]
     found = contact(*boxes)
     assume(found is None or found.depth > 1e-6)
-    assert holds(traffic, collision="B") is (found is not None)
+    assert holds(traffic, collision=("B",)) is (found is not None)
     apart = {"to": "B", "measure": "euclidian", "freespace": True}
     touching = holds(traffic, distance={"rule": "lessOrEqual", "value": 0.0, **apart})
     assert touching is (found is not None)

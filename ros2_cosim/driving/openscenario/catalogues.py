@@ -27,6 +27,7 @@ class Catalogues:
         self._documents = documents
         self._unread = unread
         self._catalogues: dict[str, Element] | None = None
+        self._by_file: dict[str, Element] = {}
         #: Entries that references have asked for.
         self.used: list[Element] = []
 
@@ -37,6 +38,9 @@ class Catalogues:
         """
         name, entry = reference.text("catalogName"), reference.text("entryName")
         catalogues = self._all()
+        if name not in catalogues and name in self._by_file:
+            # Files call some by the name of their file: they have that name from here on.
+            catalogues[name] = self._by_file[name].renamed(name)
         if name not in catalogues:
             known = ", ".join(catalogues) or "none"
             unread = f" (not readable: {self._unread[0]})" if self._unread else ""
@@ -58,10 +62,13 @@ class Catalogues:
     def _all(self) -> dict[str, Element]:
         if self._catalogues is None:
             found: dict[str, Element] = {}
+            others: list[Element] = []
             for document in self._documents():
                 catalogue = document.find("Catalog")
                 if catalogue is not None:
                     found.setdefault(catalogue.text("name"), catalogue)
+                    others.append(catalogue)
+            self._by_file = {Path(each.source).stem: each for each in reversed(others)}
             self._catalogues = found
         return self._catalogues
 

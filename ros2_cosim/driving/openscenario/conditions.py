@@ -117,8 +117,12 @@ class ConditionRun:
             return traffic.travelled[name] >= condition.travelled
         if condition.collision is not None:
             # The simulator pushes apart what touches: a contact may be over at the next look.
-            other = condition.collision
-            return touch(seen.lane, traffic.seen[other].lane) or {name, other} in traffic.touched
+            there = traffic.seen.keys() - traffic.gone - {name}
+            return any(
+                touch(seen.lane, traffic.seen[other].lane) or {name, other} in traffic.touched
+                for other in condition.collision
+                if other in there
+            )
         for duration, since in (
             (condition.stand_still, traffic.standing),
             (condition.end_of_road, traffic.at_end),
@@ -159,7 +163,7 @@ def _other_of(condition: StoryCondition) -> str | None:
         condition.distance or condition.headway or condition.time_to_collision
         or condition.relative_speed or condition.angle
     )  # fmt: skip
-    return condition.collision if asked is None else asked.to
+    return None if asked is None else asked.to
 
 
 def _has_angle(traffic: Traffic, seen: Seen, asked: Angle) -> bool:

@@ -7,6 +7,7 @@ by :meth:`Element.unread` and refused, so that nothing of a file is passed over.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
@@ -28,6 +29,10 @@ MAX_BYTES: Final = 16_000_000
 _MAX_TEXT: Final = 600
 
 
+class FollowingError(ConfigurationError):
+    """What is wrong because something else is, which is told of already."""
+
+
 class Findings:
     """What is wrong with, or passed over of, the files of one scenario."""
 
@@ -40,6 +45,8 @@ class Findings:
         """Within the body an error is kept: what is not in ``element`` is looked at, too."""
         try:
             yield
+        except FollowingError:
+            element.leave()
         except ConfigurationError as error:
             self.faults.append(str(error))
             element.leave()
@@ -83,6 +90,13 @@ class Element:
     def document(self) -> str:
         """The XML of its whole document, without comments."""
         return str(etree.tostring(self._node.getroottree(), encoding="unicode"))
+
+    def renamed(self, name: str) -> Element:
+        """The same element of a copy of its document, with another name."""
+        tree = copy.deepcopy(self._node.getroottree())
+        node = tree.find(self._node.getroottree().getelementpath(self._node))
+        node.set("name", name)
+        return Element(node, self.source, self.parameters, {})
 
     def children(self) -> list[Element]:
         """All elements directly below; they do not count as read before something of them is."""

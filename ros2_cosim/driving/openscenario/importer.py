@@ -178,7 +178,7 @@ class _Scenario:
         else:
             there = places.at_point(x, y)
         off = wrap_angle(heading - self._reader.heading(there))
-        return places.facing(self._root, there, off)
+        return places.facing(there, off)
 
     def _world(self) -> _Plain:
         world = self._request.world

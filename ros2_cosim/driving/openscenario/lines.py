@@ -118,7 +118,7 @@ class Lines:
                 ahead = "dsLane"
             turn = kind.find("Orientation")
             heading = 0.0 if turn is None else turn.number("h", 0.0)
-            found = _pose(kind.number(ahead), kind.number(aside, 0.0), heading)
+            found = _pose(kind.number(ahead, 0.0), kind.number(aside, 0.0), heading)
             if turn is not None and turn.one_of("type", _TYPES, "absolute") == "absolute":
                 found["absolute"] = True
             if kind.tag == "RelativeLanePosition":

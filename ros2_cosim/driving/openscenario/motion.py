@@ -14,6 +14,7 @@ from ros2_cosim.driving.openscenario.arrival import Arriving
 from ros2_cosim.driving.openscenario.beside import Beside
 from ros2_cosim.driving.openscenario.places import neighbour
 from ros2_cosim.driving.openscenario.story import (
+    MAX_PARTS,
     NO_LIMIT,
     Dynamics,
     KeepAside,
@@ -27,6 +28,7 @@ from ros2_cosim.driving.openscenario.story import (
     StoryRoute,
     Synchronize,
     Trajectory,
+    Vertex,
     Where,
 )
 from ros2_cosim.driving.openscenario.traffic import Measuring, Seen, Traffic
@@ -59,6 +61,8 @@ _END_DECELERATION: Final = 6.0
 _END_GAP: Final = 1.0
 #: A vehicle is where it was put if it is so near to that [m].
 _LANDED: Final = 2.0
+#: A lane that is driven against is a line with corners so far from each other [m].
+_AGAINST: Final = 5.0
 #: Slower than that a vehicle may change its direction [m/s].
 _ROLLS: Final = 0.05
 #: From rest a vehicle makes up for the way that it has lost, at most for this much [m], with this
@@ -467,9 +471,7 @@ class StoryActor(Mover):
             way += other.centre - own.centre if ahead else own.centre - other.centre
         aside = own.along * (own.position.t - other.position.t)
         turn = 0.0 if own.along > 0.0 else PI
-        there = Where(
-            x=way if ahead else -way, y=aside, to=action.to, frame="road", heading=turn
-        )
+        there = Where(x=way if ahead else -way, y=aside, to=action.to, frame="road", heading=turn)
         try:
             self.teleport(there, traffic)
         except RoadError:  # the road is not that long
@@ -567,8 +569,10 @@ class StoryActor(Mover):
             lane = other.position.lane_id or self._keeper.lane_id
             lane = neighbour(lane, action.lane, other.along) if action.lane else lane
         offset = action.offset
-        if (lane > 0) != (self._keeper.lane_id > 0):
-            lane, offset = self._opposite(own, lane, offset)
+        here = own.position
+        driven = self._network.lane_ids(here.road_id, here.s, "driving")
+        if (lane > 0) != (self._keeper.lane_id > 0) or lane not in driven:
+            lane, offset = self._beside_own(own, lane, offset)
         way = self._way_aside(own, lane, offset)
         shape, value = action.dynamics.shape, action.dynamics.value
         if action.dynamics.dimension == "distance":
@@ -620,8 +624,8 @@ class StoryActor(Mover):
                 "allowed is one in a lane"
             )
 
-    def _opposite(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
-        """A lane of the other direction, as the own lane with an offset."""
+    def _beside_own(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
+        """A lane of the other direction, or one for others, as the own lane with an offset."""
         here = own.position
         lanes = self._network.lane_ids(here.road_id, here.s)
         kept = self._keeper.lane_id
@@ -663,9 +667,33 @@ class StoryActor(Mover):
 
     def locate(self, odometry: Odometry, traffic: Traffic) -> None:
         """Tell where the vehicle is, before it acts."""
-        self._odometry = odometry
+        first, self._odometry = self._odometry is None, odometry
+        seen = traffic.seen[self.name]
         if self._keeper.position is None:
-            self._keeper.steer(odometry, traffic.seen[self.name].position)
+            self._keeper.steer(odometry, seen.position)
+        if first and driving_direction(self._keeper.lane_id) * seen.along < 0.0:
+            self._go_against(seen, traffic)
+
+    def _go_against(self, seen: Seen, traffic: Traffic) -> None:
+        """Follow the own lane against its direction, as far as it comes from: as a trajectory."""
+        network, lane = self._network, self._keeper.lane_id
+        road, s = seen.position.road_id, seen.position.s
+        aside = seen.position.t - network.lane_centre(road, lane, s)
+        points: list[Vertex] = []
+        while len(points) < MAX_PARTS:
+            t = network.lane_centre(road, lane, s) + aside
+            x, y, _, _ = network.pose(road, s, t)
+            points.append(Vertex(at=Where(x=x, y=y)))
+            s -= driving_direction(lane) * _AGAINST
+            if not 0.0 <= s <= network.length(road):
+                before = network.lane_before(road, lane)
+                if before is None:
+                    break
+                road, lane, s = before
+            elif lane not in network.lane_ids(road, s):
+                break
+        if len(points) > 1:
+            self.follow(Trajectory(polyline=tuple(points)), traffic)
 
     def command(self, odometry: Odometry, traffic: Traffic) -> ControlCommand:
         """The present command of the vehicle.

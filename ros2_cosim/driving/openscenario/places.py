@@ -8,7 +8,12 @@ from math import pi
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.exactmath import cos, sin, wrap_angle
-from ros2_cosim.driving.openscenario.document import Element, Findings, declared
+from ros2_cosim.driving.openscenario.document import (
+    Element,
+    Findings,
+    FollowingError,
+    declared,
+)
 from ros2_cosim.world.road import (
     OFF_ROAD,
     RoadError,
@@ -102,9 +107,9 @@ class Places:
 
     def start_of_vehicle(self, position: Element) -> tuple[Spot, float]:
         """The place that a vehicle starts at, and how far it is turned from the lane's direction
-        [rad]; the lane is one whose direction is about its own.
+        [rad]; the lane is one whose direction is about its own, where there is one.
 
-        :raises ConfigurationError: as :meth:`find`, or there is no such lane
+        :raises ConfigurationError: as :meth:`find`
         """
         kind = position.choice()
         spot = self.find(position)
@@ -116,13 +121,11 @@ class Places:
             # Relative to the road, or to the lane driven the other way: files do both.
             relative = orientation.text("type", "absolute") == "relative"
             off = min(off, wrap_angle(off + pi), key=abs) if relative else off
-        return self.facing(orientation or kind, spot, off)
+        return self.facing(spot, off)
 
-    def facing(self, element: Element, spot: Spot, off: float) -> tuple[Spot, float]:
+    def facing(self, spot: Spot, off: float) -> tuple[Spot, float]:
         """A place and how far it is turned from the direction of its lane [rad], in a lane that
-        leads where it heads.
-
-        :raises ConfigurationError: there is none
+        leads where it heads, if there is one.
         """
         if abs(off) <= _ACROSS + _ALONG:
             return spot, off
@@ -134,11 +137,7 @@ class Places:
             if (lane < 0) != (spot.lane < 0)
         ]
         if not lanes:
-            heading = wrap_angle(network.lane_pose(spot.road, spot.lane, spot.s).heading + off)
-            raise element.error(
-                f"found a vehicle that heads against all lanes of road {spot.road}, with "
-                f"{heading:.3f} rad; allowed is the direction of one"
-            )
+            return spot, off  # it drives against the lane
         lane = min(lanes, key=lambda i: abs(network.lane_centre(spot.road, i, spot.s) - t))
         offset = t - network.lane_centre(spot.road, lane, spot.s)
         return Spot(spot.road, lane, spot.s, offset), wrap_angle(off + pi)
@@ -244,15 +243,18 @@ class Places:
         return self.on_road(found.road_id, found.s, found.t)
 
     def _lane(self, kind: Element) -> Spot:
-        return Spot(
-            kind.whole("roadId"), kind.whole("laneId"), kind.number("s"), kind.number("offset", 0.0)
-        )
+        road, lane, s = kind.whole("roadId"), kind.whole("laneId"), kind.number("s")
+        offset = kind.number("offset", 0.0)
+        # Lane 0 is the line from which lanes are counted.
+        return Spot(road, lane, s, offset) if lane else self.on_road(road, s, offset)
 
     def _road(self, kind: Element) -> Spot:
         return self.on_road(kind.whole("roadId"), kind.number("s"), kind.number("t"))
 
     def _start_of(self, kind: Element) -> Spot:
         name = kind.text("entityRef")
+        if name not in self.starts and self._findings.faults:
+            raise FollowingError(name)
         if name not in self.starts:
             raise kind.error(
                 f"entityRef: found '{name}', whose place is not known yet; known are "
@@ -262,7 +264,7 @@ class Places:
 
     def _relative_lane(self, kind: Element) -> Spot:
         start = self._start_of(kind)
-        way = kind.number("ds") if kind.has("ds") else kind.number("dsLane")
+        way = kind.number("ds") if kind.has("ds") else kind.number("dsLane", 0.0)
         ahead = self.moved(start._replace(offset=0.0), way)
         direction = float(driving_direction(start.lane))
         lane = neighbour(ahead.lane, kind.whole("dLane"), direction)

@@ -18,13 +18,13 @@ from ros2_cosim.driving.openscenario.catalogues import Catalogues
 from ros2_cosim.driving.openscenario.document import Element, Findings, declared, parsed_document
 from ros2_cosim.driving.openscenario.places import Places, Spot
 from ros2_cosim.driving.openscenario.story import Storyboard, Trajectory, Where
-from ros2_cosim.driving.openscenario.trajectories import Path as Way
 from ros2_cosim.driving.openscenario.trajectories import (
     OUTSIDE,
     OUTSIDE_STEP,
     PlannedPose,
     points_of,
 )
+from ros2_cosim.driving.openscenario.trajectories import Path as Way
 from ros2_cosim.driving.openscenario.translate import (
     DRIVEN,
     MAX_SPEED,
@@ -211,6 +211,10 @@ class Reader:
         for entity in found:
             with self.findings.collected(entity):
                 self._entity(entity)
+        known = {*self.names, *self.objects}
+        self._translator.wrong = {entity.label() for entity in found} - known
+        if not self.names and not self.findings.faults:
+            raise entities.error("found no Vehicle; allowed is at least one")
 
     def _entity(self, entity: Element) -> None:
         for controller in entity.each("ObjectController"):
@@ -231,11 +235,13 @@ class Reader:
         scene_name = _scene_name(name, {*self.names.values(), *self.objects.values()})
         if kind.tag == "Vehicle":
             self.names[name] = scene_name
+            self._translator.tags[scene_name] = kind.tag
             self.vehicles[scene_name] = vehicle = read_vehicle(kind)
             for text in vehicle.differences:
                 self.findings.notes.append(f"{kind.place}: {text}")
         elif kind.tag in STANDING:
             self.objects[name] = scene_name
+            self._translator.tags[scene_name] = kind.tag
             self.standing[scene_name] = read_standing(kind)
         else:
             raise kind.error(f"not supported; supported are Vehicle, {', '.join(STANDING)}")
@@ -288,8 +294,8 @@ class Reader:
                     begin = PlannedPose(*self.places.anywhere())
             if begin is None:
                 self.findings.faults.append(
-                    str(storyboard.error(f"'{entity}' has no TeleportAction or AddEntityAction, nor "
-                                         "a trajectory that begins in a place"))
+                    str(storyboard.error(f"'{entity}' has no TeleportAction, AddEntityAction or "
+                                         "trajectory that begins in a place"))
                 )  # fmt: skip
                 return
             with self.findings.collected(storyboard):
@@ -305,7 +311,7 @@ class Reader:
                     continue
                 spot = self.places.near(storyboard, x, y)
                 off = wrap_angle(heading - self.heading(spot))
-                self._start_at(entity, *self.places.facing(storyboard, spot, off))
+                self._start_at(entity, *self.places.facing(spot, off))
 
     def _placed(self, private: Element) -> bool:
         """Take in the actions of an entity unless its place is relative to an unknown one."""
@@ -324,7 +330,7 @@ class Reader:
         name = private.text("entityRef")
         if name not in self.names and name not in self.objects:
             private.leave()
-            if not self.findings.faults:  # else it may be one of those that are wrong
+            if name not in self._translator.wrong:
                 raise private.error(f"entityRef: found '{name}'; no such entity")
             return
         for action in private.each("PrivateAction"):

@@ -419,7 +419,7 @@ class StoryCondition(_OneOf):
     stand_still: _NotNegative | None = None
     end_of_road: _NotNegative | None = None
     off_road: _NotNegative | None = None
-    collision: str | None = None
+    collision: tuple[str, ...] | None = None
     headway: DistanceTo | None = None
     time_to_collision: DistanceTo | None = None
     distance: DistanceTo | None = None

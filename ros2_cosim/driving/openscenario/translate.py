@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Final
 
-from ros2_cosim.driving.openscenario.document import Element, Findings, declared
+from ros2_cosim.driving.openscenario.document import (
+    Element,
+    Findings,
+    FollowingError,
+    declared,
+)
 from ros2_cosim.driving.openscenario.lines import Lines
 from ros2_cosim.driving.openscenario.places import Places
 from ros2_cosim.driving.openscenario.story import RULES, compare
@@ -96,6 +101,10 @@ class Translator:
         self._lines = Lines(places, self.entity, catalogues)
         #: Parameters and variables that actions change, and their values at the start.
         self.values: dict[str, float | str] = {}
+        #: What is in the scene -> its kind of entity.
+        self.tags: dict[str, str] = {}
+        #: Entities that are wrong.
+        self.wrong: set[str] = set()
         #: What the actions that are read are for, in words of the scene.
         self.actors: list[str] = []
 
@@ -178,6 +187,8 @@ class Translator:
         :raises ConfigurationError: there is none
         """
         name = element.text(attribute)
+        if name in self.wrong:
+            raise FollowingError(name)
         if name not in self._names:
             raise element.error(
                 f"{attribute}: found '{name}'; allowed are {', '.join(self._names) or 'none'}"
@@ -578,9 +589,13 @@ class Translator:
 
     def _collision(self, kind: Element) -> _Plain:
         target = kind.choice()
-        if target.tag != "EntityRef":
-            raise target.error("not supported; supported is EntityRef")
-        return {"collision": self.entity(target)}
+        if target.tag == "EntityRef":
+            return {"collision": [self.entity(target)]}
+        if target.tag != "ByType":
+            raise target.error("not supported; supported are EntityRef and ByType")
+        kinds = {"vehicle": "Vehicle", "pedestrian": "Pedestrian", "miscellaneous": "MiscObject"}
+        wanted = target.one_of("type", kinds)
+        return {"collision": [name for name, tag in self.tags.items() if tag == wanted]}
 
     def _end_of_road(self, kind: Element) -> _Plain:
         return {"end_of_road": kind.amount("duration")}

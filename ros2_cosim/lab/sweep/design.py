@@ -85,8 +85,7 @@ def points_of(design: Design, parameters: Mapping[str, VariedParameter]) -> list
                 f"design: found a grid of {count} points; allowed are {MAX_RUNS}"
             )
         return [
-            {**row, **dict(zip(left, values, strict=True))}
-            for row, *values in product(rows, *axes)
+            {**row, **dict(zip(left, values, strict=True))} for row, *values in product(rows, *axes)
         ]
     assert design.samples is not None
     return [

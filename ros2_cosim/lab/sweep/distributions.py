@@ -106,7 +106,7 @@ class _Reader:
         axes = [self._axis(each) for each in self._element.one("Deterministic").children()]
         count = math.prod(len(axis) for axis in axes)
         self._require_count(count, kinds[0])
-        rows = []
+        rows: list[Point] = []
         for chosen in product(*axes):
             row: dict[str, Any] = {}
             for part in chosen:
