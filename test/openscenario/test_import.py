@@ -369,15 +369,6 @@ def test_a_place_relative_to_a_vehicle_has_its_heading(tmp_path: Path) -> None:
     assert vehicles["C"]["s"] == pytest.approx(vehicles["B"]["s"], abs=1e-4)
 
 
-def test_a_vehicle_against_all_lanes_is_refused(tmp_path: Path) -> None:
-    one_way = HIGHWAY.read_text(encoding="utf-8")
-    left = one_way[one_way.index("<left>") : one_way.index("</left>") + len("</left>")]
-    road = tmp_path / "one_way.xodr"
-    road.write_text(one_way.replace(left, ""), encoding="utf-8")
-    (fault,) = faults_of(written(tmp_path, document(start_b=oriented(3.1), road=str(road))))
-    assert "heads against all lanes of road 1, with 3.100 rad; allowed is the direction" in fault
-
-
 def test_a_trajectory_with_an_offset_begins_there(tmp_path: Path) -> None:
     vertices = "".join(
         f'<Vertex time="0"><Position><WorldPosition x="{x}" y="1.75"/></Position></Vertex>'

@@ -159,7 +159,8 @@ class _Reader:
             raise kind.error(f"stepWidth: found {step}; allowed is a number above 0")
         count = int((high - low) / step) + 1 if high >= low else 0
         self._require_count(count, kind)
-        return [_value(format(low + number * step, "f")) for number in range(count)]
+        values = (low + number * step for number in range(count))
+        return [int(value) if value == int(value) else float(value) for value in values]
 
     # Stochastic --------------------------------------------------------------------------
 
