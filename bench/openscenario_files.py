@@ -103,7 +103,7 @@ def _of_scenario(file: Path, changes: tuple[str, ...]) -> dict[str, Any]:
     figures = (summary.figures or {}).get("storyboard", {})
     return {
         **row,
-        "outcome": "ended" if summary.end_reason else "time is up",
+        "outcome": "time is up" if summary.end_reason.startswith("end of the run") else "ended",
         "end_s": summary.sim_time_s,
         "contacts": figures.get("collisions"),
         "events": figures.get("events"),
