@@ -8,7 +8,7 @@ the places in shape ``inproc``, and prints how many had which outcome. Catalogue
 - ``time is up``: the duration was over before that, see ``--duration``
 - ``refused``: with its reasons, before anything has run
 - ``failed``: with an error during the run
-- ``crashed``: with what is no error of this project
+- ``crashed``: with another exception than those of this project
 
 A distribution (ParameterValueDistribution) runs its first and its last row; the worse one counts.
 """

@@ -30,7 +30,7 @@ _MAX_TEXT: Final = 600
 
 
 class FollowingError(ConfigurationError):
-    """What is wrong because something else is, which is told of already."""
+    """A fault that follows from another one, which the findings have already."""
 
 
 class Findings:

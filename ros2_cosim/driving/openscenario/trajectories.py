@@ -33,7 +33,7 @@ _PIECES: Final = 20
 _WINDOW: Final = 30.0
 #: A trajectory with less than this left is at its end [m].
 _AT_END: Final = 0.01
-#: What is not in the world is so far beside its place, and from the next one there [m].
+#: An entity outside the world is so far beside its place, and from the next one there [m].
 OUTSIDE: Final = 20_000.0
 OUTSIDE_STEP: Final = 100.0
 #: A vehicle within this distance of a trajectory is on it [m].

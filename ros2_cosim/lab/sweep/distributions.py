@@ -2,8 +2,8 @@
 """Files of OpenSCENARIO that vary another one (ParameterValueDistribution), as rows of a sweep.
 
 Distributions of single parameters and of sets of them are combined, each with each, the last one
-fastest. Of stochastic ones there are as many rows as the file has test runs; each parameter has a
-random stream of its own, by the seed of the file and that of the sweep's design.
+fastest. Of stochastic ones there are as many rows as the file has test runs; each parameter has its
+own random stream, by the seed of the file and that of the sweep's design.
 """
 
 from __future__ import annotations
