@@ -35,6 +35,7 @@ from ros2_cosim.core.scenario.scenario_error import ScenarioError
 from ros2_cosim.core.scenario.schema import load_scenario
 from ros2_cosim.driving.openscenario.document import read_document
 from ros2_cosim.lab.sweep.design import points_of
+from ros2_cosim.lab.sweep.distributions import is_distribution
 from ros2_cosim.lab.sweep.settings import load_sweep
 
 #: From the best to the worst.
@@ -60,11 +61,7 @@ def files_of(places: Iterable[Path]) -> Iterator[Path]:
 
 def outcome_of(file: Path, changes: tuple[str, ...] = ()) -> dict[str, Any]:
     """Run a file: its ``outcome``, its ``reasons``, and what has happened."""
-    try:
-        is_distribution = read_document(file).find("ParameterValueDistribution") is not None
-    except ConfigurationError:
-        is_distribution = False  # its run says what is wrong
-    return _of_distribution(file, changes) if is_distribution else _of_scenario(file, changes)
+    return (_of_distribution if is_distribution(file) else _of_scenario)(file, changes)
 
 
 def _of_distribution(file: Path, changes: tuple[str, ...]) -> dict[str, Any]:

@@ -34,7 +34,10 @@ def import_xosc(request: ImportRequest) -> Imported:
     root = with_parameters(read_document(path), request.parameters)
     root.one("FileHeader").leave()
     if root.find("Storyboard") is None:
-        raise root.error("missing Storyboard; a catalogue or a set of values is not a scenario")
+        raise root.error(
+            "missing Storyboard; a catalogue is not a scenario, and cosim sweep runs all rows of a "
+            "ParameterValueDistribution"
+        )
     catalogues = find_catalogues(root, path.parent)
     map_file = _map_file(root, request)
     try:

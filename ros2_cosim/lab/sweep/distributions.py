@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.kernel.exactmath import exp, log
 from ros2_cosim.core.kernel.random_streams import RandomStream
 from ros2_cosim.core.scenario.scenario_error import ScenarioError
@@ -32,6 +33,14 @@ _MOST_DRAWS: Final = 10_000
 _MOST_EVENTS: Final = 500.0
 
 _Draw = Callable[[RandomStream], float | str]
+
+
+def is_distribution(path: Path) -> bool:
+    """Whether a file is a readable one of OpenSCENARIO that varies another one."""
+    try:
+        return read_document(path).find("ParameterValueDistribution") is not None
+    except ConfigurationError:
+        return False
 
 
 def with_distribution(data: Mapping[str, Any], directory: Path) -> dict[str, Any]:
