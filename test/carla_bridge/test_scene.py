@@ -230,7 +230,7 @@ def test_wrong_scene_parameters(changes: dict[str, Any], expected: str) -> None:
 def test_wrong_vehicle_and_object_parameters() -> None:
     for build, expected in (
         (lambda: VehicleSpec("a", -1, NAN, 1.0), "vehicle 'a': s=nan must be a finite"),
-        (lambda: VehicleSpec("a", -1, 1.0, -1.0), r"speed=-1.0 must lie in 0\.\.100"),
+        (lambda: VehicleSpec("a", -1, 1.0, -11.0), r"speed=-11.0 must lie in -10\.\.100"),
         (lambda: VehicleSpec("a", -1, 1.0, 1.0, dynamics="tank"), "sedan, truck, van"),
         (lambda: VehicleSpec("a", -1, 1.0, 1.0, blueprint="static.x"), "is not a vehicle"),
         (lambda: ObjectSpec("b", -1, float("inf")), "object 'b': s=inf must be a finite"),
