@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.played_stories import PERIOD, begins, marker, played
 from support.xosc_files import (
+    HIGHWAY,
     at,
     by_entity,
     document,
@@ -204,3 +205,25 @@ def test_a_catalogue_may_be_called_by_the_name_of_its_file(tmp_path: Path) -> No
         init=f'<Private entityRef="C">{teleport(AHEAD.format(180))}</Private>',
     )
     assert played(tmp_path, text).passed
+
+
+def test_a_vehicle_in_a_lane_for_others_moves_within_it(tmp_path: Path) -> None:
+    road = tmp_path / "shoulder.xodr"
+    text = HIGHWAY.read_text(encoding="utf-8")
+    road.write_text(text.replace('id="-2" type="driving"', 'id="-2" type="shoulder"'), "utf-8")
+    offset = private(
+        '<LateralAction><LaneOffsetAction continuous="false"><LaneOffsetActionDynamics '
+        'dynamicsShape="cubic"/><LaneOffsetTarget><AbsoluteTargetLaneOffset value="0.8"/>'
+        "</LaneOffsetTarget></LaneOffsetAction></LateralAction>"
+    )
+    nearer = (
+        '<RelativeDistanceCondition entityRef="B" relativeDistanceType="lateral" '
+        'coordinateSystem="road" value="2.8" freespace="false" rule="lessThan"/>'
+    )
+    text = document(
+        group(event("offset", offset, at(1.0)) + marker("nearer", by_entity(nearer, "A"))),
+        road=str(road),
+        stop=at(6.0),
+    )
+    # Lanes are 3.5 m wide: 0.8 m further to the left A is 2.7 m beside B.
+    assert begins(played(tmp_path, text))["nearer"] > 1.0

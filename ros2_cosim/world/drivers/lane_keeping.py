@@ -134,7 +134,7 @@ class LaneKeeper:
             for lane in self.network.lane_ids(here.road_id, here.s, "driving")
             if against or (lane > 0) == (self.lane_id > 0)
         ]
-        if lane_id not in (*lanes, self.lane_id):
+        if lane_id != self.lane_id and lane_id not in lanes:
             raise ConfigurationError(
                 f"lane change: found lane {lane_id}; allowed on road {here.road_id} at s="
                 f"{here.s:.1f} m are {', '.join(map(str, lanes))}"
