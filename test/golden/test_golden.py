@@ -63,7 +63,8 @@ def assert_unchanged(name: str, output: Path) -> None:
 def fmus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the FMUs that entries name."""
     directory = tmp_path_factory.mktemp("fmus")
-    build_fmu("trig2", directory)
+    for name in ("trig2", "osmp2"):
+        build_fmu(name, directory)
     return directory
 
 

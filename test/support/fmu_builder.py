@@ -107,7 +107,64 @@ LAG3 = """<?xml version="1.0" encoding="UTF-8"?>
 </fmiModelDescription>
 """
 
-DESCRIPTIONS = {"trig2": TRIG2, "trig3": TRIG3, "lag2": LAG2, "lag3": LAG3}
+OSMP_PART = """<ScalarVariable name="{name}.{role}" valueReference="{reference}" {kind}>
+<Integer{start}/><Annotations>
+<Tool name="net.pmsf.osmp" xmlns:osmp="http://xsd.pmsf.net/OSISensorModelPackaging">
+<osmp:osmp-binary-variable name="{name}" role="{role}"
+ mime-type="application/x-open-simulation-interface; type={content}; version=3.8.0"/></Tool>
+</Annotations></ScalarVariable>
+"""
+
+OSMP2 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="2.0" modelName="osmp2" guid="osmp2"
+ variableNamingConvention="structured">
+<CoSimulation modelIdentifier="osmp2" canHandleVariableCommunicationStepSize="true"/>
+<DefaultExperiment stepSize="0.01"/>
+<VendorAnnotations>
+<Tool name="net.pmsf.osmp" xmlns:osmp="http://xsd.pmsf.net/OSISensorModelPackaging">
+<osmp:osmp version="1.6.0" osi-version="3.8.0"/></Tool></VendorAnnotations>
+<ModelVariables>
+{parts}<ScalarVariable name="count" valueReference="12" causality="output" variability="discrete">
+<Integer/></ScalarVariable>
+<ScalarVariable name="lie" valueReference="13" causality="parameter" variability="fixed">
+<Integer start="0"/></ScalarVariable>
+</ModelVariables>
+<ModelStructure><Outputs><Unknown index="4"/><Unknown index="5"/><Unknown index="6"/>
+<Unknown index="13"/></Outputs></ModelStructure>
+</fmiModelDescription>
+"""
+
+
+def _osmp_parts() -> str:
+    parts = []
+    for name, content, causality in (
+        ("OSMPSensorViewIn", "SensorView", "input"),
+        ("OSMPSensorDataOut", "SensorData", "output"),
+        ("OSMPSensorViewInConfigRequest", "SensorViewConfiguration", "calculatedParameter"),
+        ("OSMPSensorViewInConfig", "SensorViewConfiguration", "parameter"),
+    ):
+        variability = "fixed" if "arameter" in causality else "discrete"
+        for role in ("base.lo", "base.hi", "size"):
+            parts.append(
+                OSMP_PART.format(
+                    name=name,
+                    role=role,
+                    reference=len(parts),
+                    kind=f'causality="{causality}" variability="{variability}"',
+                    start=' start="0"' if causality in ("input", "parameter") else "",
+                    content=content,
+                )
+            )
+    return "".join(parts)
+
+
+DESCRIPTIONS = {
+    "trig2": TRIG2,
+    "trig3": TRIG3,
+    "lag2": LAG2,
+    "lag3": LAG3,
+    "osmp2": OSMP2.format(parts=_osmp_parts()),
+}
 
 
 def build_fmu(name: str, directory: Path) -> Path:

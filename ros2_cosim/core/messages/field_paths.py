@@ -63,29 +63,36 @@ RECORD_UNITS: Final[Units] = {
 
 
 class FieldKind(NamedTuple):
-    """What a field holds: a scalar class or a record, in a tuple (``repeated``) or not."""
+    """What a field holds: a scalar class or a record, in a tuple (``repeated``) or not.
+
+    ``octets``: it is ``uint8[]``, which may stand for bytes.
+    """
 
     scalar: type | None
     repeated: bool = False
     record: Any = None
+    octets: bool = False
 
 
 class FieldPath(NamedTuple):
     """A value inside a record.
 
-    ``read`` takes a record, or None where there is none; ``repeated``: it gives a tuple.
+    ``read`` takes a record, or None where there is none; ``repeated``: it gives a tuple, or of
+    ``octets`` what ``bytes`` takes.
     """
 
     scalar: type
     repeated: bool
     unit: str | None
     read: Callable[[Any], Any]
+    octets: bool = False
 
 
 @lru_cache(maxsize=256)
 def kinds_of(record: type) -> dict[str, FieldKind]:
     """The fields of a class of records, in order."""
     kinds = {}
+    defaults: Mapping[str, Any] = getattr(record, "_field_defaults", {})
     for name, hint in get_type_hints(record).items():
         if get_origin(hint) in (Union, types.UnionType):
             hint = next(part for part in get_args(hint) if part is not types.NoneType)
@@ -93,7 +100,10 @@ def kinds_of(record: type) -> dict[str, FieldKind]:
         inner = get_args(hint)[0] if repeated else hint
         is_record = isinstance(inner, type) and issubclass(inner, tuple)
         kinds[name] = FieldKind(
-            None if is_record else inner, repeated, inner if is_record else None
+            None if is_record else inner,
+            repeated,
+            inner if is_record else None,
+            octets=getattr(defaults.get(name), "format", "") == "B",
         )
     return kinds
 
@@ -204,7 +214,11 @@ def _walk(record: Any, parts: list[str], units: Units) -> FieldPath:
     nothing: Any = () if kind.repeated else scalar()
     unit = units.get(record, {}).get(name)
     return FieldPath(
-        scalar, kind.repeated, unit, lambda value: nothing if value is None else value[at]
+        scalar,
+        kind.repeated,
+        unit,
+        lambda value: nothing if value is None else value[at],
+        kind.octets,
     )
 
 

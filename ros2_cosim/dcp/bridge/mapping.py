@@ -9,7 +9,7 @@ record to the variable of its name behind the prefix.
 A field of a record in a list is written ``objects[].x``; its variable is an array, with one
 element per record. Inputs of slaves take any value inside a record, as ``objects[0].distance`` and
 ``objects[nearest].valid`` (:mod:`ros2_cosim.core.messages.field_paths`); an array longer than the
-list is filled up with zeros.
+list is filled up with zeros. A field ``uint8[]`` fits an array, and a single binary variable.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ class RecordReader:
         self._record = record
         self._slaves = slaves
         kinds = kinds_of(record)
+        made: Mapping[str, Any] = getattr(record, "_field_defaults", {})
         if isinstance(fields, str):
             fields = _expand(fields, kinds, where)
         if not isinstance(fields, Mapping):
@@ -141,9 +142,11 @@ class RecordReader:
         self._plain: list[tuple[str, str, type]] = []
         for name, kind in kinds.items():
             place = f"{where}.{name}"
-            if kind.record is not None:
-                if not kind.repeated:
+            if kind.record is not None and not kind.repeated:
+                if name not in made or name in columns:
                     raise ConfigurationError(f"{place}: nested records cannot be mapped")
+                self._getters.append(_always(made[name]))
+            elif kind.record is not None:
                 self._getters.append(self._list(kind.record, columns.get(name, {}), place))
             elif name in single:
                 self._getters.append(self._single(kind, single[name], place))
@@ -178,6 +181,8 @@ class RecordReader:
                 raise ConfigurationError(f"{where}: found {source.constant!r}; it does not fit")
             return _always(scalar(source.constant))
         slave, variable = find_variable(source.name, self._slaves, where, Causality.OUTPUT)
+        if kind.octets and variable.data_type is DataType.binary:
+            kind, scalar = FieldKind(bytes), bytes
         if bool(variable.dimensions) != kind.repeated:
             shapes = "an array" if variable.dimensions else "a scalar"
             raise ConfigurationError(f"{where}: {source.name} is {shapes}, the field is not")
@@ -306,7 +311,9 @@ class FieldWriter:
                 value = source.scaled(field_path(type(record), source.name, place).read(record))
             else:
                 value = source.constant
-            if path is not None and path.repeated:
+            if variable.data_type is DataType.binary and source.name:
+                value = bytes(value)
+            elif path is not None and path.repeated:
                 value = _filled(tuple(value), variable)
             inputs.setdefault(slave, {})[variable.name] = self._fitting(variable, value)
 
@@ -338,6 +345,8 @@ def _check_fit(
     path: FieldPath, source: MappedSource, variable: Variable, slave: SlaveDescription, where: str
 ) -> None:
     """Check whether a value inside a record fits a variable, in kind and unit."""
+    if path.octets and variable.data_type is DataType.binary:
+        return
     numeric = variable.data_type not in SIZED
     if numeric != (path.scalar in (bool, int, float)) or path.repeated != bool(variable.dimensions):
         shape = " array" if variable.dimensions else ""

@@ -102,6 +102,7 @@ class FmuSlave(SlaveModel):
         if not self._stepping:
             self._enter_initialization()
             self._set(self._by_causality[Causality.INPUT], self.inputs)
+            self._read()
             self._fmu.exitInitializationMode()
             self._initializing, self._stepping = False, True
         self._set(self._by_causality[Causality.INPUT], self.inputs)
@@ -182,10 +183,11 @@ class FmuSlave(SlaveModel):
     # -- inside --------------------------------------------------------------------------------
 
     def _load(self) -> Any:
-        from fmpy.fmi2 import FMU2Slave
         from fmpy.fmi3 import FMU3Slave
 
-        kind: Callable[..., Any] = FMU3Slave if self._is_fmi3 else FMU2Slave
+        from ros2_cosim.dcp.slave.osmp import FMU2WithBinaries
+
+        kind: Callable[..., Any] = FMU3Slave if self._is_fmi3 else FMU2WithBinaries
         directory = os.getcwd()  # FMPy changes it while it loads
         try:
             return kind(
@@ -238,6 +240,8 @@ class FmuSlave(SlaveModel):
 
     def _read(self) -> None:
         for variable, fmi_type, reference, *_ in self._by_causality[Causality.OUTPUT]:
+            if self._stepping and variable.initialization:
+                continue  # bytes that it points to are gone
             at = self.index[variable.name]
             former = self.outputs[at]
             get = getattr(self._fmu, f"get{fmi_type}")

@@ -35,6 +35,7 @@ from ros2_cosim.dcp.wire.values import FLOATS, SIZED
 FMU_STEP = Fraction(1, 100)
 """Seconds per resolution of an FMU, if neither the user nor the FMU names one."""
 MAX_STEPS = 1_000_000
+DESCRIPTION = "modelDescription.xml"
 _UINT32 = 2**32
 _NAMESPACE = uuid.UUID("0f5a0c0e-7b7d-5b0e-9f0a-4f2d1a6b9c33")
 _TYPES: Mapping[str, DataType] = {
@@ -65,12 +66,13 @@ class FmuVariable(NamedTuple):
 
     ``fmi_type`` is the name of FMI's access functions: ``setFloat64`` for ``Float64``. A
     ``structural`` one is set in configuration mode, to another value than ``fmi_start``, which a
-    fresh instance has. In DCP only sizes of arrays are structural.
+    fresh instance has. In DCP only sizes of arrays are structural. ``fmi_reference`` is a triple for
+    a Binary in FMI 2.0 (:mod:`~ros2_cosim.dcp.slave.osmp`).
     """
 
     variable: Variable
     fmi_type: str
-    fmi_reference: int
+    fmi_reference: Any
     structural: bool = False
     fmi_start: Any = None
 
@@ -90,9 +92,11 @@ def read_fmu(path: str | Path) -> Any:
             f"{path}: FMUs are run by FMPy, which cannot be imported ({error}); install it by: "
             "pip install fmpy==0.3.32"
         ) from None
+    text = b""
     if path.suffix != SUFFIX:
-        with opened_archive(path, DescriptionError):
-            pass  # what FMPy unpacks is in bounds
+        with opened_archive(path, DescriptionError) as archive:  # what FMPy unpacks is in bounds
+            if DESCRIPTION in archive.namelist():
+                text = archive.read(DESCRIPTION)
     content = fmu_content(path, compiled=False)
     try:
         model: Any = read_model_description(content)
@@ -104,6 +108,10 @@ def read_fmu(path: str | Path) -> Any:
         )
     if model.coSimulation is None:
         raise DescriptionError(f"{path}: the FMU has no co-simulation interface")
+    if model.fmiVersion == "2.0":
+        from ros2_cosim.dcp.slave.osmp import with_binaries
+
+        model.modelVariables = with_binaries(model.modelVariables, text, str(path))
     return model
 
 
@@ -255,7 +263,8 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
             attributes=_attributes(v, kind),
             dimensions=dimensions,
             description=v.description,
-            initialization=v.causality == "calculatedParameter" and v.variability == "fixed",
+            initialization=v.causality == "calculatedParameter"
+            and (v.variability == "fixed" or isinstance(v.valueReference, tuple)),
         ),
         fmi_type,
         v.valueReference,
