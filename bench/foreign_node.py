@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An unmodified rclpy node as controller, beside a bare exchange of the same messages.
+"""An unmodified node as controller, beside a bare exchange of the same messages.
 
 In the bare exchange two processes send each other the same messages with the same QoS: a plain
 rclpy node on the events executor each, no clock. Both take turns.
 
-    python bench/foreign_node.py [--rounds 5] [--count 1000]
+    python bench/foreign_node.py [--rounds 5] [--count 1000] [--node COMMAND]
+
+The node is ``foreign_controller.py``, or what COMMAND starts, in any language: its node
+``controller`` reads ``front`` and ``ego`` and answers on ``demand`` at each 50 ms of ``/clock``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
+import shlex
 import statistics
 import sys
 import tempfile
@@ -67,13 +72,17 @@ class Vehicles(Model):
         return {"front": front, "ego": still._replace(x=self._ego, vx=self._speed)}
 
 
-def _run(seconds: float) -> Taken:
+def _run(seconds: float, command: str) -> Taken:
     """The node in a run of this project."""
+    changes = [f"duration={seconds}s"]
+    if command:
+        node = "participants.controller.parameters"
+        changes += [f"{node}.script=null", f"{node}.command={json.dumps(shlex.split(command))}"]
     moved: list[float] = []
     with tempfile.TemporaryDirectory() as out:
         began, cpu = time.perf_counter(), _cpu_of_children()
         summary = run_request(
-            RunRequest(SCENARIO, set=(f"duration={seconds}s",), out=Path(out), record=False),
+            RunRequest(SCENARIO, set=tuple(changes), out=Path(out), record=False),
             progress=lambda time_ns: moved.append(time.perf_counter()) if time_ns > 0 else None,
         )
     assert summary.repeatable
@@ -84,9 +93,9 @@ def _cpu_of_children() -> float:
     return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
-def foreign(count: int) -> Taken:
+def foreign(count: int, command: str) -> Taken:
     """Time of so many activations beyond the first hundred, and of the start."""
-    short, long = _run(100 * PERIOD_S), _run((100 + count) * PERIOD_S)
+    short, long = (_run(steps * PERIOD_S, command) for steps in (100, 100 + count))
     wall, cpu = (b - a for a, b in zip(short[:2], long[:2], strict=True))
     return Taken(wall / count, cpu / count, min(short.start_s, long.start_s))
 
@@ -169,12 +178,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--count", type=int, default=1000, help="activations, or exchanges")
+    parser.add_argument("--node", default="", metavar="COMMAND", help="starts another controller")
     chosen = parser.parse_args()
     os.environ["PYTHONPATH"] = f"{_HERE}:{_HERE.parent}"
     print(f"{'':14s} {'wall [ms]':>9s} {'cpu [ms]':>9s} {'start [s]':>9s}")
     nodes, plain = [], []
     for _ in range(chosen.rounds):
-        nodes.append(foreign(chosen.count))
+        nodes.append(foreign(chosen.count, chosen.node))
         plain.append(bare(chosen.count))
         _print([nodes[-1], plain[-1]])
     print("medians")
