@@ -13,7 +13,6 @@ The node is ``foreign_controller.py``, or what COMMAND starts, in any language: 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import shlex
@@ -74,15 +73,13 @@ class Vehicles(Model):
 
 def _run(seconds: float, command: str) -> Taken:
     """The node in a run of this project."""
-    changes = [f"duration={seconds}s"]
-    if command:
-        node = "participants.controller.parameters"
-        changes += [f"{node}.script=null", f"{node}.command={json.dumps(shlex.split(command))}"]
+    node = "participants.controller.parameters"
+    other = [f"{node}.script=null", f"{node}.command={shlex.split(command)}"] if command else []
     moved: list[float] = []
     with tempfile.TemporaryDirectory() as out:
         began, cpu = time.perf_counter(), _cpu_of_children()
         summary = run_request(
-            RunRequest(SCENARIO, set=tuple(changes), out=Path(out), record=False),
+            RunRequest(SCENARIO, set=(f"duration={seconds}s", *other), out=Path(out), record=False),
             progress=lambda time_ns: moved.append(time.perf_counter()) if time_ns > 0 else None,
         )
     assert summary.repeatable
@@ -195,8 +192,7 @@ def main() -> int:
 def _print(taken: Sequence[Taken]) -> None:
     for name, (wall, cpu, start) in zip(("foreign node", "bare exchange"), taken, strict=True):
         print(f"{name:14s} {1e3 * wall:9.3f} {1e3 * cpu:9.3f} {start:9.2f}")
-    ratios = (a / b for a, b in zip(*taken, strict=True))
-    print(f"{'ratio':14s}", *(f"{ratio:9.2f}" for ratio in ratios), flush=True)
+    print(f"{'ratio':14s}", *(f"{a / b:9.2f}" for a, b in zip(*taken, strict=True)), flush=True)
 
 
 if __name__ == "__main__":

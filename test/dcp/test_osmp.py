@@ -94,7 +94,7 @@ def test_a_size_out_of_bounds_is_an_error_of_the_slave(osmp2: Path, size: int) -
         ('role="base.hi"', 'role="size"', "found roles base.lo, size, size; allowed is each of"),
         ('"OSMPSensorViewIn" role="base.hi"', '"Other" role="base.hi"', "found roles base.lo, s"),
         ("type=SensorView;", "type=SensorData;", "differ in causality, variability or mime-type"),
-        ('"parameter" variability="fixed"', '"parameter" variability="tunable"', "differ in causal"),
+        ('"parameter" variability="fixed"', '"parameter" variability="tunable"', "differ in caus"),
         ('name="count"', 'name="OSMPSensorViewIn"', "and no variable of that name"),
         ("<Integer start", "<Real start", "allowed are three Integers"),
     ],

@@ -66,8 +66,8 @@ class FmuVariable(NamedTuple):
 
     ``fmi_type`` is the name of FMI's access functions: ``setFloat64`` for ``Float64``. A
     ``structural`` one is set in configuration mode, to another value than ``fmi_start``, which a
-    fresh instance has. In DCP only sizes of arrays are structural. ``fmi_reference`` is a triple for
-    a Binary in FMI 2.0 (:mod:`~ros2_cosim.dcp.slave.osmp`).
+    fresh instance has. In DCP only sizes of arrays are structural. ``fmi_reference`` is a triple
+    for a Binary in FMI 2.0 (:mod:`~ros2_cosim.dcp.slave.osmp`).
     """
 
     variable: Variable

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binary variables in FMI 2.0, as FMUs with sensor models have them for messages of ASAM OSI.
 
-FMI 2.0 has no type for bytes. OSI Sensor Model Packaging (OSMP) hands over an address and a size, as
-three integers ``NAME.base.lo``, ``NAME.base.hi`` and ``NAME.size``. Here these are one variable
+FMI 2.0 has no type for bytes. OSI Sensor Model Packaging (OSMP) hands over an address and a size,
+as three integers ``NAME.base.lo``, ``NAME.base.hi`` and ``NAME.size``. Here these are one variable
 ``NAME`` of FMI 3.0's type Binary: the address is made, and followed, in the process of the FMU. It
-holds for an input until the step ends, for an output until the next but one begins; this side copies
-an output as soon as the step is done.
+holds for an input until the step ends, for an output until the next but one begins, for a
+calculated parameter until the initialization ends. This side copies what it reads at once.
 
 Source: OpenSimulationInterface/osi-sensor-model-packaging 1.6.0, doc/spec/binary_variables.adoc.
 """
@@ -89,7 +89,7 @@ def _whole(
     )
 
 
-class FMU2WithBinaries(FMU2Slave):  # type: ignore[misc]  # FMPy is not typed
+class FMU2WithBinaries(FMU2Slave):
     """An FMU of FMI 2.0 with FMI 3.0's access to binary variables; references are triples.
 
     FMPy knows by the first four letters of a class's name which functions to load.
@@ -100,7 +100,7 @@ class FMU2WithBinaries(FMU2Slave):  # type: ignore[misc]  # FMPy is not typed
         #: What inputs point to: an FMU may read it until the next step has ended.
         self._held: dict[Triple, Any] = {}
 
-    def setBinary(self, references: Sequence[Triple], values: Sequence[bytes]) -> None:  # noqa: N802
+    def setBinary(self, references: Sequence[Triple], values: Sequence[bytes]) -> None:
         """Point variables to bytes; none are an address of 0."""
         for reference, value in zip(references, values, strict=True):
             held = ctypes.create_string_buffer(value, len(value)) if value else None
@@ -108,7 +108,7 @@ class FMU2WithBinaries(FMU2Slave):  # type: ignore[misc]  # FMPy is not typed
             self.setInteger(reference, [at & _LOW, at >> 32, len(value)])
             self._held[reference] = held
 
-    def getBinary(self, references: Sequence[Triple]) -> list[bytes]:  # noqa: N802
+    def getBinary(self, references: Sequence[Triple]) -> list[bytes]:
         """Copies of the bytes that variables point to.
 
         :raises SlaveFault: a size is out of bounds
