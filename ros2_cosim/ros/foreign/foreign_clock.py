@@ -36,9 +36,7 @@ class ClockProbe:
         )
         #: The time [ns] of the newest event since it was requested; None: none has come.
         self._shown: int | None = None
-        topics.node.create_subscription(
-            ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events
-        )
+        topics.listen(ParameterEvent, _EVENTS, self._on_event, qos_profile_parameter_events)
         self._client = topics.node.create_client(
             SetParameters, f"{topics.node_name}/set_parameters"
         )

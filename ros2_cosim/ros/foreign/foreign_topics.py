@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from typing import Any, NamedTuple
 
 import rclpy
 from rclpy.duration import Duration
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from ros2_cosim.core.kernel.time import SECOND
 from ros2_cosim.core.messages.namespaces import inside
 from ros2_cosim.ros.foreign.foreign_threads import process_of_endpoint
 from ros2_cosim.ros.node.answers import REPEAT_S, answer_of
@@ -145,8 +147,9 @@ class ForeignTopics:
             )
         #: Wall time [ns] at which the barrier was requested last; 0: it never was.
         self.asked_ns = 0
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self.node)
+        #: What is waited for: of so many readers and clients.
+        self._waits: Any = None
+        self._waits_for = 0, 0
 
     def input_topic(self, port: str) -> str:
         """The private topic that stands for an input topic of the foreign node."""
@@ -346,8 +349,9 @@ class ForeignTopics:
     def _take_what_came(self) -> None:
         """Receive what came before an answer; this side, too, looks at one after the other."""
         for subscription, receive in self._readers:
-            with subscription.handle:
-                while taken := subscription.handle.take_message(subscription.msg_type, True):
+            with (handle := subscription.handle):
+                take, kind, raw = handle.take_message, subscription.msg_type, subscription.raw
+                while taken := take(kind, raw):
                     receive(*taken)
 
     def wait_until(self, condition: Callable[[], bool], seconds: float = inf) -> None:
@@ -358,15 +362,49 @@ class ForeignTopics:
         deadline = time.monotonic() + seconds
         while not condition() and time.monotonic() < deadline:
             self._check()
-            try:
-                self._executor.spin_once(timeout_sec=_POLL_S)
-            except ExternalShutdownException:
-                raise KeyboardInterrupt from None
+            self._look()
+            if not rclpy.ok():
+                raise KeyboardInterrupt
+
+    def listen(
+        self, type_: Any, topic: str, receive: Callable[[Any], None], qos: QoSProfile
+    ) -> None:
+        """Read a topic, too, while waiting."""
+        reader = self.node.create_subscription(type_, topic, receive, qos)
+        self._readers.append((reader, lambda message, _: receive(message)))
+
+    def _look(self) -> None:
+        """Wait a little for something to come, and handle what has come.
+
+        An executor of rclpy takes three times as long: it makes a task of each message, and a set
+        to wait for, of all that a node may have, at each look.
+        """
+        clients = list(self.node.clients)
+        sizes = len(self._readers), len(clients)
+        if self._waits is None or self._waits_for != sizes:
+            count, calls = sizes
+            context = self.node.context.handle
+            self._waits = rclpy_implementation.WaitSet(count, 0, 0, calls, 0, 0, context)
+            self._waits_for = sizes
+        self._waits.clear_entities()
+        for reader, _ in self._readers:
+            self._waits.add_subscription(reader.handle)
+        for client in clients:
+            self._waits.add_client(client.handle)
+        self._waits.wait(int(_POLL_S * SECOND))
+        self._take_what_came()
+        for client in clients:
+            take, kind = client.handle.take_response, client.srv_type.Response
+            while (header := (answer := take(kind))[0]) is not None:
+                with suppress(KeyError):  # asked once more, it was not waited for any longer
+                    client.get_pending_request(header.request_id.sequence_number).set_result(
+                        answer[1]
+                    )
 
     def close(self) -> None:
         """Leave the ROS graph."""
         if rclpy.ok():
-            self._executor.shutdown(timeout_sec=0.5)
+            self._waits = None
             self.node.destroy_node()
 
     def _receiver(self, port: str) -> Callable[[bytes, dict[str, Any]], None]:
