@@ -379,7 +379,7 @@ class ForeignTopics:
         An executor of rclpy takes three times as long: it makes a task of each message, and a set
         to wait for, of all that a node may have, at each look.
         """
-        clients = list(self.node.clients)
+        clients: list[Any] = list(self.node.clients)
         sizes = len(self._readers), len(clients)
         if self._waits is None or self._waits_for != sizes:
             count, calls = sizes
