@@ -376,8 +376,8 @@ class ForeignTopics:
     def _look(self) -> None:
         """Wait a little for something to come, and handle what has come.
 
-        An executor of rclpy takes three times as long: it makes a task of each message, and a set
-        to wait for, of all that a node may have, at each look.
+        An executor of rclpy takes longer: it makes a task of each message, and a set to wait for,
+        of all that a node may have, at each look.
         """
         clients: list[Any] = list(self.node.clients)
         sizes = len(self._readers), len(clients)
