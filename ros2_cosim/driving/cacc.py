@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from ros2_cosim.core.kernel.participant import Host, ModelContext, Step
 from ros2_cosim.core.kernel.saved_state import SavedAttributes
 from ros2_cosim.core.messages.message_types import (
     ACCELERATION,
+    BYTES,
     CONTROL,
     CONTROLLER_STATUS,
     LIGHT_AHEAD,
@@ -48,6 +50,16 @@ from ros2_cosim.driving.controllers.safety import (
 )
 from ros2_cosim.driving.controllers.supervision import SensorWatch
 from ros2_cosim.driving.controllers.tracking import AccelerationTracker, PedalMap
+from ros2_cosim.driving.v2v.manoeuvre import TailView
+from ros2_cosim.driving.v2v.vehicle_side import (
+    CONSTANTS,
+    MANOEUVRE,
+    PARTS,
+    VALUES,
+    WARNINGS,
+    VehicleSide,
+    check_vehicle_side,
+)
 from ros2_cosim.world.drivers.light_stop import LightStop
 from ros2_cosim.world.vehicle import VEHICLES, pedals_for
 from ros2_cosim.world.vehicle.pedal_table import read_pedal_table
@@ -87,6 +99,9 @@ class CaccController(FullModel):
     (``coast``); after that it brakes gently (``minimal_risk``), unless the sensor works. To be
     activated without lists too it needs a ``period`` with ``dynamic_step``.
 
+    With ``warnings`` it heeds DENMs. With ``manoeuvre`` it joins a platoon: until then it drives as
+    if it heard nothing; or it leaves one.
+
     :param law: drives instead of the law that the parameters name
     :param fallback: drives instead of the fall-back law that they name
     :raises ConfigurationError: no law, or its parameters are wrong
@@ -118,6 +133,8 @@ class CaccController(FullModel):
         Port("v2v_leader", V2V, required=False),
         Port("v2v_predecessor", V2V, required=False),
         Port("light", LIGHT_AHEAD, required=False, description="the next light, to stop at if red"),
+        *(Port(n, BYTES, required=False, description="DENMs, with warnings") for n in WARNINGS),
+        Port(MANOEUVRE, BYTES, required=False, description="what the leader says"),
     )
     output_ports = (
         Port("control", CONTROL),
@@ -126,6 +143,13 @@ class CaccController(FullModel):
             CONTROLLER_STATUS,
             required=False,
             description="mode, time gap and its error, age of V2V",
+        ),
+        Port(
+            "manoeuvre",
+            BYTES,
+            required=False,
+            schedule="sparse",
+            description="with manoeuvre: what it says to the leader",
         ),
     )
     other_ports = False
@@ -138,6 +162,7 @@ class CaccController(FullModel):
         """
         where, directory = context.where, context.base_directory
         _pedals(parameters, directory)
+        check_vehicle_side(context, parameters.warnings, parameters.manoeuvre)
         for key, law, given in (
             ("law", parameters.law, parameters.law_parameters),
             ("fallback", parameters.fallback, {}),
@@ -175,8 +200,12 @@ class CaccController(FullModel):
             pedals=pedals, lag=lag, integral_gain=parameters.integral_gain
         )
         self._follower = Follower(context.name, parameters, self._law, self._fallback, tracker)
+        self._side: VehicleSide | None = None
+        if parameters.warnings is not None or parameters.manoeuvre is not None:
+            self._side = VehicleSide(context, parameters.warnings, parameters.manoeuvre)
         self._chooses = context.dynamic_step
         self._tells_status = "status" in context.output_types
+        self._tells_manoeuvre = "manoeuvre" in context.output_types
         self._activations = dict.fromkeys(CONTROLLER_MODES, 0)
 
     @property
@@ -211,17 +240,50 @@ class CaccController(FullModel):
         if self._chooses:
             # The watch: an activation without a list, put off as long as lists come.
             self.next_time = step.time + follower.patience(bool(step.samples.get("objects")))
-        sent: dict[str, Any] = {"control": follower.command(step)}
+        sent: dict[str, Any] = {}
+        if self._side is not None:
+            self._cooperate(self._side, step, sent)
+        sent["control"] = follower.command(step)
         self._activations[follower.mode] += 1
         if self._tells_status:
             sent["status"] = follower.status(step.latest)
         return sent
 
+    def _cooperate(self, side: VehicleSide, step: Step, sent: dict[str, Any]) -> None:
+        """Tell the follower what warnings and manoeuvre ask of it."""
+        follower, odometry = self._follower, step.latest["odometry"]
+        if odometry is None:
+            return
+        caution = side.caution(step.time, step.latest, odometry.value)
+        follower.most_demand = inf if caution is None else -caution.deceleration
+        follower.least_time_gap = 0.0 if caution is None else caution.time_gap or 0.0
+        if side.manoeuvre is None:
+            return
+        ahead = follower.object
+        view = TailView(
+            odometry.value.vx,
+            None if ahead is None else ahead.id,
+            inf if ahead is None else ahead.distance,
+            0.0 if ahead is None else ahead.relative_speed,
+            follower.standstill_gap,
+            follower.alone_time_gap,
+        )
+        said = side.advance(step.time, step.latest, view)
+        follower.listens = side.manoeuvre.listens
+        follower.ordered_time_gap = side.manoeuvre.time_gap
+        if said is not None and self._tells_manoeuvre:
+            sent["manoeuvre"] = said
+
     def report(self) -> Report:
-        """The share of the activations in each mode."""
+        """The share of the activations in each mode; warnings heard, state of the manoeuvre."""
         activations = total(self._activations.values())
         shares = {mode: count / activations for mode, count in self._activations.items() if count}
-        return Report(figures={"modes": shares}) if shares else Report()
+        figures: dict[str, Any] = {"modes": shares} if shares else {}
+        verdicts = None
+        if self._side is not None:
+            figures |= self._side.figures
+            verdicts = self._side.verdicts
+        return Report(figures=figures or None, verdicts=verdicts)
 
     def save_state(self) -> Any:
         """What it knows and did last, with the states of its laws."""
@@ -264,7 +326,8 @@ _STATE = SavedAttributes(
         SensorWatch,
         SingerEstimator,
         StandstillHold,
+        *PARTS,
     ),
-    values=(DetectedObject,),
-    constants=(AdaptedLaw, Section),
+    values=(DetectedObject, *VALUES),
+    constants=(AdaptedLaw, Section, *CONSTANTS),
 )

@@ -38,6 +38,10 @@ MAX_TRAFFIC: Final = 500
 _LENGTH, _WIDTH, _ = DEFAULT_SIZE
 LEADER: Final = "leader"
 V2V_MODEL: Final = "v2v_channel"
+_BYTES: Final = "std_msgs/msg/UInt8MultiArray"
+#: Of a manoeuvre, what the leader says.
+_OF_LEADER: Final = ("join_time_gap", "leave_time_gap")
+_BOTH: Final = "leader_and_predecessor"
 #: The sensor that each follower has; its participant and topic have no further name.
 FRONT: Final = "front"
 #: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
@@ -75,6 +79,11 @@ class V2VTemplate(Section):
         default=None, description="as of the model v2v_channel: {} for the usual radio"
     )
     congestion_control: Any = Field(default=False, description="as of the model v2v_channel")
+    denm: Any = Field(
+        default=None,
+        description="as of the model v2v_channel: {} for the usual DENMs; controllers heed them "
+        "with controller.warnings",
+    )
     model: str = Field(
         default=V2V_MODEL,
         description="model with the ports of v2v_channel, as a network simulator has them",
@@ -187,6 +196,12 @@ class PlatoonTemplate(Template):
         default_factory=dict,
         description="further keys of each vehicle of the scene, as length and width",
     )
+    manoeuvre: _Mapping | None = Field(
+        default=None,
+        description="the last vehicle joins the others, or leaves them: as of the model "
+        "cacc_controller, without ego and leader; with the parameters join_time_gap and "
+        "leave_time_gap of the model platoon_leader",
+    )
     sensor: SensorTemplate = Field(default=SensorTemplate(), description="of each follower")
     v2v: V2VTemplate = Field(default=V2VTemplate(), description="between the vehicles")
     world: WorldTemplate = Field(default=WorldTemplate(), description="plant of all vehicles")
@@ -205,6 +220,15 @@ class PlatoonTemplate(Template):
             raise ValueError(
                 "found lights and sumo, whose vehicles have their own lights; allowed is lights "
                 "with traffic"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_tail(self) -> Self:
+        if self.manoeuvre is not None and (self.vehicles < 3 or self.v2v.hears != _BOTH):
+            raise ValueError(
+                "found manoeuvre with less than three vehicles, or without v2v.hears "
+                f"{_BOTH}; allowed is both"
             )
         return self
 
@@ -299,6 +323,10 @@ def _participants(
                     )
                 },
             }
+    if template.manoeuvre is not None:
+        # The vehicle at the tail speaks to the leader.
+        links.append((platoon[-1], LEADER))
+        participants["manoeuvres"] = _manoeuvres(template.manoeuvre, platoon)
     if links:
         participants["v2v"] = _v2v(template, platoon, links)
     if _tracks(template.sensor):
@@ -373,6 +401,8 @@ def _v2v(
         if own.radio is not None:
             parameters["radio"] = own.radio
             parameters["congestion_control"] = own.congestion_control
+        if own.denm is not None:
+            parameters["denm"] = own.denm
     for number, name in enumerate(platoon):
         if own.radio is not None or own.model != V2V_MODEL:
             inputs[f"odometry/{name}"] = f"world.odometry/{name}"
@@ -381,6 +411,9 @@ def _v2v(
             inputs[f"acceleration/{name}"] = f"world.acceleration/{name}"
             if name != LEADER:
                 inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
+    if template.manoeuvre is not None:
+        for name, source in ((LEADER, "manoeuvres"), (platoon[-1], f"cacc{len(platoon) - 1}")):
+            inputs[f"manoeuvre/{name}"] = {"from": f"{source}.manoeuvre", "delayed": True}
     return {
         "model": own.model,
         "period": format_ns(own.period),
@@ -399,7 +432,51 @@ def _v2v(
             )
             for sender, name in links
         }
-        | _encoded(own, senders),
+        | _encoded(own, senders)
+        | _events(template, platoon, links),
+    }
+
+
+def _events(
+    template: PlatoonTemplate, platoon: Sequence[str], links: Sequence[tuple[str, str]]
+) -> _Mapping:
+    """The outputs of what is sent besides beacons."""
+    carried = {}
+    if template.v2v.denm is not None:
+        carried["denm"] = [link for link in links if link[1] != LEADER]
+    if template.manoeuvre is not None:
+        carried["manoeuvre"] = [(LEADER, platoon[-1]), (platoon[-1], LEADER)]
+    return {
+        f"{kind}/{sender}_to_{name}": {
+            "type": _BYTES,
+            "topic": f"/v2v/{kind}/{sender}_to_{name}",
+            "schedule": "sparse",
+            "latency": template.v2v.latency,
+        }
+        for kind, places in carried.items()
+        for sender, name in places
+    }
+
+
+def _manoeuvres(given: _Mapping, platoon: Sequence[str]) -> _Mapping:
+    """The leader's side of a manoeuvre at the tail."""
+    joins = given.get("kind") == "join"
+    others = list(platoon[:-1])
+    return {
+        "model": "platoon_leader",
+        "period": "50ms",
+        "parameters": {
+            "formation": others if joins else list(platoon),
+            "expected": list(platoon) if joins else others,
+            **{key: given[key] for key in _OF_LEADER if key in given},
+        },
+        "inputs": {
+            "odometry": f"world.odometry/{LEADER}",
+            f"manoeuvre/{platoon[-1]}": f"v2v.manoeuvre/{platoon[-1]}_to_{LEADER}",
+        },
+        "outputs": {
+            "manoeuvre": {"type": _BYTES, "topic": f"/{LEADER}/manoeuvre", "schedule": "sparse"}
+        },
     }
 
 
@@ -409,7 +486,7 @@ def _encoded(own: V2VTemplate, senders: Iterable[str]) -> _Mapping:
         return {}
     return {
         f"cam/{sender}": {
-            "type": "std_msgs/msg/UInt8MultiArray",
+            "type": _BYTES,
             "topic": f"/v2v/{sender}/cam",
             "schedule": "sparse",
         }
@@ -439,6 +516,17 @@ def _controller(
         port = "v2v_leader" if sender == LEADER else "v2v_predecessor"
         assert sender in (LEADER, ahead)
         inputs[port] = f"v2v.{sender}_to_{name}"
+        if template.v2v.denm is not None:
+            inputs[port.replace("v2v", "denm")] = f"v2v.denm/{sender}_to_{name}"
+    parameters: _Mapping = {}
+    outputs: _Mapping = {}
+    if template.manoeuvre is not None and number == len(platoon) - 1:
+        own = {k: v for k, v in template.manoeuvre.items() if k not in _OF_LEADER}
+        parameters = {"manoeuvre": {"ego": name, "leader": LEADER, **own}}
+        inputs["manoeuvre_heard"] = f"v2v.manoeuvre/{LEADER}_to_{name}"
+        outputs = {
+            "manoeuvre": {"type": _BYTES, "topic": f"/{name}/manoeuvre", "schedule": "sparse"}
+        }
     return {
         "model": "cacc_controller",
         "activation": {"any": ["objects"]},
@@ -455,12 +543,14 @@ def _controller(
                 "set_speed": max(1.5 * highest, 1.0),
                 "sensor_timeout": overdue * 1e-9,
                 **_CONTROLLER,
+                **parameters,
             },
             template.controller,
         ),
         "inputs": inputs,
         "outputs": {
             "control": _output("ControlCommand", f"/{name}/control", frame_id=base_link(name)),
+            **outputs,
             **(
                 {
                     "status": _output(

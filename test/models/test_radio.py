@@ -21,14 +21,8 @@ from ros2_cosim.core.run.inproc import InprocRun
 from ros2_cosim.core.run.request import RunRequest
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.driving.v2v.cam_triggering import dcc_interval
-from ros2_cosim.driving.v2v.radio import (
-    Radio,
-    RadioFrame,
-    RadioSettings,
-    SharedChannel,
-    milliwatts,
-    sent_frames,
-)
+from ros2_cosim.driving.v2v.contention import RadioFrame, attempt, sent_frames
+from ros2_cosim.driving.v2v.radio import Radio, RadioSettings, SharedChannel, milliwatts
 from ros2_cosim.driving.v2v.v2v import V2VChannel
 
 PERIOD = 50_000_000
@@ -94,9 +88,9 @@ def everyone(count: int) -> list[list[bool]]:
 def air(
     arrivals: Sequence[int], hears: Sequence[Sequence[bool]], seed: int = 1
 ) -> list[RadioFrame]:
-    return sent_frames(
-        arrivals, hears, [FRAME] * len(arrivals), PERIOD, RandomStream(seed, "t", "slots")
-    )
+    attempts = [attempt(ready, k, k) for k, ready in enumerate(arrivals) if ready >= 0]
+    stream = RandomStream(seed, "t", "slots")
+    return sent_frames(attempts, hears, [FRAME] * len(arrivals), PERIOD, stream)
 
 
 def test_a_station_waits_until_the_channel_is_free() -> None:
@@ -135,7 +129,9 @@ def test_hidden_stations_do_not_wait_for_each_other() -> None:
 
 def test_what_comes_too_late_is_dropped() -> None:
     stream = RandomStream(1, "t", "slots")
-    frames = sent_frames(range(120), everyone(120), [FRAME] * 120, 3_000_000, stream)
+    attempts = [attempt(ready, ready, ready) for ready in range(120)]
+    frames = sent_frames(attempts, everyone(120), [FRAME] * 120, 3_000_000, stream)
+    assert len(attempts) == 120 - len(frames)
     assert frames[-1].begin < 3_000_000 and 5 <= len(frames) < 120
 
 
@@ -200,8 +196,10 @@ def test_the_reactive_congestion_control(busy: float, milliseconds: int) -> None
     assert dcc_interval(busy) == milliseconds * 1_000_000
 
 
-def v2v(links: Sequence[tuple[str, str]], seed: int = 1, **parameters: Any) -> V2VChannel:
-    context = {"scene": scene_of(VEHICLES), "run_seed": seed, "period_ns": PERIOD}
+def v2v(
+    links: Sequence[tuple[str, str]], seed: int = 1, period: int = PERIOD, **parameters: Any
+) -> V2VChannel:
+    context = {"scene": scene_of(VEHICLES), "run_seed": seed, "period_ns": period}
     return made(V2VChannel, {"links": list(links), **parameters}, name="v2v", context=context)
 
 

@@ -52,6 +52,15 @@ SCENARIOS = {
     ),
     "packet_loss": (CONFIG / "library" / "packet_loss.yaml", ()),
     "cut_in": (CONFIG / "library" / "cut_in.yaml", ()),
+    "join": (
+        CONFIG / "library" / "join.yaml",
+        (
+            "scene.vehicles.follower3.s=325",
+            "platoon.manoeuvre.at=100ms",
+            "platoon.v2v={period: 25ms, triggering: cam, congestion_control: adaptive, loss: 0.2, "
+            "radio: {others: 20, others_rate: saturated}}",
+        ),
+    ),
     "car_following": (CONFIG / "car_following.yaml", ()),
 }
 

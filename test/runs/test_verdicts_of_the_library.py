@@ -31,6 +31,8 @@ VARIANTS = {
     "cut_in": ([], ["duration=12s", "parameters.gap=8"]),
     "cut_out": ([], ["duration=15s", "parameters.gap=40"]),
     "drive_cycle": (["duration=25s"], ["duration=25s", "parameters.time_gap=1.0"]),
+    "join": (["duration=26s"],),
+    "leave": (["duration=14s"],),
     "merge": ([], ["duration=10s", "parameters.station=235"]),
     "mixed_traffic": (["duration=15s"], ["duration=13s", "parameters.speed=20"]),
     "overtake": ([], ["duration=22s", "parameters.ahead=5"]),

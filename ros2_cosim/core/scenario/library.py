@@ -30,6 +30,8 @@ NAMES: Final = (
     "overtake",
     "v2v_outage",
     "packet_loss",
+    "join",
+    "leave",
     "platoon20",
     "curve",
     "slope",

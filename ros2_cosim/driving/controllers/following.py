@@ -48,6 +48,10 @@ class Follower:
     """Drives one vehicle behind another; see :class:`~ros2_cosim.driving.cacc.CaccController`.
 
     :ivar mode: what drove last
+    :ivar listens: whether V2V counts; else it drives as if it heard nothing
+    :ivar ordered_time_gap: that it keeps instead of the one of its parameters [s]
+    :ivar least_time_gap: that it keeps at least [s]
+    :ivar most_demand: that it demands at most [m/s^2]
     :param name: of the participant, for messages
     :param law: drives while it hears what it needs
     :param fallback: drives else
@@ -63,6 +67,10 @@ class Follower:
         tracker: AccelerationTracker,
     ) -> None:
         self.mode = "waiting"
+        self.listens = True
+        self.ordered_time_gap: float | None = None
+        self.least_time_gap = 0.0
+        self.most_demand = inf
         self._name = name
         self._law = law
         self._needs_predecessor = "predecessor" in law.needs
@@ -112,6 +120,22 @@ class Follower:
         self._minimal_risk = parameters.minimal_risk_deceleration
         self._half_width = parameters.lane_half_width
         self._limits = CommandLimiter(parameters.limits)
+        self._brake_jerk: float = parameters.limits.max_brake_jerk
+
+    @property
+    def standstill_gap(self) -> float:
+        """The gap that it keeps at standstill [m]."""
+        return self._standstill_gap
+
+    @property
+    def alone_time_gap(self) -> float:
+        """The time gap that it keeps without V2V [s]."""
+        return self._fallback_time_gap
+
+    @property
+    def object(self) -> DetectedObject | None:
+        """The object ahead as last measured or thought."""
+        return self._sensor.object
 
     def status(self, latest: Mapping[str, Sample | None]) -> ControllerStatus:
         """Mode, time gap and its error, age of V2V."""
@@ -155,6 +179,9 @@ class Follower:
             self._sensor.measured(now, target, speed, self._estimator.braking)
         demand = self._beside(demand, now, speed, seen)
         demand = self._at_light(demand, speed, latest.get("light"))
+        if self.most_demand < demand:
+            least = self._previous_command - self._brake_jerk * dt
+            demand = max(self.most_demand, min(demand, least))
         if self.mode == "hold":
             self._previous_command = 0.0
             self._brake = self._holding_brake(dt)
@@ -340,6 +367,8 @@ class Follower:
     ) -> tuple[Peer | None, Peer | None]:
         """Return (leader, predecessor) as far as fresh messages of them are there."""
         leader = predecessor = None
+        if not self.listens:
+            return None, None
         sample = latest.get("v2v_leader")
         if sample is not None:
             leader = self._peer(sample.value, now)
@@ -362,6 +391,7 @@ class Follower:
             present = (gap - self._standstill_gap) / speed
             self._time_gap = min(self._fallback_time_gap, max(_SHORTEST_TIME_GAP, present))
         self._degraded = degraded
-        goal = self._fallback_time_gap if degraded else self._wanted_time_gap
+        wanted = self.ordered_time_gap or self._wanted_time_gap
+        goal = max(self._fallback_time_gap if degraded else wanted, self.least_time_gap)
         most = self._time_gap_rate * dt
         self._time_gap += max(-most, min(most, goal - self._time_gap))

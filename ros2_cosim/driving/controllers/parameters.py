@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from ros2_cosim.core.documents.settings import Number, Section
 from ros2_cosim.driving.controllers.estimation import SingerParameters
 from ros2_cosim.driving.controllers.path import CruiseControl
+from ros2_cosim.driving.v2v.vehicle_side import Caution, TailVehicle
 
 
 class CommandLimits(Section):
@@ -144,4 +145,12 @@ class ControllerParameters(Section):
     )
     cruise: Annotated[CruiseControl, BeforeValidator(_none_is_empty)] = Field(
         CruiseControl(), description="speed control on a free road"
+    )
+    warnings: Caution | None = Field(
+        default=None,
+        description="what it does while a DENM reports a dangerous situation ahead; needs the "
+        "extra v2x",
+    )
+    manoeuvre: TailVehicle | None = Field(
+        default=None, description="it joins or leaves the platoon at its tail"
     )

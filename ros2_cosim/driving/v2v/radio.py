@@ -18,16 +18,23 @@ frame that has not been sent by the next beacon is dropped.
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from ros2_cosim.core.documents.settings import Number, Section, Whole
 from ros2_cosim.core.kernel.exactmath import PI, exp, log, sqrt
 from ros2_cosim.core.kernel.random_streams import RandomStream
+from ros2_cosim.driving.v2v.congestion import SaturatedStations
+from ros2_cosim.driving.v2v.contention import (
+    AIFS_NS,
+    Attempt,
+    Category,
+    RadioFrame,
+    attempt,
+    sent_frames,
+)
 
 _LN_10: Final = log(10.0)
 _LIGHT: Final = 299_792_458.0
@@ -40,9 +47,8 @@ _BUSY: Final = -85.0
 #: Q. Chen, L. Delgrossi, "Optimal data rate selection for vehicle safety communications", 2008).
 CAPTURE: Final = 8.0
 
-SLOT_NS: Final = 13_000
-AIFS_NS: Final = 110_000
-CONTENTION: Final = 15
+#: Largest error of a clock [1] (class estimate: what IEEE 802.11 allows a transmitter is 20 ppm).
+_CLOCK: Final = 20e-6
 #: Preamble and head of a frame, and a symbol, which carries 48 bits [ns].
 _HEAD_NS: Final = 40_000
 _SYMBOL_NS: Final = 8_000
@@ -95,14 +101,23 @@ class RadioSettings(Section):
         description="with contents cam: what a frame has besides the CAM; the usual value is that "
         "of the heads of MAC, LLC, GeoNetworking and BTP, without a signature [byte]",
     )
+    security: Whole = Field(
+        default=0,
+        ge=0,
+        le=1500,
+        description="signature and what belongs to it (ETSI TS 103 097), in each CAM, DENM and "
+        "message of a manoeuvre; 93 with a digest of the certificate (class estimate) [byte]",
+    )
     others: Whole = Field(
         default=0,
         ge=0,
         le=1000,
         description="further stations, which all vehicles hear as from others_distance",
     )
-    others_rate: Number = Field(
-        default=10.0, gt=0, le=50, description="beacons of each of them [1/s]"
+    others_rate: Annotated[Number, Field(gt=0, le=50)] | Literal["saturated"] = Field(
+        default=10.0,
+        description="beacons of each of them [1/s]; saturated: they always have one, and send it "
+        "when adaptive congestion control lets them",
     )
     others_distance: Number = Field(default=150.0, gt=0, description="to all vehicles [m]")
 
@@ -177,83 +192,6 @@ def milliwatts(decibel: float) -> float:
     return exp(0.1 * _LN_10 * decibel)
 
 
-class RadioFrame(NamedTuple):
-    """What one station sent: its number, begin and end [ns] from the begin of the period."""
-
-    station: int
-    begin: int
-    end: int
-
-
-class Attempt(NamedTuple):
-    """A station that waits: when it will send [ns], since when it counts, slots, its number."""
-
-    send: int
-    station: int
-    counting: int
-    slots: int
-    is_first: bool
-
-
-def sent_frames(
-    arrivals: Sequence[int],
-    hears: Sequence[Sequence[bool]],
-    lengths: Sequence[int],
-    period_ns: int,
-    stream: RandomStream,
-) -> list[RadioFrame]:
-    """What goes over the air in one period, by CSMA/CA; in the order of time.
-
-    :param arrivals: of each station, when its frame is ready [ns], negative: it sends nothing
-    :param hears: of each station, whether it hears each other one
-    :param lengths: of the frame of each station [ns]
-    :param period_ns: frames that have not begun by then are dropped
-    :param stream: draws the slots
-    """
-    waiting = [
-        Attempt(ready + AIFS_NS, station, ready + AIFS_NS, 0, True)
-        for station, ready in enumerate(arrivals)
-        if ready >= 0
-    ]
-    heapq.heapify(waiting)
-    sent: list[RadioFrame] = []
-    begins: list[int] = []
-    longest = max(lengths, default=0)
-    while waiting:
-        attempt = heapq.heappop(waiting)
-        if attempt.send >= period_ns:
-            break
-        # Frames that ended before it began to wait are of no matter: most of them are left out.
-        first = bisect_right(begins, attempt.counting - AIFS_NS - longest)
-        heard = _heard(attempt, sent, first, hears[attempt.station])
-        if heard is None:
-            begins.append(attempt.send)
-            end = attempt.send + lengths[attempt.station]
-            sent.append(RadioFrame(attempt.station, attempt.send, end))
-            continue
-        if attempt.is_first:
-            slots = stream.integers(CONTENTION + 1)
-        else:
-            slots = attempt.slots - max(0, heard.begin - attempt.counting) // SLOT_NS
-        counting = heard.end + AIFS_NS
-        again = counting + slots * SLOT_NS
-        heapq.heappush(waiting, Attempt(again, attempt.station, counting, slots, False))
-    return sent
-
-
-def _heard(
-    attempt: Attempt, sent: Sequence[RadioFrame], first: int, hears: Sequence[bool]
-) -> RadioFrame | None:
-    """The first frame that the station hears while it waits, of those from a number on."""
-    for number in range(first, len(sent)):
-        frame = sent[number]
-        if frame.begin >= attempt.send:
-            return None
-        if hears[frame.station] and frame.end > attempt.counting - AIFS_NS:
-            return frame
-    return None
-
-
 class SharedChannel:
     """All stations of one channel: which link carries a frame, beacon period by beacon period.
 
@@ -264,6 +202,8 @@ class SharedChannel:
 
     :ivar busy: share of the time in which the channel was busy in the last period, as each vehicle
         that sends has heard it [1]
+    :ivar saturated: the other stations, if they always have a frame
+    :ivar others_busy: as ``busy``, heard by a saturated one [1]
     """
 
     def __init__(
@@ -281,57 +221,133 @@ class SharedChannel:
         # A vehicle sends at its own time within the period, which it keeps.
         self._phases = [round(stream(f"phase/{n}").uniform() * period_ns) for n in names]
         self._others = settings.others
-        self._other_share = min(1.0, settings.others_rate * period_ns * 1e-9)
         self._other_power = self._radio.mean_power(settings.others_distance)
         distance = self._radio.hearing_distance()
         self._hearing_square = distance * distance
         self._others_are_heard = settings.others_distance <= distance
         self.busy: dict[str, float] = dict.fromkeys(names, 0.0)
+        self.others_busy = 0.0
         self._frames: list[RadioFrame] = []
+        #: Of each station, the number of the vehicle or of the other station that it belongs to.
+        self._owners: list[int] = []
+        #: Of the period before: frames that last into this one, and saturated stations that wait.
+        self._before: list[RadioFrame] = []
+        self._waiting: list[Attempt] = []
         self._places: dict[str, Place] = {}
+        self._now = 0
+        self.saturated: SaturatedStations | None = None
+        self._other_share = 0.0
+        if isinstance(settings.others_rate, str):
+            # They come up at their own times within the first second.
+            draws = self._other_stations
+            opens = [round(draws.uniform() * 1e9) for _ in range(self._others)]
+            clocks = [(2.0 * draws.uniform() - 1.0) * _CLOCK for _ in range(self._others)]
+            self.saturated = SaturatedStations(opens, clocks, self._radio.frame_ns, period_ns)
+        else:
+            self._other_share = min(1.0, settings.others_rate * period_ns * 1e-9)
 
-    def begin(self, places: Mapping[str, Place], lengths: Mapping[str, int]) -> None:
+    def begin(
+        self,
+        places: Mapping[str, Place],
+        lengths: Mapping[str, int],
+        more: Sequence[tuple[str, int, Category]] = (),
+    ) -> None:
         """A new period.
 
         :param places: of all vehicles [m]
         :param lengths: of the frames of those that have one to send [ns]
+        :param more: further frames: the sender of each, its length [ns] and its access category
         """
+        # Of a frame that lasts into this period, the sender is of interest and no longer the queue.
+        self._before = [
+            RadioFrame(self._owners[f.station], f.begin - self._period, f.end - self._period)
+            for f in (*self._before, *self._frames)
+            if f.end + AIFS_NS > self._period
+        ]
         self._places = dict(places)
+        number = len(self._names)
+        owners = [*range(number + self._others), *(self._names.index(item[0]) for item in more)]
+        self._owners = owners
         present = [name if name in places else None for name in self._names]
-        arrivals = [
-            phase if name in lengths else -1
-            for name, phase in zip(self._names, self._phases, strict=True)
+        attempts = [
+            attempt(phase, index, index)
+            for index, (name, phase) in enumerate(zip(self._names, self._phases, strict=True))
+            if name in lengths
         ]
+        for index, (_, _, category) in enumerate(more, start=number + self._others):
+            owner = owners[index]
+            attempts.append(attempt(self._phases[owner], index, owner, category))
+        attempts += self._other_attempts()
         loud = self._others_are_heard
-        hears = [
-            [self._hears(name, other) for other in present] + [loud] * self._others
+        extra = [self._names[owner] for owner in owners[number + self._others :]]
+        of_vehicle = {
+            name: [self._hears(name, other) for other in present]
+            + [loud] * self._others
+            + [self._hears(name, other) for other in extra]
             for name in present
-        ]
-        for _ in range(self._others):
-            ready = round(self._other_stations.uniform() * self._period)
-            arrivals.append(ready if self._other_stations.bernoulli(self._other_share) else -1)
-            hears.append([loud] * len(present) + [True] * self._others)
+        }
+        of_other = [loud] * number + [True] * self._others + [loud] * len(more)
+        hears = [of_vehicle[name] for name in present] + [of_other] * self._others
+        hears += [of_vehicle[name if name in places else None] for name in extra]
         usual = self._radio.frame_ns
         times = [lengths.get(name, usual) for name in self._names] + [usual] * self._others
-        self._frames = sent_frames(arrivals, hears, times, self._period, self._slots)
+        times += [item[1] for item in more]
+        self._frames = sent_frames(attempts, hears, times, self._period, self._slots, self._before)
         for index, name in enumerate(self._names):
             self.busy[name] = self._busy_share(hears[index], index)
+        self._end(attempts, of_other)
 
-    def reception(self, sender: str, receiver: str) -> float:
-        """The probability that the frame of this period arrives; 0 if it was not sent."""
-        number = self._names.index(sender)
-        own = next((frame for frame in self._frames if frame.station == number), None)
+    def _other_attempts(self) -> list[Attempt]:
+        """What the other stations want to send."""
+        first = len(self._names)
+        if self.saturated is not None:
+            found = self._waiting
+            for station, time in self.saturated.ready(self._now, self._now + self._period):
+                found.append(attempt(time - self._now, first + station, first + station))
+            return found
+        found = []
+        for station in range(first, first + self._others):
+            ready = round(self._other_stations.uniform() * self._period)
+            if self._other_stations.bernoulli(self._other_share):
+                found.append(attempt(ready, station, station))
+        return found
+
+    def _end(self, attempts: Sequence[Attempt], of_other: Sequence[bool]) -> None:
+        """The end of a period: what lasts into the next one."""
+        period, first = self._period, len(self._names)
+        if self.saturated is not None:
+            for frame in self._frames:
+                if first <= frame.station < first + self._others:
+                    self.saturated.sent(frame.station - first, self._now + frame.begin)
+            self.others_busy = self._busy_share(of_other, first)
+            self.saturated.hear(self.others_busy, self._now + period)
+            self._waiting = [
+                item._replace(send=item.send - period, counting=item.counting - period)
+                for item in attempts
+                if first <= item.station < first + self._others
+            ]
+        self._now += period
+
+    def reception(self, sender: str, receiver: str, number: int | None = None) -> float:
+        """The probability that a frame of this period arrives; 0 if it was not sent.
+
+        :param number: of the frame in ``more`` of ``begin``; None: the beacon
+        """
+        first = len(self._names) + self._others
+        station = self._names.index(sender) if number is None else first + number
+        own = next((frame for frame in self._frames if frame.station == station), None)
         if own is None or receiver not in self._places:
             return 0.0
         others = 0.0
-        for frame in self._frames:
-            if frame.station != number and frame.begin < own.end and own.begin < frame.end:
-                if frame.station >= len(self._names):
+        for frame in (*self._before, *self._frames):
+            if frame is not own and frame.begin < own.end and own.begin < frame.end:
+                owner = self._owners[frame.station]
+                if owner >= len(self._names):
                     others += self._other_power
-                elif self._names[frame.station] == receiver:
+                elif self._names[owner] == receiver:
                     return 0.0
                 else:
-                    others += self._power(self._names[frame.station], receiver)
+                    others += self._power(self._names[owner], receiver)
         return self._radio.reception(self._power(sender, receiver), others)
 
     def _power(self, sender: str, receiver: str) -> float:
@@ -350,8 +366,8 @@ class SharedChannel:
     def _busy_share(self, hears: Sequence[bool], number: int) -> float:
         """The share of the period in which a station hears a frame, its own ones too."""
         busy = until = 0
-        for frame in self._frames:
-            if hears[frame.station] or frame.station == number:
+        for frame in (*self._before, *self._frames):
+            if hears[frame.station] or self._owners[frame.station] == number:
                 begin, end = max(frame.begin, until), min(frame.end, self._period)
                 busy += max(0, end - begin)
                 until = max(until, end)

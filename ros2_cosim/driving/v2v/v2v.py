@@ -9,10 +9,9 @@ is lost. A lost beacon is silence on the port.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from ros2_cosim.core.documents.settings import Section
 from ros2_cosim.core.kernel.errors import ConfigurationError
@@ -26,10 +25,21 @@ from ros2_cosim.core.messages.catalogue import DEFAULT
 from ros2_cosim.core.messages.message_types import ACCELERATION, BYTES, CONTROL, ODOMETRY, V2V
 from ros2_cosim.core.messages.records import V2VMessage
 from ros2_cosim.core.scene.scene import scene_settings
+from ros2_cosim.driving.v2v.air import Air
 from ros2_cosim.driving.v2v.beacons import Sender
 from ros2_cosim.driving.v2v.cam import check_installation, decoded, encoded
 from ros2_cosim.driving.v2v.cam_contents import CamPlace, CamWriter, PathHistory
 from ros2_cosim.driving.v2v.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering, dcc_interval
+from ros2_cosim.driving.v2v.congestion import (
+    SHORTEST_NS,
+    WINDOW_NS,
+    AdaptiveControl,
+    SaturatedStations,
+)
+from ros2_cosim.driving.v2v.contention import Attempt, RadioFrame
+from ros2_cosim.driving.v2v.denm import Denm
+from ros2_cosim.driving.v2v.denm_service import DenmSender, DenmSettings
+from ros2_cosim.driving.v2v.events import MANOEUVRE, EventMessages
 from ros2_cosim.driving.v2v.packet_loss import (
     NO_LOSS,
     BernoulliLoss,
@@ -38,7 +48,7 @@ from ros2_cosim.driving.v2v.packet_loss import (
     PacketLoss,
     make_loss,
 )
-from ros2_cosim.driving.v2v.radio import Radio, RadioFrame, RadioSettings, SharedChannel, air_time
+from ros2_cosim.driving.v2v.radio import Radio, RadioSettings, SharedChannel
 from ros2_cosim.world.geometry.earth import MapOrigin
 from ros2_cosim.world.geometry.scene import scene_vehicles
 from ros2_cosim.world.geometry.vehicle_info import VehicleInfo
@@ -77,11 +87,15 @@ class ChannelParameters(Section):
         default=None,
         description="range, fading and a channel that all share; default: only loss decides",
     )
-    congestion_control: bool = Field(
+    congestion_control: Annotated[bool, Strict()] | Literal["reactive", "adaptive"] = Field(
         default=False,
-        strict=True,
         description="whether a busy channel stretches the interval of CAMs (ETSI TS 102 687, "
-        "reactive); needs radio and triggering cam",
+        "reactive, as true, or adaptive); needs radio and triggering cam",
+    )
+    denm: DenmSettings | None = Field(
+        default=None,
+        description="vehicles warn of their hard braking (ETSI EN 302 637-3); needs the extra v2x; "
+        "default: they do not",
     )
 
 
@@ -102,6 +116,11 @@ class V2VChannel(FullModel):
     radio's frames have their length, and the outputs ``cam/<sender>``, if the scenario has them,
     are the bytes (UInt8MultiArray).
 
+    Outputs ``denm/<link>``, with ``denm``, are the bytes of DENMs that arrive, and
+    ``manoeuvre/<link>`` what came in at ``manoeuvre/<sender>`` (UInt8MultiArray, delayed) since the
+    last activation. Loss and radio treat both as beacons; DENMs go first, and congestion control
+    holds neither back.
+
     With ``triggering: cam`` a vehicle sends, on all its links at once, when its motion asks for it;
     it is activated at least every 100 ms for that.
 
@@ -118,6 +137,7 @@ class V2VChannel(FullModel):
         Port("odometry/{other}", ODOMETRY, required=False, description="with radio: of a receiver"),
         Port("acceleration/{other}", ACCELERATION, required=False, description="not used"),
         Port("control/{other}", CONTROL, required=False, description="not used"),
+        Port("manoeuvre/{sender}", BYTES, required=False, description="delayed: what it says"),
     )
     output_ports: ClassVar[tuple[Port, ...]] = (
         Port("{link}", V2V, schedule="sparse", description="sender_to_receiver"),
@@ -127,6 +147,20 @@ class V2VChannel(FullModel):
             required=False,
             schedule="sparse",
             description="with contents cam: the bytes of each CAM of a sender",
+        ),
+        Port(
+            "denm/{link}",
+            BYTES,
+            required=False,
+            schedule="sparse",
+            description="with denm: those of the sender that arrive",
+        ),
+        Port(
+            "manoeuvre/{link}",
+            BYTES,
+            required=False,
+            schedule="sparse",
+            description="what the sender says and arrives",
         ),
     )
     other_ports = False
@@ -162,12 +196,16 @@ class V2VChannel(FullModel):
                 f"{context.where}.congestion_control: found without radio or triggering cam; "
                 "allowed is to give both"
             )
+        if period is not None:
+            _check_period(context.where, parameters, period)
         if parameters.radio is not None and period is None:
             raise ConfigurationError(
                 f"{context.where}.radio: found without a period of the participant; allowed is one"
             )
         if parameters.contents == "cam":
             check_installation(f"{context.where}.contents: cam")
+        if parameters.denm is not None:
+            check_installation(f"{context.where}.denm")
         scene = scene_settings(context)
         scene_vehicles(context)
         ports: set[str] = set()
@@ -203,15 +241,23 @@ class V2VChannel(FullModel):
         self._triggering: dict[str, CamTriggering] = {}
         if parameters.triggering == "cam":
             self._triggering = {sender: CamTriggering() for sender in self._senders}
-        self._congestion_control = parameters.congestion_control
+        self._reacts = parameters.congestion_control in (True, "reactive")
+        self._controls: dict[str, AdaptiveControl] = {}
+        if parameters.congestion_control == "adaptive":
+            assert context.period_ns is not None
+            self._controls = {s: AdaptiveControl(context.period_ns) for s in self._senders}
+        infos = {sender: vehicles[sender] for sender in self._senders}
         self._cams: _Cams | None = None
         if parameters.contents == "cam":
-            infos = {sender: vehicles[sender] for sender in self._senders}
             self._cams = _Cams(parameters.origin, infos, context.output_types)
         self._vehicles = tuple(vehicles)
-        self._air: _Air | None = None
+        self._places = frozenset(context.output_types)
+        self._air: Air | None = None
         if parameters.radio is not None:
-            self._air = _Air(context, parameters.radio, parameters.links)
+            self._air = Air(context, parameters.radio, parameters.links)
+        self._events: EventMessages | None = None
+        if parameters.denm is not None or any(p.startswith(MANOEUVRE) for p in context.input_types):
+            self._events = EventMessages(context, parameters.denm, parameters.origin, infos)
         #: Beacons that never arrive, so far, and those that do.
         self.lost: int = 0
         self.received: int = 0
@@ -229,8 +275,22 @@ class V2VChannel(FullModel):
         sizes: Mapping[str, int | None] = dict.fromkeys(messages)
         if self._cams is not None:
             messages, sizes = self._cams.encode(step, messages, outputs)
+        events = [] if self._events is None else self._events.due(step)
         if self._air is not None:
-            self._air.begin(step, self._vehicles, sizes)
+            self._air.begin(step, self._vehicles, sizes, events)
+            for sender, control in self._controls.items():
+                control.hear(self._air.channel.busy[sender])
+                if sender in messages:
+                    control.sent(self._air.lengths[sender])
+        for number, event in enumerate(events):
+            for index, (sender, port, loss) in enumerate(self._links):
+                if event.sender == sender:
+                    lost = loss.next_is_lost()
+                    if self._air is not None and not self._air.carries(index, number):
+                        lost = True
+                    place = f"{event.kind}/{port}"
+                    if not lost and place in self._places:
+                        outputs[place] = DEFAULT.record(BYTES)(data=event.data)
         for index, (sender, port, loss) in enumerate(self._links):
             message = messages.get(sender)
             if message is None:
@@ -252,6 +312,13 @@ class V2VChannel(FullModel):
             figures = {"received": self.received, "lost": self.lost}
         if self._air is not None:
             figures["busy_ratio"] = self._air.mean_busy
+        if self._controls:
+            shares = [control.delta for control in self._controls.values()]
+            figures["duty_cycle"] = total(shares) / len(shares)
+        if self._air is not None and self._air.channel.saturated is not None:
+            figures["others_duty_cycle"] = self._air.channel.saturated.control.delta
+        if self._events is not None:
+            figures |= self._events.figures
         if self._cams is not None:
             figures |= {"cams": self._cams.count, "cam_bytes": self._cams.mean_bytes}
         return Report(figures=figures)
@@ -271,8 +338,10 @@ class V2VChannel(FullModel):
         if triggering is None or odometry is None:
             return True
         least = T_GEN_CAM_MIN_NS
-        if self._congestion_control and self._air is not None:
+        if self._reacts and self._air is not None:
             least = dcc_interval(self._air.channel.busy[name])
+        elif self._controls:
+            least = max(least, self._controls[name].interval)
         return triggering.is_due(step.time, odometry.value, least)
 
 
@@ -322,55 +391,28 @@ class _Cams:
         return found, sizes
 
 
-class _Air:
-    """The radio channel below the links."""
+def _check_period(where: str, parameters: ChannelParameters, period: int) -> None:
+    """Check whether adaptive congestion control can measure with a period [ns].
 
-    def __init__(
-        self, context: ModelContext, radio: RadioSettings, links: Sequence[tuple[str, str]]
-    ) -> None:
-        assert context.period_ns is not None
-        self._links = tuple(links)
-        senders = tuple(dict.fromkeys(sender for sender, _ in links))
-        stream = partial(RandomStream, context.run_seed, context.name)
-        self.channel = SharedChannel(radio, senders, context.period_ns, stream)
-        self._usual_bytes = radio.frame_bytes
-        self._overhead = radio.cam_overhead
-        self._draws = [stream(f"radio/{sender}/{receiver}") for sender, receiver in links]
-        self._busy_sum = 0.0
-        self._periods = 0
-
-    def begin(self, step: Step, vehicles: Sequence[str], sizes: Mapping[str, int | None]) -> None:
-        """Let all that have a beacon send it.
-
-        :param sizes: sender -> bytes of its CAM, None: it is a beacon of the usual size
-        """
-        places = {}
-        for name in vehicles:
-            sample = step.latest.get(f"odometry/{name}")
-            if sample is not None:
-                places[name] = (sample.value.x, sample.value.y)
-        lengths = {
-            sender: air_time(self._usual_bytes if size is None else size + self._overhead)
-            for sender, size in sizes.items()
-        }
-        self.channel.begin(places, lengths)
-        busy = self.channel.busy.values()
-        self._busy_sum += total(busy) / len(busy) if busy else 0.0
-        self._periods += 1
-
-    def carries(self, index: int) -> bool:
-        """Whether a beacon of this period gets through to the receiver of a link."""
-        return self._draws[index].bernoulli(self.channel.reception(*self._links[index]))
-
-    @property
-    def mean_busy(self) -> float:
-        """Channel busy ratio, the mean of all vehicles that send and of all periods [1]."""
-        return self._busy_sum / self._periods if self._periods else 0.0
+    :raises ConfigurationError: it cannot
+    """
+    radio = parameters.radio
+    saturated = radio is not None and radio.others_rate == "saturated"
+    if (parameters.congestion_control == "adaptive" or saturated) and WINDOW_NS % period:
+        raise ConfigurationError(
+            f"{where}: found period {format_ns(period)} with adaptive congestion control; allowed "
+            f"are whole parts of {format_ns(WINDOW_NS)}"
+        )
+    if saturated and period > SHORTEST_NS:
+        raise ConfigurationError(
+            f"{where}.radio.others_rate: found saturated with period {format_ns(period)}; allowed "
+            f"are periods up to {format_ns(SHORTEST_NS)}"
+        )
 
 
 _STATE = SavedAttributes(
-    parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering, SharedChannel, _Air, _Cams)
-    + (CamWriter, PathHistory),
-    values=(RadioFrame,),
+    parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering, SharedChannel, Air, _Cams)
+    + (CamWriter, PathHistory, AdaptiveControl, SaturatedStations, EventMessages, DenmSender),
+    values=(RadioFrame, Attempt, Denm),
     constants=(Radio, Section, Sender, VehicleInfo, CamPlace),
 )
