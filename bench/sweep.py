@@ -58,7 +58,7 @@ def measure(place: Path, runs: int, duration: str, cores: set[int]) -> Figure:
     file = place / "sweep.yaml"
     file.write_text(SWEEP.format(scenario=CONFIG, duration=duration, runs=runs))
     before, begun = processor_s(), time.perf_counter()
-    result = run_sweep(load_sweep(file), place / "out")
+    result = run_sweep([load_sweep(file)], place / "out")
     wall, cpu = time.perf_counter() - begun, processor_s() - before
     assert not result.failed, result.failed
     return Figure(wall, cpu, (result.output / "runs.parquet").read_bytes())

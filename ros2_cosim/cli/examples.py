@@ -34,7 +34,10 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "cosim replay out/platoon",
         "cosim replay out/platoon --substitute cacc1=my_law.py:MyLaw --from 10s",
     ),
-    "sweep": ("cosim sweep gaps.yaml --workers 2", "cosim sweep gaps.yaml --resume"),
+    "sweep": (
+        "cosim sweep gaps.yaml --workers 2",
+        "cosim sweep scenarios --junit verdicts.xml --baseline out/main",
+    ),
     "join": ("cosim join 192.168.1.2:7000 far",),
     "control": ("cosim control status", "cosim control pause", "cosim control until 12s"),
     "dashboard": ("cosim dashboard", "cosim dashboard 8080"),

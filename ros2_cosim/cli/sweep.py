@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosim sweep``: many runs of a scenario with other values."""
+"""``cosim sweep``: many runs of scenarios with other values."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ros2_cosim.cli.completion import scenario_files
-from ros2_cosim.cli.console import EXIT_ERROR, running
+from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, running
 from ros2_cosim.cli.parameters import AsJson
 
 if TYPE_CHECKING:
     from ros2_cosim.lab.sweep.search import Search
     from ros2_cosim.lab.sweep.sweep import SweepResult
 
-#: So many runs that failed are shown; ``runs.parquet`` has all.
+#: So many runs that failed, or are not as they should be, are shown; ``runs.parquet`` has all.
 _SHOWN = 5
 
 
 def sweep(
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            help="Sweep file (YAML or JSON).", metavar="FILE", autocompletion=scenario_files
+            help="Sweep files and scenarios (YAML, JSON, OpenSCENARIO), directories of them, or "
+            "names of the library.",
+            metavar="FILE...",
+            autocompletion=scenario_files,
         ),
     ],
     workers: Annotated[
@@ -44,39 +47,75 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the sweep in the output directory.")
     ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(help="JUnit XML to be written: a test case for each verdict.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="Earlier sweep, directory or runs.parquet, with which the runs are compared.",
+            metavar="RUNS",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Output directory (out/ and the name of the file).")
+        Path | None, typer.Option(help="Output directory (out/ and the name of the first file).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a scenario many times with other values; results as a table. Exit 1 if a run failed."""
-    from ros2_cosim.lab.sweep.settings import load_sweep
+    """Run scenarios many times with other values; results as a table.
+
+    Exit 1 if a run failed, else 3 if a verdict is not met or something is worse than the baseline.
+    """
+    from ros2_cosim.lab.sweep.baseline import Baseline
+    from ros2_cosim.lab.sweep.junit import write_junit
+    from ros2_cosim.lab.sweep.settings import load_sweeps
     from ros2_cosim.lab.sweep.sweep import run_sweep
 
     if workers is not None and cluster is not None:
         raise typer.BadParameter("allowed is one of --workers and --cluster")
     with running():
-        whole = load_sweep(file)
+        sweeps = load_sweeps(files)
         result = run_sweep(
-            whole,
-            (out or Path("out") / file.stem).absolute(),
+            sweeps,
+            (out or Path("out") / files[0].stem).absolute(),
             workers=workers,
             cluster=cluster,
             resume=resume,
+            baseline=None if baseline is None else Baseline(baseline),
             tell=lambda line: print(line, file=sys.stderr if as_json else sys.stdout, flush=True),
         )
+        if junit is not None:
+            write_junit(junit, result.runs, result.worse)
         if as_json:
             print(json.dumps(result.data(), indent=1, allow_nan=False))
         else:
-            _print(result, whole.settings.search)
+            _print(result, [sweep.settings.search for sweep in sweeps])
+    code = _tell_faults(result)
+    if code:
+        raise typer.Exit(code)
+
+
+def _tell_faults(result: SweepResult) -> int:
+    """Print what is not as it should be, and return the exit code."""
+    lines = [f"run {run.run_id}: {run.error}" for run in result.failed[:_SHOWN]]
     if result.failed:
-        for run in result.failed[:_SHOWN]:
-            print(f"cosim: run {run.run_id}: {run.error}", file=sys.stderr)
-        print(f"cosim: {len(result.failed)} of {len(result.runs)} runs failed", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR)
+        lines.append(f"{len(result.failed)} of {len(result.runs)} runs failed")
+    if result.not_met:
+        lines.append(f"{len(result.not_met)} of {len(result.runs)} runs do not meet a verdict")
+    lines += [
+        f"run {each.run_id} of {each.scenario}: {each.name} is worse: {each.change}"
+        for each in result.worse[:_SHOWN]
+    ]
+    if result.worse:
+        lines.append(f"worse than the baseline: {len(result.worse)} verdicts or figures")
+    for line in lines:
+        print(f"cosim: {line}", file=sys.stderr)
+    if result.failed:
+        return EXIT_ERROR
+    return EXIT_VERDICT if result.not_met or result.worse else 0
 
 
-def _print(result: SweepResult, search: Search | None) -> None:
+def _print(result: SweepResult, searches: list[Search | None]) -> None:
     from ros2_cosim.core.run.output_directory import shown
     from ros2_cosim.lab.sweep.rates import CONFIDENCE
 
@@ -85,6 +124,9 @@ def _print(result: SweepResult, search: Search | None) -> None:
             f"{rate.verdict}: not met in {rate.not_met} of {rate.runs} runs; rate {rate.rate:.4g}, "
             f"{100 * CONFIDENCE:g} % interval {rate.low:.4g} to {rate.high:.4g}"
         )
-    if search is not None and result.finding is not None:
-        print(*search.told(result.finding), sep="\n")
+    for search in searches:
+        if search is not None and result.finding is not None:
+            print(*search.told(result.finding), sep="\n")
+    if result.comparison is not None:
+        print(f"{result.comparison.compared} runs are compared with the baseline")
     print(f"results in {shown(result.output)}")

@@ -271,6 +271,8 @@ CASES: dict[str, dict[str, str]] = {
         "as_json": "--json",
         "resume": "--resume",
         "cluster": "--cluster nowhere",
+        "junit": "--junit verdicts.xml",
+        "baseline": "--baseline nowhere",
     },
     "study causality --steps 0ms": {
         "factors": "--factors 0",

@@ -29,7 +29,7 @@ def test_a_run_that_fails_hangs_or_crashes_is_named_and_kept(tmp_path: Path) -> 
     }
     sweep.write_text(json.dumps(content), encoding="utf-8")
     output = tmp_path / "out"
-    result = run_sweep(load_sweep(sweep), output, workers=0)
+    result = run_sweep([load_sweep(sweep)], output, workers=0)
     assert {run.run_id: run.error for run in result.failed} == {
         "000001": f"{WORDS['Failing']}; traceback in runs/000001/traceback.txt",
         "000002": WORDS["Endless"],

@@ -46,7 +46,7 @@ def sweep_file(directory: Path, name: str = "sweep.yaml", **settings: object) ->
 
 
 def run(path: Path, out: Path, **options: object):
-    return sweeping.run_sweep(load_sweep(path), out, workers=0, **options)
+    return sweeping.run_sweep([load_sweep(path)], out, workers=0, **options)
 
 
 def rows(out: Path) -> list[dict]:

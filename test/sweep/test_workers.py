@@ -79,9 +79,9 @@ def longest():
 def test_a_cluster_gives_the_table_of_one_process(tmp_path, cluster):
     address, processes = cluster
     sweep = load_sweep(sweep_file(tmp_path, seeds=2))
-    sweeping.run_sweep(sweep, tmp_path / "one", workers=0)
+    sweeping.run_sweep([sweep], tmp_path / "one", workers=0)
     lines: list[str] = []
-    sweeping.run_sweep(sweep, tmp_path / "cluster", cluster=address, tell=lines.append)
+    sweeping.run_sweep([sweep], tmp_path / "cluster", cluster=address, tell=lines.append)
     tables = [(tmp_path / out / "runs.parquet").read_bytes() for out in ("one", "cluster")]
     assert tables[0] == tables[1]
     assert lines[0].startswith(f"cluster {address}: ")
@@ -100,11 +100,11 @@ def test_a_cluster_gives_the_table_of_one_process(tmp_path, cluster):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeping.Store, "keep", keep_and_kill)
         with pytest.raises(ConnectionFailedError, match=r"is lost; .* --resume"):
-            sweeping.run_sweep(sweep, tmp_path / "ended", cluster=address)
+            sweeping.run_sweep([sweep], tmp_path / "ended", cluster=address)
     again: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeping.Store, "keep", lambda self, *a: again.append(a[0]) or keep(self, *a))
-        sweeping.run_sweep(sweep, tmp_path / "ended", workers=0, resume=True)
+        sweeping.run_sweep([sweep], tmp_path / "ended", workers=0, resume=True)
     assert len(again) == 12 - len(kept) and not {run.run_id for run in kept} & set(again)
     assert (tmp_path / "ended" / "runs.parquet").read_bytes() == tables[0]
 
@@ -172,7 +172,7 @@ def test_an_address_where_nothing_answers_is_one_error(tmp_path, monkeypatch):
     monkeypatch.setattr("ros2_cosim.lab.sweep.workers.ANSWER_S", 0.5)
     sweep = load_sweep(sweep_file(tmp_path))
     with pytest.raises(ConnectionFailedError, match="tcp://127.0.0.1:1: no scheduler answers"):
-        sweeping.run_sweep(sweep, tmp_path / "out", cluster="tcp://127.0.0.1:1")
+        sweeping.run_sweep([sweep], tmp_path / "out", cluster="tcp://127.0.0.1:1")
 
 
 def test_a_directory_of_temporary_files_has_a_name_of_75_bytes_at_most(tmp_path, longest):

@@ -78,14 +78,14 @@ def test_node_is_ten_lines_beyond_the_law(tmp_path):
 def test_own_sweep(tmp_path, nothing_left):
     tutorial = Tutorial("own-sweep.md", tmp_path)
     assert tutorial.files == ["my_sweep.yaml", "my_table.py", "my_search.yaml"]
-    # Nobody looks at the verdicts of the runs in the table, and the search has another scenario.
+    # The runs of the table end too early for their verdicts; the search has another scenario.
     table_of_runs = tmp_path / "my_sweep.yaml"
     table_of_runs.write_text(table_of_runs.read_text() + "set: {duration: 2s}\n")
     done = {}
     for command in tutorial.commands:
         again = "--out out/again" in command
         done[command] = tutorial.run(command + SHORT if again else command)
-        expected = EXIT_VERDICT if again else 0
+        expected = EXIT_VERDICT if command.startswith("cosim") else 0
         assert done[command].returncode == expected, f"{command}\n{done[command].stderr}"
     sweep, table, _, search = (each.stdout.splitlines() for each in done.values())
     assert "8 of 8 runs done" in sweep

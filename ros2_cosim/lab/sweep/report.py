@@ -26,23 +26,27 @@ _COUNTS = ("steps", "activations")
 
 def render_sweep(
     output: Path,
-    settings: SweepSettings,
+    sweeps: Sequence[SweepSettings],
     runs: Sequence[SweepRun],
     rates: Sequence[FailureRate],
     finding: Finding,
 ) -> Path:
     """Write ``report.html``.
 
+    :param sweeps: what was run; at most one has a search
     :returns: the path of the page
     """
-    charts, found = _figure_charts(settings, runs), None
-    if settings.search is not None and finding is not None:
-        charts = [*settings.search.charts(finding), *charts]
-        found = settings.search.table(finding)
+    parameters = list(dict.fromkeys(name for each in sweeps for name in each.parameters))
+    charts, found = _figure_charts(parameters, runs), None
+    search = next((each.search for each in sweeps if each.search is not None), None)
+    if search is not None and finding is not None:
+        charts = [*search.charts(finding), *charts]
+        found = search.table(finding)
     shown = sorted(runs, key=lambda run: (run.done, run.passed() is not False, run.run_id))
     page = page_template("sweep.html", "ros2_cosim.lab.sweep").render(
-        scenario=Path(settings.scenario).name,
-        parameters=list(settings.parameters),
+        scenario=Path(sweeps[0].scenario).name if len(sweeps) == 1 else f"{len(sweeps)} scenarios",
+        several=len(sweeps) > 1,
+        parameters=parameters,
         tiles=_tiles(runs, rates),
         rates=rates,
         confidence=f"{100 * CONFIDENCE:g} %",
@@ -89,11 +93,11 @@ def _figures(runs: Sequence[SweepRun]) -> list[str]:
     return list(shown.values())
 
 
-def _figure_charts(settings: SweepSettings, runs: Sequence[SweepRun]) -> list[Chart]:
+def _figure_charts(parameters: Sequence[str], runs: Sequence[SweepRun]) -> list[Chart]:
     """Each figure that differs over each parameter that is a number: a dot for each run."""
     charts = []
     for figure in _figures(runs):
-        for name in settings.parameters:
+        for name in parameters:
             lines = []
             for label, colour, passed in (("passed", 2, True), ("not passed", 3, False)):
                 dots = sorted(

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sweep file: which scenario, which values, how they are chosen."""
+"""The sweep file: which scenario, which values, how they are chosen; and scenarios without one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializeAsAny, model_validator
 from typing_extensions import Self
 
 import ros2_cosim
+from ros2_cosim.core.documents.offered import offered
 from ros2_cosim.core.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.core.documents.settings import Whole, read_section
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scenario.composition import ValueChange, read_whole, resolved
+from ros2_cosim.driving.openscenario.importing import IMPORTER_GROUP
 from ros2_cosim.lab.sweep.distributions import with_distribution
 from ros2_cosim.lab.sweep.search import Search, read_search
 from ros2_cosim.lab.sweep.varied import Count, Varied
@@ -68,9 +71,11 @@ class SweepSettings(Varied):
 class Sweep:
     """A sweep that can be begun.
 
-    ``scenario`` is the scenario's file as plain data, not yet resolved, ``changes`` what the sweep
-    sets in it, ``origin`` its file for messages, ``seeds`` those of each point, and ``digest``
-    names all that results depend on.
+    ``scenario`` is the scenario's file as plain data, not yet resolved, ``changes`` what the
+    sweep sets in it, ``origin`` its file for messages, ``seeds`` those of each point, and
+    ``digest`` names all that results depend on. ``name`` is in its rows: the path as it was
+    given, without suffix. ``given`` says whether it is a scenario that was given instead of a
+    sweep file; ``refused`` says why no run of that can begin, and is empty if one can.
     """
 
     settings: SweepSettings
@@ -79,27 +84,99 @@ class Sweep:
     origin: str
     seeds: tuple[int, ...]
     digest: str
+    name: str = ""
+    given: bool = False
+    refused: str = ""
+
+
+def load_sweeps(paths: Sequence[Path]) -> list[Sweep]:
+    """Read sweep files, scenarios, and all that are in directories, in the order of their names.
+
+    A file with the key ``scenario`` is a sweep file. Any other is a scenario: one run without
+    changes. A scenario that cannot be read is ``refused``, and does not keep others from running.
+
+    :raises ConfigurationError: a sweep file is wrong, a path is not there, a directory has no such
+        file, or two of them have one name or a search
+    """
+    suffixes = (*_PLAIN, *(f".{suffix}" for suffix in offered(IMPORTER_GROUP)))
+    sweeps: list[Sweep] = []
+    for path in paths:
+        files = [path]
+        if path.is_dir():
+            files = sorted(file for file in path.iterdir() if file.suffix in suffixes)
+            if not files:
+                raise ConfigurationError(
+                    f"{path}: found no scenario; allowed are files with {', '.join(suffixes)}"
+                )
+        sweeps += [load_sweep(file) if _is_sweep_file(file) else _given(file) for file in files]
+    names = Counter(sweep.name for sweep in sweeps)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise ConfigurationError(f"{twice[0]}: found twice; allowed are different names")
+    searching = [sweep.name for sweep in sweeps if sweep.settings.search is not None]
+    if len(searching) > 1:
+        raise ConfigurationError(f"search: found in {' and '.join(searching)}; allowed is one")
+    return sweeps
+
+
+#: Suffixes of files that may be sweep files; other formats are scenarios.
+_PLAIN: Final = (".yaml", ".yml", ".json")
+
+
+def _is_sweep_file(path: Path) -> bool:
+    """Whether a file has the key that a sweep needs, and no scenario has."""
+    if path.suffix not in _PLAIN:
+        return False
+    try:
+        return "scenario" in read_mapping(path, "sweep")
+    except ConfigurationError:
+        return False  # as a scenario it is refused with the reason
+
+
+def _given(path: Path) -> Sweep:
+    """A scenario as it is.
+
+    :raises ConfigurationError: there is no such file
+    """
+    if not path.exists():
+        read_whole(path)  # a name of the library, or an error that tells names like it
+    data = {"scenario": path.name}
+    try:
+        return replace(_sweep_of(data, path), given=True)
+    except ConfigurationError as error:
+        digest = hashlib.sha256(f"{ros2_cosim.__version__} {error}".encode()).hexdigest()
+        settings = SweepSettings(scenario=path.name)
+        return Sweep(settings, {}, (), str(path), (1,), digest, _name(path), True, str(error))
+
+
+def _name(path: Path) -> str:
+    return path.with_suffix("").as_posix()
 
 
 def load_sweep(path: Path) -> Sweep:
-    """Read a sweep file and its scenario.
-
-    A file of OpenSCENARIO stands for a sweep of it alone; see :mod:`.distributions`.
+    """Read a sweep file and its scenario; a file of OpenSCENARIO is a sweep of it alone.
 
     :raises ConfigurationError: a file cannot be read, or something in it is wrong
     """
-    origin = f"sweep {path}"
     alone = path.suffix == ".xosc"
-    data = with_distribution(
-        {"scenario": path.name} if alone else read_mapping(path, "sweep"), path.parent
-    )
+    return _sweep_of({"scenario": path.name} if alone else read_mapping(path, "sweep"), path)
+
+
+def _sweep_of(data: dict[str, Any], path: Path) -> Sweep:
+    """The sweep that the content of a file describes; see also :mod:`.distributions`.
+
+    :param path: from which the scenario is named
+    :raises ConfigurationError: the scenario cannot be read, or something is wrong
+    """
+    place, directory = f"sweep {path}", path.parent
+    data = with_distribution(data, directory)
     if isinstance(data.get("search"), Mapping):
-        data["search"] = read_search(data["search"], origin)
-    settings = read_section(SweepSettings, data, origin=origin)
-    file = path.parent / settings.scenario
-    scenario = read_whole(Path(settings.scenario), path.parent)
+        data["search"] = read_search(data["search"], place)
+    settings = read_section(SweepSettings, data, origin=place)
+    file = directory / settings.scenario
+    scenario = read_whole(Path(settings.scenario), directory)
     changes = tuple(
-        ValueChange(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
+        ValueChange(key, value, f"{place}: set: {key}") for key, value in settings.set.items()
     )
     origin = f"scenario {file}"
     # Checked here once, so that a wrong place is reported before anything begins.
@@ -108,11 +185,11 @@ def load_sweep(path: Path) -> Sweep:
     if isinstance(seeds, int):
         seeds = tuple(range(1, seeds + 1))
     if seeds is not None and len(set(seeds)) < len(seeds):
-        raise ConfigurationError(f"sweep {path}: seeds: each may appear once")
+        raise ConfigurationError(f"{place}: seeds: each may appear once")
     for name, parameter in settings.parameters.items():
         if "seed" in (parameter.places or (name,)):
             raise ConfigurationError(
-                f"sweep {path}: parameters.{name}: found seed; runs get theirs by the key 'seeds'"
+                f"{place}: parameters.{name}: found seed; runs get theirs by the key 'seeds'"
             )
     said = settings.model_dump(mode="json", exclude={"retries", "scenario"})
     # With what the scenario becomes: a file of OpenSCENARIO is in that alone.
@@ -124,4 +201,5 @@ def load_sweep(path: Path) -> Sweep:
         str(file),
         (whole.get("seed", 1),) if seeds is None else seeds,
         hashlib.sha256(what.encode()).hexdigest(),
+        _name(path),
     )

@@ -18,7 +18,7 @@ from ros2_cosim.core.documents.files import cause_of, write_atomically
 from ros2_cosim.core.documents.plain_data import read_record
 from ros2_cosim.core.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.core.record.results import REPORT_FILE
-from ros2_cosim.core.record.summary import Summary, read_summary
+from ros2_cosim.core.record.summary import Summary, Verdict, read_summary
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.lab.report.page import shared_files, with_shared_files
 from ros2_cosim.lab.sweep.task import RUNS, RunOutcome
@@ -35,10 +35,12 @@ FAILED = "failed"
 class SweepRun(NamedTuple):
     """A run of a sweep: a row of the table.
 
+    :ivar scenario: the name of its sweep
     :ivar parameters: name -> value, as in the sweep file
     :ivar status: ``done``, or ``failed``: it did not come to its end, and ``error`` says why
     :ivar verdicts: name -> whether it was met
     :ivar figures: name -> number
+    :ivar judged: the verdicts with value and limit, which the table does not have
     """
 
     run_id: str
@@ -50,6 +52,8 @@ class SweepRun(NamedTuple):
     version: str = ""
     verdicts: Mapping[str, bool] = {}
     figures: Mapping[str, float | int] = {}
+    scenario: str = ""
+    judged: tuple[Verdict, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -160,6 +164,7 @@ class Store:
 
         columns: dict[str, list[Any]] = {
             "run_id": [run.run_id for run in runs],
+            "scenario": [run.scenario for run in runs],
             "seed": [run.seed for run in runs],
             "status": [run.status for run in runs],
             "trace_sha256": [run.trace_sha256 for run in runs],
@@ -172,7 +177,7 @@ class Store:
             columns[f"verdict.{name}"] = [run.verdicts.get(name) for run in runs]
         for name in _names(run.figures for run in runs):
             columns[f"figure.{name}"] = _alike([run.figures.get(name) for run in runs])
-        texts = {"run_id", "status", "trace_sha256", "version", "error"}
+        texts = {"run_id", "scenario", "status", "trace_sha256", "version", "error"}
         arrays = [
             pyarrow.array(values, pyarrow.string() if name in texts else None)
             for name, values in columns.items()
@@ -232,6 +237,7 @@ def _row(run_id: str, parameters: Mapping[str, Any], seed: int, summary: Summary
         summary.versions.get("ros2_cosim", ""),
         {verdict.name: verdict.passed for verdict in summary.verdicts},
         figures,
+        judged=summary.verdicts,
     )
 
 

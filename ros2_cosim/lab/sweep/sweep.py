@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep from its file to its table and its report."""
+"""Sweeps from their files to their table and their report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -15,14 +16,15 @@ from ros2_cosim.core.record.results import REPORT_FILE
 from ros2_cosim.core.run.output_directory import OutputDirectory
 from ros2_cosim.core.run.process_limits import check_space
 from ros2_cosim.core.scenario.check import check_scenario
+from ros2_cosim.lab.sweep.baseline import Baseline, BaselineResult, Worse
 from ros2_cosim.lab.sweep.design import in_scenario, plan_of
 from ros2_cosim.lab.sweep.progress import SweepProgress
 from ros2_cosim.lab.sweep.rates import FailureRate, rates_of
 from ros2_cosim.lab.sweep.report import render_sweep
-from ros2_cosim.lab.sweep.search import Finding, Plan, Point
+from ros2_cosim.lab.sweep.search import Finding, Point
 from ros2_cosim.lab.sweep.settings import Sweep
 from ros2_cosim.lab.sweep.store import SWEEP_FILE, TABLE_FILE, Store, SweepRun
-from ros2_cosim.lab.sweep.task import RUNS, SweepJob, scenario_of
+from ros2_cosim.lab.sweep.task import RUNS, RunOutcome, SweepJob, scenario_of
 from ros2_cosim.lab.sweep.varied import MAX_RUNS
 from ros2_cosim.lab.sweep.workers import Workers, start_fork_server, workers_for
 
@@ -33,17 +35,31 @@ SPACE_OF_A_WORKER = 1 << 30
 
 @dataclass
 class SweepResult:
-    """What a sweep has found; ``runs`` are in the order of their numbers."""
+    """What sweeps have found; ``runs`` are in the order of their numbers.
+
+    ``finding`` is that of the one search, and ``comparison`` the one with a baseline.
+    """
 
     output: Path
     runs: list[SweepRun] = field(default_factory=list)
     rates: list[FailureRate] = field(default_factory=list)
     finding: Finding = None
+    comparison: BaselineResult | None = None
 
     @property
     def failed(self) -> list[SweepRun]:
         """The runs that did not come to their end."""
         return [run for run in self.runs if not run.done]
+
+    @property
+    def not_met(self) -> list[SweepRun]:
+        """The runs with a verdict that is not met."""
+        return [run for run in self.runs if run.passed() is False]
+
+    @property
+    def worse(self) -> list[Worse]:
+        """What is worse than in the baseline."""
+        return [] if self.comparison is None else self.comparison.worse
 
     def data(self) -> dict[str, Any]:
         """As plain data."""
@@ -51,30 +67,34 @@ class SweepResult:
             "out": str(self.output),
             "runs": len(self.runs),
             "failed": [{"run_id": run.run_id, "error": run.error} for run in self.failed],
+            "not_met": [run.run_id for run in self.not_met],
+            "worse": [each._asdict() for each in self.worse],
             "rates": [rate._asdict() for rate in self.rates],
             "search": self.finding,
         }
 
 
 def run_sweep(
-    sweep: Sweep,
+    sweeps: Sequence[Sweep],
     output: Path,
     *,
     workers: int | None = None,
     cluster: str | None = None,
     resume: bool = False,
+    baseline: Baseline | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> SweepResult:
-    """Do all runs of a sweep that are not done yet; a run that fails does not stop the rest.
+    """Do all runs of sweeps that are not done yet; a run that fails does not stop the rest.
 
     :param output: directory for the results
     :param workers: number of processes on this machine, 0: this process itself; None: one for each
         of its processors
     :param cluster: address of a scheduler of Dask instead
     :param resume: go on with what is in the directory
+    :param baseline: what the runs are compared with
     :param tell: takes lines about the progress
-    :raises ConfigurationError: the sweep, its scenario or the directory is wrong, or a limit of
-        this process is too low
+    :raises ConfigurationError: a sweep, its scenario or the directory is wrong, a limit of this
+        process is too low, or the baseline has none of the runs
     :raises ConnectionFailedError: the scheduler is lost; what was done is kept
     """
     if cluster is None and workers != 0:
@@ -88,7 +108,7 @@ def run_sweep(
         results=(RUNS, TABLE_FILE, REPORT_FILE, SWEEP_FILE, ".*.part"),
     )
     with directory:
-        store = Store(directory, sweep.digest)
+        store = Store(directory, _digest(sweeps))
         if resume:
             store.resume()
         else:
@@ -99,91 +119,125 @@ def run_sweep(
             start_fork_server()
         for module in ("pyarrow.parquet", "scipy.special"):
             import_module(module)
-        plan = plan_of(sweep.settings)
-        points = next(plan)
-        _check_first(sweep, points)
-        with workers_for(workers, cluster, sweep.settings.retries, tell) as pool:
-            _follow_plan(sweep, store, pool, SweepProgress(tell), plan, points, result)
+        courses = [_Course(sweep) for sweep in sweeps]
+        for course in courses:
+            course.check_first()
+        retries = max(sweep.settings.retries for sweep in sweeps)
+        with workers_for(workers, cluster, retries, tell) as pool:
+            _do_all(store, pool, SweepProgress(tell), courses, result)
         # The points that a search chooses are not a sample: shares of them mean nothing.
-        result.rates = rates_of(result.runs) if sweep.settings.search is None else []
+        if all(sweep.settings.search is None for sweep in sweeps):
+            result.rates = rates_of(result.runs)
+        if baseline is not None:
+            result.comparison = baseline.compare(result.runs)
         store.write_table(result.runs)
         found = result.data()
         store.note({key: found[key] for key in ("runs", "failed", "rates", "search")})
-        render_sweep(output, sweep.settings, result.runs, result.rates, result.finding)
+        settings = [sweep.settings for sweep in sweeps]
+        render_sweep(output, settings, result.runs, result.rates, result.finding)
     return result
 
 
-def _follow_plan(
-    sweep: Sweep,
+def _digest(sweeps: Sequence[Sweep]) -> str:
+    if len(sweeps) == 1:
+        return sweeps[0].digest
+    return hashlib.sha256(" ".join(sweep.digest for sweep in sweeps).encode()).hexdigest()
+
+
+class _Course:
+    """A sweep on its way: the points that its plan wants next, and what it has found.
+
+    :raises ConfigurationError: the design has too many points
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self._plan = plan_of(sweep.settings)
+        self.points: list[Point] | None = next(self._plan)
+        self.finding: Finding = None
+
+    def check_first(self) -> None:
+        """Check whether the first run can be done at all: what is wrong with it is wrong with all.
+
+        A scenario that was given as it is says so as its run. Of rows one may be wrong by itself: a
+        file's own constraints may exclude it.
+        """
+        rows = self.sweep.settings.design.kind == "rows"
+        if self.points and not rows and not self.sweep.given:
+            first = self.job("", self.points[0], self.sweep.seeds[0])
+            check_scenario(scenario_of(first), "inproc")
+
+    def job(self, run_id: str, point: Point, seed: int) -> SweepJob:
+        """The run of a point."""
+        sweep, settings = self.sweep, self.sweep.settings.parameters
+        values = tuple(
+            (place, in_scenario(settings[name], value))
+            for name, value in point.items()
+            for place in settings[name].places or (name,)
+        )
+        return SweepJob(
+            run_id, sweep.scenario, sweep.changes, sweep.origin, values, seed, sweep.settings.bag
+        )
+
+    def take(self, runs: list[SweepRun]) -> None:
+        """Hand the runs of all points to the plan."""
+        count = len(self.sweep.seeds)
+        try:
+            self.points = self._plan.send([runs[n : n + count] for n in range(0, len(runs), count)])
+        except StopIteration as end:
+            self.points, self.finding = None, end.value
+
+
+def _do_all(
     store: Store,
     pool: Workers,
     progress: SweepProgress,
-    plan: Plan,
-    points: list[Point],
+    courses: Sequence[_Course],
     result: SweepResult,
 ) -> None:
-    """Do batch after batch, from the first points on, and hand each to the plan."""
-    while True:
-        runs = _do(sweep, store, pool, progress, points, len(result.runs))
+    """Do batch after batch, those of all sweeps together, and hand each to its plan."""
+    while going := [course for course in courses if course.points is not None]:
+        wanted = [
+            (course, point, seed)
+            for course in going
+            for point in course.points or ()
+            for seed in course.sweep.seeds
+        ]
+        runs = _do(store, pool, progress, wanted, len(result.runs))
         result.runs += runs
-        count = len(sweep.seeds)
-        try:
-            points = plan.send([runs[n : n + count] for n in range(0, len(runs), count)])
-        except StopIteration as end:
-            result.finding = end.value
-            return
+        for course in going:
+            course.take([run for run, (of, *_) in zip(runs, wanted, strict=True) if of is course])
+            result.finding = result.finding or course.finding
 
 
 def _do(
-    sweep: Sweep,
     store: Store,
     pool: Workers,
     progress: SweepProgress,
-    points: list[Point],
+    wanted: Sequence[tuple[_Course, Point, int]],
     before: int,
 ) -> list[SweepRun]:
-    """All runs of a batch, with each seed, in the order of their numbers."""
-    wanted = [(point, seed) for point in points for seed in sweep.seeds]
+    """All runs of a batch, in the order of their numbers."""
     if before + len(wanted) > MAX_RUNS:
         raise ConfigurationError(
             f"found {before + len(wanted)} runs, points times seeds; allowed are {MAX_RUNS}"
         )
     runs: dict[str, SweepRun] = {}
     jobs: list[SweepJob] = []
-    parameters: dict[str, Point] = {}
-    for number, (point, seed) in enumerate(wanted, start=before + 1):
+    of: dict[str, tuple[_Course, Point, int]] = {}
+    for number, (course, point, seed) in enumerate(wanted, start=before + 1):
         run_id = f"{number:06d}"
+        of[run_id] = course, point, seed
         former = store.former(run_id, point, seed)
         if former is not None:
             runs[run_id] = former
-            continue
-        parameters[run_id] = point
-        jobs.append(_job(sweep, run_id, point, seed))
+        elif course.sweep.refused:
+            runs[run_id] = store.keep(run_id, point, seed, RunOutcome({}, course.sweep.refused))
+        else:
+            jobs.append(course.job(run_id, point, seed))
     progress.expect(len(jobs), len(runs))
     for job, outcome in pool.outcomes(jobs) if jobs else ():
-        run = store.keep(job.run_id, parameters[job.run_id], job.seed, outcome)
+        run = store.keep(job.run_id, of[job.run_id][1], job.seed, outcome)
         runs[job.run_id] = run
         progress.done(failed=not run.done)
-    return [runs[run_id] for run_id in sorted(runs)]
-
-
-def _job(sweep: Sweep, run_id: str, point: Point, seed: int) -> SweepJob:
-    settings = sweep.settings.parameters
-    values = tuple(
-        (place, in_scenario(settings[name], value))
-        for name, value in point.items()
-        for place in settings[name].places or (name,)
-    )
-    return SweepJob(
-        run_id, sweep.scenario, sweep.changes, sweep.origin, values, seed, sweep.settings.bag
-    )
-
-
-def _check_first(sweep: Sweep, points: Iterable[Point]) -> None:
-    """Check whether the first run can be done at all: what is wrong with it is wrong with all.
-
-    Of rows one may be wrong by itself: a file's own constraints may exclude it.
-    """
-    for point in points if sweep.settings.design.kind != "rows" else ():
-        check_scenario(scenario_of(_job(sweep, "", point, sweep.seeds[0])), "inproc")
-        return
+    return [runs[run_id]._replace(scenario=of[run_id][0].sweep.name) for run_id in sorted(runs)]
