@@ -27,7 +27,7 @@ from bench.combinations import parser_of, rows_of
 from ros2_cosim.core.run.inproc import run_inproc
 from ros2_cosim.core.scenario.library import library_file
 from ros2_cosim.core.scenario.schema import load_scenario
-from ros2_cosim.world.drivers.reference_driver import WANDERING, CutIn, is_avoidable
+from ros2_cosim.driving.controllers.reference_drivers import CutIn, is_avoidable
 
 SCENARIOS = ("roadblock", "cut_in")
 #: Car-following laws with the time gaps that they are made for [s].
@@ -62,14 +62,10 @@ class Combination:
     seed: int
 
 
-def perceived_after() -> float:
-    """When a vehicle that changes over is out of what counts as wandering in its lane [s]."""
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        shift = middle**3 * (10.0 - 15.0 * middle + 6.0 * middle**2)  # minimum jerk
-        low, high = (middle, high) if LANE * shift < WANDERING else (low, middle)
-    return CHANGE_S * high
+def shift(time: float) -> float:
+    """How far a vehicle that changes over has come across after a time [m]: with minimum jerk."""
+    share = min(time / CHANGE_S, 1.0)
+    return LANE * share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
 
 
 def cut_in_of(seed: int) -> CutIn:
@@ -77,7 +73,7 @@ def cut_in_of(seed: int) -> CutIn:
     draws = random.Random(f"cut-in {seed}")
     while True:
         slower, gap = draws.uniform(SLOWEST, SPEED - 1.0), draws.uniform(NEAREST, FARTHEST)
-        found = CutIn(SPEED, round(slower, 2), round(gap, 2), perceived_after())
+        found = CutIn(SPEED, round(slower, 2), round(gap, 2), shift)
         if is_avoidable(found):
             return found
 

@@ -24,8 +24,19 @@ from ros2_cosim.core.messages.message_types import (
     STATIC_OBJECTS,
     STATUS,
 )
-from ros2_cosim.core.messages.records import PlatoonStatus, RedLightsPassed, StaticObjects
+from ros2_cosim.core.messages.records import (
+    CollisionEvent,
+    PlatoonStatus,
+    RedLightsPassed,
+    StaticObjects,
+)
 from ros2_cosim.core.scene.scene import scene_settings
+from ros2_cosim.driving.measures.assessment import (
+    ASSESSMENT_PARTS,
+    Assessment,
+    AssessmentParameters,
+    EgoMotion,
+)
 from ros2_cosim.world.geometry.encounters import Encounters, Extreme, MovingBox
 from ros2_cosim.world.geometry.lane_boxes import LaneBoxes
 from ros2_cosim.world.geometry.lane_frame import LaneBox, fixed_box, gap_ahead, seen_ahead
@@ -74,6 +85,10 @@ class RefereeParameters(Section):
         ge=0,
         description="how much larger the braking peak of a follower may be than that of the one "
         "ahead; default: no limit [m/s^2]",
+    )
+    assessment: AssessmentParameters | None = Field(
+        default=None,
+        description="figures and limits of an assessment, of the followers, or of a platoon of one",
     )
 
 
@@ -168,6 +183,11 @@ class PlatoonReferee(FullModel):
         self._before: tuple[int, tuple[float, ...]] | None = None
         self._sees_lights = "red_lights" in context.input_types
         self._red_lights = RedLightsPassed(0, 0)
+        self._assessment: Assessment | None = None
+        if parameters.assessment is not None:
+            egos = platoon[1:] or platoon
+            self._assessment = Assessment(egos, self._road, parameters.assessment)
+        self._contacts = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look once."""
@@ -194,12 +214,17 @@ class PlatoonReferee(FullModel):
             self._obstacle = self._nearest_ahead(boxes[0], static.value)
             self._obstacle_chosen = True
             self._fixed = self._movers.fixed(static.value)
-        self._watch.look(step.time, movers, [*movers, *self._beside(step), *self._fixed])
+        others = [*movers, *self._beside(step)]
+        self._watch.look(step.time, movers, [*others, *self._fixed])
         collision = latest.get("collision")
+        if self._assessment is not None:
+            if collision is not None and collision.seq >= self._contacts:
+                self._contacts = collision.seq + 1
+                self._assessment.contact(collision.stamp, *self._pair_of(collision.value))
+            self._assessment.look(step.time, others, self._fixed)
         if collision is not None and self._first_collision.pair is None:
-            event = collision.value
-            one, other = (name_of(n, self._vehicles) for n in (event.vehicle, event.other))
-            self._first_collision = Extreme(pair=(one, other), time=collision.stamp)
+            pair = self._pair_of(collision.value)
+            self._first_collision = Extreme(pair=pair, time=collision.stamp)
         red_lights = latest.get("red_lights")
         if red_lights is not None:
             self._red_lights = red_lights.value
@@ -213,6 +238,10 @@ class PlatoonReferee(FullModel):
         self._judge_braking(step.time, boxes)
         self._decide(step.time)
         return {"status": self._status}
+
+    def _pair_of(self, event: CollisionEvent) -> tuple[str, str]:
+        """The names of those that have a contact."""
+        return name_of(event.vehicle, self._vehicles), name_of(event.other, self._vehicles)
 
     def _beside(self, step: Step) -> list[MovingBox]:
         """All that move and are not of the platoon."""
@@ -341,15 +370,18 @@ class PlatoonReferee(FullModel):
             "min_ttc_s": _finite(ttc.value),
             "braking_peaks": list(self._peaks),
         }
+        if self._assessment is not None:
+            verdicts += [_verdict(*found) for found in self._assessment.verdicts()]
+            figures |= {name: value for name, (value, _) in self._assessment.values().items()}
         return Report(figures=figures, verdicts=verdicts)
 
 
 #: What is kept of the road makes nothing but speed.
 _NOBODY = Extreme()
 _STATE = SavedAttributes(
-    parts=(Encounters, Movers),
-    values=(LaneBox, MovingBox, Extreme),
-    constants=(LaneBoxes, RoadNetwork),
+    parts=(Encounters, Movers, *ASSESSMENT_PARTS),
+    values=(LaneBox, MovingBox, Extreme, EgoMotion),
+    constants=(LaneBoxes, RoadNetwork, Section),
 )
 
 

@@ -272,7 +272,7 @@ def test_defaults_and_limits_of_parameters() -> None:
     assert plain.model_dump() == {
         "min_gap_limit": 0.5, "time_limit": 120_000_000_000, "standstill_speed": 0.02,
         "standstill_time": 1_000_000_000, "expect_standstill": True, "min_ttc_limit": None,
-        "max_deceleration_limit": None, "max_peak_growth_limit": None,
+        "max_deceleration_limit": None, "max_peak_growth_limit": None, "assessment": None,
     }  # fmt: skip
     RefereeParameters(min_gap_limit=0.0, max_peak_growth_limit=0.0)
     for wrong in (

@@ -278,9 +278,14 @@ class Follower:
             self._heard = (None, None)
             free = Measurement(
                 dt, speed, acceleration, 1e9, 0.0, self._standstill_gap, self._time_gap,
-                self._set_speed, previous,
+                self._set_speed, previous, objects=seen.objects,
             )  # fmt: skip
-            return limits.apply(self._cruise.acceleration(free), previous, dt)
+            demand = self._cruise.acceleration(free)
+            if self._law.drives_alone:
+                asked = self._demand_of(self._law, free, now)
+                if asked < demand:
+                    self.mode, demand = "law", asked
+            return limits.apply(demand, previous, dt)
         leader, predecessor = self._peers(latest, now, target.id)
         self._heard = (predecessor, leader)
         degraded = (self._needs_predecessor and predecessor is None) or (
@@ -312,6 +317,8 @@ class Follower:
         demand = self._demand_of(law, measurement, now)
         demand = min(demand, self._cruise.acceleration(measurement))
         demand = limits.apply(demand, previous, dt)
+        if law.drives_alone:
+            return demand
         if self._needs_predecessor and not degraded and not self._holds_demand:
             # The law knows by V2V that the predecessor brakes, and how it answers is its design.
             braking = 0.0
@@ -344,6 +351,8 @@ class Follower:
 
     def _beside(self, demand: float, now: int, speed: float, seen: ObjectList) -> float:
         """The demand with what vehicles that cut in ask of the emergency brake."""
+        if self._law.drives_alone:
+            return demand
         for item in self._watch.update(now, seen.objects, self._half_width):
             forced = self._emergency.demand(
                 item.distance, item.relative_speed, speed, 0.0, self._limits.max_deceleration

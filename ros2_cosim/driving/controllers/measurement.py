@@ -89,7 +89,9 @@ class LongitudinalLaw(Protocol):
     A class with this one method is a law. It may have a class attribute ``needs_v2v``, a tuple of
     ``"predecessor"`` and ``"leader"``: while one of those is missing or stale, a fall-back law
     drives instead, so that the law itself need not check for None. A law with its own spacing has
-    an attribute ``standstill_gap`` [m]: the gap at which it stands.
+    an attribute ``standstill_gap`` [m]: the gap at which it stands. With a class attribute
+    ``drives_alone = True`` it is called without an object ahead, too (``gap`` is 1e9 m then), and
+    no emergency brake stands behind it.
     """
 
     def acceleration(self, measurement: Measurement) -> float:

@@ -34,6 +34,7 @@ LAW_MEMBERS = (
     "acceleration",
     "needs_v2v",
     "standstill_gap",
+    "drives_alone",
     "attach",
     "close",
     "save_state",
@@ -47,7 +48,9 @@ class AdaptedLaw(NamedTuple):
     """A control law as the controller uses it.
 
     ``acceleration`` is its method, ``needs`` names the peers that it needs, ``standstill_gap`` is
-    the gap that it keeps at standstill [m] (None: that of the spacing policy); ``attach`` is called
+    the gap that it keeps at standstill [m] (None: that of the spacing policy). A law that
+    ``drives_alone`` is asked without an object ahead, too, and has no emergency brake behind it.
+    ``attach`` is called
     with the rclpy node of the participant, and ``close`` at the end, if it has these methods.
     ``unsaved`` tells why the other two do not keep the state of the law, and is empty where they
     do; a law without attributes, or of fixed ones, has none.
@@ -57,6 +60,7 @@ class AdaptedLaw(NamedTuple):
     acceleration: Callable[[Measurement], float]
     needs: frozenset[str]
     standstill_gap: float | None
+    drives_alone: bool
     attach: Callable[[Any], Any] | None
     close: Callable[[], Any] | None
     unsaved: str
@@ -90,6 +94,11 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             f"{where}: {kind.__name__}.standstill_gap: found {gap!r}; allowed is a gap of 0 or "
             "more [m], or None"
         )
+    alone = getattr(law, "drives_alone", False)
+    if not isinstance(alone, bool):
+        raise ConfigurationError(
+            f"{where}: {kind.__name__}.drives_alone: found {alone!r}; allowed is True or False"
+        )
     attach, close = getattr(law, "attach", None), getattr(law, "close", None)
     save: Any = getattr(law, "save_state", None)
     restore: Any = getattr(law, "restore_state", None)
@@ -106,7 +115,16 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             except ConfigurationError as error:
                 unsaved = f"control law {error}"
     return AdaptedLaw(
-        kind.__name__, acceleration, frozenset(needs), gap, attach, close, unsaved, save, restore
+        kind.__name__,
+        acceleration,
+        frozenset(needs),
+        gap,
+        alone,
+        attach,
+        close,
+        unsaved,
+        save,
+        restore,
     )
 
 

@@ -203,15 +203,18 @@ class CutInWatch:
                 del seen[0]
             seen.append((now, offset))
             if half_width <= abs(offset) < outside:
-                inward = -_slope(seen) if offset > 0.0 else _slope(seen)
+                inward = -slope_of(seen) if offset > 0.0 else slope_of(seen)
                 if inward > _INWARD:
                     found.append(item)
         self._looks = looks
         return found
 
 
-def _slope(looks: Sequence[tuple[int, float]]) -> float:
-    """Of the straight line of least squares [m/s]; 0 for less than half a window."""
+def slope_of(looks: Sequence[tuple[int, float]]) -> float:
+    """Slope of the straight line of least squares [m/s]; 0 for less than 0.2 s.
+
+    :param looks: time [ns] and offset [m], one at least
+    """
     first = looks[0][0]
     if looks[-1][0] - first < _WINDOW_NS // 2:
         return 0.0

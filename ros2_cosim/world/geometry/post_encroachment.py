@@ -173,6 +173,10 @@ class PostEncroachment:
         self._follows = {pair: seen for pair, seen in self._follows.items() if seen >= oldest}
 
 
+#: Classes of its state.
+POST_ENCROACHMENT_PARTS: Final = (PostEncroachment, _Passage)
+
+
 def _drop(boxes: deque[tuple[int, Rectangle]], oldest: int) -> None:
     while boxes and boxes[0][0] < oldest:
         boxes.popleft()
