@@ -11,7 +11,7 @@ from buildtools.net_lines import of_text, of_wings
 #: in a commit of its own, which says in one sentence why; lower it when something goes.
 BUDGET = {
     "cli": 2_725,
-    "core": 23_880,
+    "core": 23_955,
     "dcp": 10_735,
     "driving": 14_780,
     "lab": 7_345,
