@@ -55,7 +55,8 @@ def measure(place: Path, runs: int, duration: str, cores: set[int]) -> Figure:
     :raises AssertionError: a run failed
     """
     os.sched_setaffinity(0, cores)
-    file = place / "sweep.yaml"
+    os.chdir(place)  # the table has the path as it is given
+    file = Path("sweep.yaml")
     file.write_text(SWEEP.format(scenario=CONFIG, duration=duration, runs=runs))
     before, begun = processor_s(), time.perf_counter()
     result = run_sweep([load_sweep(file)], place / "out")

@@ -23,7 +23,7 @@ from ros2_cosim.world.carla.inprocess_world import InProcessWorld
 from ros2_cosim.world.carla.plant import ScenePlant, SceneRun
 from ros2_cosim.world.carla.saved_scene import SCENE_STATE
 from ros2_cosim.world.carla.scene import Scene
-from ros2_cosim.world.recorded.users import Place, RecordedUser
+from ros2_cosim.world.recorded.users import RecordedPlace, RecordedUser
 from ros2_cosim.world.road import RoadNetwork
 
 MS = 1_000_000
@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def passing(x: float, y: float, speed: float, first: int, last: int) -> RecordedUser:
     """A truck that drives along x between two times [ms]."""
     end = x + speed * (last - first) / 1000
-    places = [Place(at, y, 0.0, 0.0, speed, 0.0) for at in (x, end)]
+    places = [RecordedPlace(at, y, 0.0, 0.0, speed, 0.0) for at in (x, end)]
     return RecordedUser("seen.hgv", "truck", SIZE, [first * MS, last * MS], places)
 
 

@@ -173,6 +173,13 @@ def test_a_steady_brake_uses_its_share(brake: float, seconds: int) -> None:
     assert envelope.share == pytest.approx(max(mean / 3.5, brake / 2.5), rel=1e-6)
 
 
+@pytest.mark.parametrize(("limit", "passed"), [(1.0, False), (20.0, True)])
+def test_the_share_of_the_limits_may_be_a_verdict(limit: float, passed: bool) -> None:
+    drive = Drive(60.0, 20.0, 0.0, brakes=1.0, max_acc_share=limit)
+    assert drive.figure("max_acc_share") > 1.0
+    assert drive.verdicts()["max_acc_share"] is passed
+
+
 def test_acceleration_counts_at_once() -> None:
     envelope = AccEnvelope()
     for step in range(20):

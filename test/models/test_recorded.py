@@ -22,7 +22,7 @@ from ros2_cosim.world.recorded import tracks
 from ros2_cosim.world.recorded.users import (
     LONGEST_GAP,
     MAX_RECORDED,
-    Place,
+    RecordedPlace,
     RecordedUser,
     recorded_users,
 )
@@ -58,8 +58,8 @@ def test_a_table_gives_users_with_their_times(tmp_path: Path) -> None:
     a, b = users_of(path)
     assert (a.name, a.kind, a.size) == ("seen.a", "car", Size(4.5, 1.8, 1.4))
     assert (b.name, b.kind) == ("seen.b", "truck")
-    assert a.at(0) == Place(100.0, 5.0, 0.0, 0.0, 10.0, 0.0)
-    assert a.at(S // 20) == Place(100.5, 5.0, 0.0, 0.1, 11.0, 0.0)
+    assert a.at(0) == RecordedPlace(100.0, 5.0, 0.0, 0.0, 10.0, 0.0)
+    assert a.at(S // 20) == RecordedPlace(100.5, 5.0, 0.0, 0.1, 11.0, 0.0)
     assert a.at(S // 10 + 1) is None, "it has gone"
     assert b.at(S // 10 - 1) is None, "it is not there yet"
     middle = b.at(3 * S // 20)
@@ -105,7 +105,9 @@ def test_a_row_is_met_exactly_and_a_place_lies_between_its_rows(
     number = st.floats(-1e4, 1e4)
     angle = st.floats(-3.1, 3.1)
     places = [
-        Place(*(data.draw(kind) for kind in (number, number, number, angle, number, number)))
+        RecordedPlace(
+            *(data.draw(kind) for kind in (number, number, number, angle, number, number))
+        )
         for _ in times
     ]
     user = RecordedUser("u", "car", Size(), times, places)
@@ -193,8 +195,8 @@ def test_obstacles_of_a_commonroad_scenario_move_by_their_trajectories(tmp_path:
     path.write_text(ROAD)
     truck, parked, walker = users_of(path)
     assert (truck.name, truck.kind, truck.size) == ("seen.363", "truck", Size(8.0, 2.4, 0.0))
-    assert truck.at(0) == Place(20.0, 1.5, 0.0, 0.5, 8.0, 0.0)
-    assert truck.at(S // 5) == Place(22.0, 1.5, 0.0, 0.6, 9.0, 0.0)
+    assert truck.at(0) == RecordedPlace(20.0, 1.5, 0.0, 0.5, 8.0, 0.0)
+    assert truck.at(S // 5) == RecordedPlace(22.0, 1.5, 0.0, 0.6, 9.0, 0.0)
     assert truck.at(S // 5 + 1) is None
     assert parked.kind == "car" and parked.at(0) == parked.at(90 * S)
     assert (walker.kind, walker.size) == ("pedestrian", Size(0.6, 0.6, 0.0))

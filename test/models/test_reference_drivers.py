@@ -235,6 +235,26 @@ def test_the_following_distance_is_that_of_the_table(kmh: float, distance: float
     assert following_distance(kmh / 3.6) == pytest.approx(distance, abs=0.06)
 
 
+@pytest.mark.parametrize("name", DRIVERS)
+def test_without_danger_a_law_brakes_no_harder_than_comfort(name: str) -> None:
+    """45 m behind a vehicle as fast: 62.4 m are due, and 0.84 m/s^2 would restore them."""
+    near = look(45.0, FAST, FAST, 0.0, 0.0)
+    demands = [make_law(name, {"comfort": c}).acceleration(near) for c in (0.5, 2.0)]
+    assert demands == [-0.5, pytest.approx(0.1 * (45.0 - FAST * 2.08) / 2.08)]
+    assert make_law(name, {"comfort": 0.0}).acceleration(near) >= 0.0
+
+
+def test_in_wider_lanes_a_vehicle_has_to_come_further_to_cut_in() -> None:
+    """It stands 3.2 m aside, 0.3 m from the middle of a lane of 3.5 m, then 0.9 m."""
+
+    def brakes(width: float) -> bool:
+        law = make_law("r157_careful", {"comfort": 0.0, "lane_width": width})
+        seen = [law.acceleration(look(20.0, FAST, 20.0, 3.2, 0.0)) for _ in range(80)]
+        return min(seen) < 0.0
+
+    assert [brakes(width) for width in (3.5, 4.1)] == [False, True]
+
+
 def test_reference_drivers_follow_a_leader_that_stops_and_goes(tmp_path) -> None:
     """Each of the four followers has another one; none of them has an emergency brake."""
     changes = ["platoon.vehicles=5", "duration=20s"]

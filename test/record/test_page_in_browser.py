@@ -158,7 +158,7 @@ def test_runs_of_a_sweep_are_filtered_sorted_and_lead_to_their_reports(
     report.parent.mkdir(parents=True)
     report.write_text("<title>the run</title>")
     settings = SweepSettings(scenario="a.yaml", parameters={"speed": [10.0]})
-    page = render_sweep(tmp_path, settings, runs, [], None)
+    page = render_sweep(tmp_path, [settings], runs, [], None)
     browser.open(page.as_uri())
     browser.wait_for("document.readyState === 'complete' && !!document.querySelector('.sort')")
     kept = """[...document.querySelectorAll("table.searched tbody tr")].filter((r) => !r.hidden)

@@ -36,6 +36,7 @@ _FORGOTTEN: Final = 1.0
 _WINDOW_NS: Final = 400_000_000
 #: Gain on the error of the distance [1/s].
 _GAIN: Final = 0.1
+_LANE_WIDTH: Final = 3.5
 
 
 class _Watched:
@@ -80,8 +81,6 @@ class ReferenceLaw(Section):
         description="hardest braking to keep its distance without danger; 0: it keeps none, and "
         "brakes in danger alone [m/s^2]",
     )
-    lane_width: Number = Field(default=3.5, gt=0, description="of the lanes [m]")
-
     needs_v2v: ClassVar = ()
     drives_alone: ClassVar = True
     driver: ClassVar[type[ReferenceDriver]]
@@ -100,13 +99,17 @@ class ReferenceLaw(Section):
         for item in m.objects:
             if item.id not in watched:
                 watched[item.id] = _Watched(self.driver())
-            watched[item.id].look(self._now, item, m, self.lane_width)
+            watched[item.id].look(self._now, item, m, self._lane())
         self._watched = {n: each for n, each in watched.items() if each.unseen < _FORGOTTEN}
         demands = [each.demand for each in self._watched.values() if each.demand is not None]
         if self.comfort > 0.0:
             room = m.gap - following_distance(m.speed)
             demands.append(max((m.gap_rate + _GAIN * room) / _time_gap(m.speed), -self.comfort))
         return min(_FREE, *demands) if demands else _FREE
+
+    def _lane(self) -> float:
+        """Width of the lanes [m]: a driver may ask how far another one is out of its own."""
+        return _LANE_WIDTH
 
     def save_state(self) -> Any:
         """The road users, and what each driver waits for."""
@@ -143,7 +146,12 @@ def _time_gap(speed: float) -> float:
 class CarefulLaw(ReferenceLaw):
     """The competent and careful human driver."""
 
+    lane_width: Number = Field(default=_LANE_WIDTH, gt=0, description="of the lanes [m]")
+
     driver = CarefulDriver
+
+    def _lane(self) -> float:
+        return self.lane_width
 
 
 class FuzzyLaw(ReferenceLaw):

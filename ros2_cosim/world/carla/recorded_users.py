@@ -23,7 +23,7 @@ from ros2_cosim.world.carla.observation import placed_pose
 from ros2_cosim.world.carla.parameters import WALKER_MIDDLE, check_size
 from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.recorded.tracks import Kind
-from ros2_cosim.world.recorded.users import Place, RecordedUser
+from ros2_cosim.world.recorded.users import RecordedPlace, RecordedUser
 from ros2_cosim.world.road import RoadNetwork
 
 
@@ -56,7 +56,7 @@ class _Present(NamedTuple):
     body: Body
     height: float
     user: RecordedUser
-    aside: Place
+    aside: RecordedPlace
 
 
 class RecordedUsers:
@@ -84,7 +84,7 @@ class RecordedUsers:
         for position, recorded in enumerate(self._users):
             user = recorded.on_ground(road)
             x, y = _ASIDE
-            aside = Place(x - _APART * position, y, 0.0, 0.0, 0.0, 0.0)
+            aside = RecordedPlace(x - _APART * position, y, 0.0, 0.0, 0.0, 0.0)
             kind = _ACTORS[user.kind]
             height = _height(user) if user.kind == "pedestrian" else 0.0
             pose = placed_pose(_odometry(aside), _POINT, height)
@@ -133,6 +133,6 @@ def _height(user: RecordedUser) -> float:
     return 0.5 * user.size.height if user.size.height > 0.0 else WALKER_MIDDLE
 
 
-def _odometry(place: Place) -> Odometry:
+def _odometry(place: RecordedPlace) -> Odometry:
     q = frames.quaternion_from_yaw(place.yaw)
     return Odometry(place.x, place.y, place.z, *q, place.vx, place.vy, 0.0, 0.0, 0.0, 0.0)

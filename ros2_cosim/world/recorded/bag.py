@@ -16,7 +16,7 @@ from ros2_cosim.core.record.bag_reader import read_bag
 from ros2_cosim.core.scene.scene import DEFAULT_SIZE, read_scene
 from ros2_cosim.core.scene.simulator import Size
 from ros2_cosim.world.geometry.frames import yaw_from_quaternion
-from ros2_cosim.world.recorded.tracks import Kind, RecordingRequest, Row, Tracks
+from ros2_cosim.world.recorded.tracks import Kind, RecordedRow, RecordingRequest, Tracks
 
 #: Where the bag is in the directory of a run.
 _BAG: Final = "bag"
@@ -57,14 +57,14 @@ def read_run(request: RecordingRequest) -> Tracks:
 
 def _take(tracks: Tracks, stamp: int, name: str, place: Odometry, size: Size) -> None:
     yaw = yaw_from_quaternion(place.qx, place.qy, place.qz, place.qw)
-    row = Row(stamp, place.x, place.y, place.z, yaw, place.vx, place.vy)
+    row = RecordedRow(stamp, place.x, place.y, place.z, yaw, place.vx, place.vy)
     tracks.add(tracks.track(name, "car", size), row)
 
 
 def _take_user(tracks: Tracks, stamp: int, user: RoadUser) -> None:
     kind: Kind = "truck" if user.classification == CLASS_TRUCK else "car"
     size = Size(user.length, user.width, user.height)
-    row = Row(stamp, user.x, user.y, user.z, user.yaw, user.vx, user.vy)
+    row = RecordedRow(stamp, user.x, user.y, user.z, user.yaw, user.vx, user.vy)
     tracks.add(tracks.track(str(user.id), kind, size), row)
 
 

@@ -16,7 +16,13 @@ from ros2_cosim.core.documents.one_line import one_line
 from ros2_cosim.core.documents.xml_reader import MAX_BYTES, read_xml
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scene.simulator import Size
-from ros2_cosim.world.recorded.tracks import Kind, RecordingRequest, Row, Track, Tracks
+from ros2_cosim.world.recorded.tracks import (
+    Kind,
+    RecordedRow,
+    RecordedTrack,
+    RecordingRequest,
+    Tracks,
+)
 
 #: Types of obstacles -> kinds; others are things of unknown kind.
 _KINDS: Final[dict[str, Kind]] = {
@@ -102,7 +108,7 @@ def _size(shape: Any, place: str) -> Size:
     raise _fault(shape, place, f"the shapes {found}", "one rectangle or circle")
 
 
-def _row(state: Any, step: int, track: Track, place: str) -> Row:
+def _row(state: Any, step: int, track: RecordedTrack, place: str) -> RecordedRow:
     point = state.find("position/point")
     if point is None:
         raise _fault(state, place, "no position/point", "an exact position")
@@ -115,7 +121,7 @@ def _row(state: Any, step: int, track: Track, place: str) -> Row:
     vy = _exact(state, "velocityY", place)
     x, y = _number(point, "x", place), _number(point, "y", place)
     side = None if vx is None else vy or 0.0
-    return Row(int(time) * step, x, y, None, yaw, vx, side)
+    return RecordedRow(int(time) * step, x, y, None, yaw, vx, side)
 
 
 def _exact(state: Any, name: str, place: str) -> float | None:

@@ -9,7 +9,7 @@ from ros2_cosim.core.documents.csv_rows import CsvRow, read_rows
 from ros2_cosim.core.kernel.errors import ConfigurationError
 from ros2_cosim.core.scene.recorded import ColumnName
 from ros2_cosim.core.scene.simulator import Size
-from ros2_cosim.world.recorded.tracks import Kind, RecordingRequest, Row, Tracks
+from ros2_cosim.world.recorded.tracks import Kind, RecordedRow, RecordingRequest, Tracks
 
 _COLUMNS: Final[tuple[ColumnName, ...]] = get_args(ColumnName)
 _NEEDED: Final[tuple[ColumnName, ...]] = ("time", "x", "y")
@@ -35,7 +35,7 @@ def read_csv(request: RecordingRequest) -> Tracks:
             if name not in ("time", "id", "class") and row.text(column)
         }
         size = Size(*(found.get(name, 0.0) for name in ("length", "width", "height")))
-        place = Row(
+        place = RecordedRow(
             row.time_in(names["time"]),
             found["x"],
             found["y"],

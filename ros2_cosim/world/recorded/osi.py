@@ -22,7 +22,7 @@ from ros2_cosim.core.kernel.exactmath import sincos
 from ros2_cosim.core.record.mcap import McapChannel, Schema
 from ros2_cosim.core.record.mcap_reader import Chunk, End, Message, scan
 from ros2_cosim.core.scene.simulator import Size
-from ros2_cosim.world.recorded.tracks import Kind, RecordingRequest, Row, Tracks
+from ros2_cosim.world.recorded.tracks import Kind, RecordedRow, RecordingRequest, Tracks
 
 #: Largest message [bytes]: a ground truth with the lanes of a town has some hundred kilobytes.
 _MAX_MESSAGE: Final = 1 << 26
@@ -122,7 +122,7 @@ def _take(truth: Any, tracks: Tracks, place: str) -> None:
             vy = cosine * base.velocity.y - sine * base.velocity.x
         # A position is that of the centre of the box.
         z = position.z - 0.5 * size.height
-        row = Row(time, position.x, position.y, z, yaw, vx, vy)
+        row = RecordedRow(time, position.x, position.y, z, yaw, vx, vy)
         if not all(isfinite(value) for value in row if value is not None):
             raise ConfigurationError(
                 f"{place}: moving object {track.name}: found {tuple(row)}; allowed are finite "

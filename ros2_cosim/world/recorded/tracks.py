@@ -23,7 +23,7 @@ MAX_ROWS: Final = 2_000_000
 Kind = Literal["car", "van", "truck", "bus", "motorcycle", "bicycle", "pedestrian", "unknown"]
 
 
-class Row(NamedTuple):
+class RecordedRow(NamedTuple):
     """A place of a road user, the centre of its footprint, in the recording's frame.
 
     ``time`` in ns; ``x``, ``y``, ``z`` in m; ``yaw`` in rad from x to y; ``vx`` and ``vy`` in m/s
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     vy: float | None = None
 
 
-class Track:
+class RecordedTrack:
     """A road user of a recording.
 
     :ivar name: its id in the recording
@@ -54,7 +54,7 @@ class Track:
         self.kind = kind
         self.size = size
         self.lasting = lasting
-        self.rows: list[Row] = []
+        self.rows: list[RecordedRow] = []
 
 
 class RecordingRequest(NamedTuple):
@@ -74,9 +74,9 @@ class Tracks:
     def __init__(self, where: str) -> None:
         self._where = where
         self._rows = 0
-        self.found: dict[str, Track] = {}
+        self.found: dict[str, RecordedTrack] = {}
 
-    def track(self, name: str, kind: Kind, size: Size, *, lasting: bool = False) -> Track:
+    def track(self, name: str, kind: Kind, size: Size, *, lasting: bool = False) -> RecordedTrack:
         """The road user of a name; what it is and how large, is that of its first row.
 
         :raises ConfigurationError: there are too many, or its size is out of bounds
@@ -93,10 +93,10 @@ class Tracks:
                     f"{self._where}: road user '{name}': found the size {tuple(size)}; allowed are "
                     "0.1 to 100 m"
                 )
-            found = self.found[name] = Track(name, kind, size, lasting)
+            found = self.found[name] = RecordedTrack(name, kind, size, lasting)
         return found
 
-    def add(self, track: Track, row: Row) -> None:
+    def add(self, track: RecordedTrack, row: RecordedRow) -> None:
         """A further row of a road user.
 
         :raises ConfigurationError: it is not later than the row before, or there are too many

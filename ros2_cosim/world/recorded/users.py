@@ -22,9 +22,9 @@ from ros2_cosim.world.recorded.tracks import (
     RECORDING_GROUP,
     Kind,
     Reader,
+    RecordedRow,
+    RecordedTrack,
     RecordingRequest,
-    Row,
-    Track,
 )
 from ros2_cosim.world.road import RoadNetwork
 
@@ -40,7 +40,7 @@ _MOVES: Final = 0.5
 _NS: Final = 1e9
 
 
-class Place(NamedTuple):
+class RecordedPlace(NamedTuple):
     """Where a road user is [m], its yaw [rad], velocity along its heading and to the left [m/s]."""
 
     x: float
@@ -66,7 +66,7 @@ class RecordedUser:
         kind: Kind,
         size: Size,
         times: Sequence[int],
-        places: Sequence[Place],
+        places: Sequence[RecordedPlace],
         *,
         lasting: bool = False,
     ) -> None:
@@ -77,7 +77,7 @@ class RecordedUser:
         self._places = tuple(places)
         self._lasting = lasting
 
-    def at(self, time: int) -> Place | None:
+    def at(self, time: int) -> RecordedPlace | None:
         """Where it is at a time of the run [ns], None if it is not there."""
         times = self._times
         i = bisect_right(times, time) - 1
@@ -106,12 +106,12 @@ class RecordedUser:
         )
 
 
-def _between(a: Place, b: Place, share: float) -> Place:
+def _between(a: RecordedPlace, b: RecordedPlace, share: float) -> RecordedPlace:
     def mean(one: float, other: float) -> float:
         return one + share * (other - one)
 
     yaw = wrap_angle(a.yaw + share * wrap_angle(b.yaw - a.yaw))
-    return Place(
+    return RecordedPlace(
         mean(a.x, b.x), mean(a.y, b.y), mean(a.z, b.z), yaw, mean(a.vx, b.vx), mean(a.vy, b.vy)
     )
 
@@ -181,7 +181,7 @@ def _reader(path: Path, where: str) -> Reader:
 
 
 def _user(
-    track: Track, name: str, settings: RecordedSettings, first: int, where: str
+    track: RecordedTrack, name: str, settings: RecordedSettings, first: int, where: str
 ) -> RecordedUser | None:
     """A road user in the map and in times of the run; None: it has gone before."""
     if not track.rows:
@@ -192,7 +192,7 @@ def _user(
         return None
     sine, cosine = sincos(settings.yaw)
     places = [
-        Place(
+        RecordedPlace(
             settings.x + (cosine * place.x - sine * place.y),
             settings.y + (sine * place.x + cosine * place.y),
             place.z,
@@ -216,7 +216,7 @@ def _user(
     return RecordedUser(name, track.kind, track.size, times, places, lasting=track.lasting)
 
 
-def _completed(rows: Sequence[Row]) -> list[Place]:
+def _completed(rows: Sequence[RecordedRow]) -> list[RecordedPlace]:
     """Rows with velocity and yaw: where they lack these, those of the motion.
 
     The velocity is the difference of the rows before and behind, over their time; the yaw is its
@@ -235,11 +235,11 @@ def _completed(rows: Sequence[Row]) -> list[Place]:
         if vx is None or vy is None:
             sine, cosine = sincos(known)
             vx, vy = cosine * dx + sine * dy, cosine * dy - sine * dx
-        places.append(Place(row.x, row.y, row.z or 0.0, known, vx, vy))
+        places.append(RecordedPlace(row.x, row.y, row.z or 0.0, known, vx, vy))
     return places
 
 
-def _velocity(rows: Sequence[Row], i: int) -> tuple[float, float]:
+def _velocity(rows: Sequence[RecordedRow], i: int) -> tuple[float, float]:
     """Along x and y [m/s]; 0 of a single row. Gaps count as the ends of a motion."""
     before = i - 1 if i > 0 and rows[i].time - rows[i - 1].time <= LONGEST_GAP else i
     behind = i + 1
