@@ -225,6 +225,7 @@ def _do(
     runs: dict[str, SweepRun] = {}
     jobs: list[SweepJob] = []
     of: dict[str, tuple[_Course, Point, int]] = {}
+    refused = 0
     for number, (course, point, seed) in enumerate(wanted, start=before + 1):
         run_id = f"{number:06d}"
         of[run_id] = course, point, seed
@@ -233,9 +234,12 @@ def _do(
             runs[run_id] = former
         elif course.sweep.refused:
             runs[run_id] = store.keep(run_id, point, seed, RunOutcome({}, course.sweep.refused))
+            refused += 1
         else:
             jobs.append(course.job(run_id, point, seed))
-    progress.expect(len(jobs), len(runs))
+    progress.expect(len(jobs) + refused, len(runs) - refused)
+    for _ in range(refused):
+        progress.done(failed=True)
     for job, outcome in pool.outcomes(jobs) if jobs else ():
         run = store.keep(job.run_id, of[job.run_id][1], job.seed, outcome)
         runs[job.run_id] = run
