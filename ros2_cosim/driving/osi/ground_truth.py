@@ -165,13 +165,15 @@ class TruthOfRun:
             sensor = self._cast.sensors[name]
             if not self._odometry:
                 continue
-            yield OsiMessage(name, now, self._view(name, sensor))
+            yield OsiMessage(name, now, self.view(name))
             data = SensorData()
             measured = None if sensor.latency is None else now - sensor.latency
             messages.sensor_data(data, found, sensor.frame, now, measured)
             yield OsiMessage(name, now, data)
 
-    def _view(self, name: str, sensor: SensorPlace) -> SensorView:
+    def view(self, name: str) -> SensorView:
+        """What there is to see for a sensor at the present time."""
+        sensor = self._cast.sensors[name]
         view = SensorView()
         view.version.CopyFrom(messages.VERSION)
         messages.set_time(view.timestamp, self._now)

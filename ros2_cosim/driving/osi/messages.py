@@ -384,14 +384,23 @@ def mount(message: Any, sensor: SensorFrame) -> None:
     _angles(message.mounting_position.orientation, (0.0, 0.0, 0.0))
 
 
-def object_list_of(message: SensorData, front: float, own_speed: float) -> ObjectList:
+def own_speed_of(message: SensorData) -> float | None:
+    """Own speed along the vehicle [m/s], as a message has it of its host; None: it has none."""
+    host = message.host_vehicle_location
+    if not host.HasField("velocity"):
+        return None
+    return frames.world_to_body(_turn_of(host.orientation), _vector_of(host.velocity))[0]
+
+
+def object_list_of(message: SensorData, front: float, own_speed: float | None) -> ObjectList:
     """What a sensor reports, by ascending distance, as on a straight lane along the own vehicle.
 
     An object is taken as one that is not turned: its near bumper is half a length before its
     centre.
 
     :param front: of the own front bumper ahead of the rear axle [m]
-    :param own_speed: along the vehicle [m/s]; a stationary object comes with as much
+    :param own_speed: along the vehicle [m/s]; a stationary object comes with as much. None: it is
+        not known, and they are left out
     """
     mounting = message.mounting_position
     q = _turn_of(mounting.orientation)
@@ -402,7 +411,8 @@ def object_list_of(message: SensorData, front: float, own_speed: float) -> Objec
         size, header = item.base.dimension, item.header
         certain = header.existence_probability if header.HasField("existence_probability") else 1.0
         return DetectedObject(
-            header.tracking_id.value,
+            # OSI has 64 bits, the records 32.
+            header.tracking_id.value & 0xFFFF_FFFF,
             classification,
             place[0] - 0.5 * size.length - front,
             relative_speed,
@@ -420,6 +430,6 @@ def object_list_of(message: SensorData, front: float, own_speed: float) -> Objec
             kind, vehicle = likely.type, likely.vehicle_classification.type
         speed = frames.body_to_world(q, _vector_of(moving.base.velocity))[0]
         found.append(detected(moving, _class_of(kind, vehicle), speed))
-    for fixed in message.stationary_object:
-        found.append(detected(fixed, CLASS_OBSTACLE, 0.0 - own_speed))
+    for fixed in message.stationary_object if own_speed is not None else ():
+        found.append(detected(fixed, CLASS_OBSTACLE, 0.0 - (own_speed or 0.0)))
     return ObjectList(tuple(sorted(found, key=lambda each: (each.distance, each.id))))

@@ -86,9 +86,8 @@ def known_of(context: ModelContext, host: str) -> OsiCast:
     :raises ConfigurationError: the map cannot be read
     """
     scene = scene_settings(context)
-    infos = scene_vehicles(context)
     return OsiCast(
-        vehicles={name: _form(infos[name], given) for name, given in scene.vehicles.items()},
+        vehicles=forms_of(context),
         host=host,
         walkers=frozenset(
             number
@@ -100,6 +99,22 @@ def known_of(context: ModelContext, host: str) -> OsiCast:
     )
 
 
+def forms_of(context: ModelContext) -> dict[str, Form]:
+    """Identity, class, size and axles of the vehicles of a scene.
+
+    :raises ConfigurationError: there is none, or one lacks its size
+    """
+    infos = scene_vehicles(context)
+    vehicles = scene_settings(context).vehicles
+    return {name: _form(infos[name], given) for name, given in vehicles.items()}
+
+
+def front_of(form: Form) -> float:
+    """How far the front bumper of a vehicle of the scene is ahead of its rear axle [m]."""
+    assert form.axles is not None, "all vehicles of a scene have axles"
+    return form.axles.rear + 0.5 * form.length
+
+
 def _sensors(
     scenario: Scenario, sources: Mapping[str, OsiSource], forms: Mapping[str, Form]
 ) -> dict[str, SensorPlace]:
@@ -107,9 +122,7 @@ def _sensors(
     for source in sources.values():
         if source.kind == "objects":
             ego = str(scenario.participants[source.name].parameters["ego"])
-            form = forms[ego]
-            assert form.axles is not None, "all vehicles of a scene have axles"
-            frame = SensorFrame(len(found) + 1, form.axles.rear + 0.5 * form.length)
+            frame = SensorFrame(len(found) + 1, front_of(forms[ego]))
             latency = source.output.latency
             fixed = None if isinstance(latency, dict) else parse_duration(latency)
             found[source.name] = SensorPlace(frame, ego, fixed)
