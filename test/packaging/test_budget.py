@@ -13,7 +13,7 @@ BUDGET = {
     "cli": 2_725,
     "core": 23_955,
     "dcp": 10_735,
-    "driving": 14_780,
+    "driving": 14_870,
     "lab": 7_345,
     "ros": 11_130,
     "ros2_cosim": 128,
