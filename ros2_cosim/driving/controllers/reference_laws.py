@@ -108,7 +108,7 @@ class ReferenceLaw(Section):
         return min(_FREE, *demands) if demands else _FREE
 
     def _lane(self) -> float:
-        """Width of the lanes [m]: a driver may ask how far another one is out of its own."""
+        """Width of the lanes [m]: a driver may ask how far another one has left its own."""
         return _LANE_WIDTH
 
     def save_state(self) -> Any:
