@@ -750,6 +750,34 @@ def test_what_is_shown_is_seen_and_the_last_one_wakes_the_clock(lanes: list[Sock
     assert done[2:] == [(1, 8)]
 
 
+def test_an_end_that_has_shown_nothing_yet_answers_with_its_first_message(
+    lanes: list[SocketLane],
+) -> None:
+    """The clock aims before anything is there; and a second writer of the end comes later."""
+    clock, other, _ = lanes
+    first, second = (other.writer(f"/done{n}", latched=False, shown=True) for n in (1, 2))
+    for number in (1, 2):
+        clock.reader(f"/done{number}", lambda *message: None, lazy=True)
+    until(lanes, lambda: first.readers == second.readers == 1)
+
+    def has_rung() -> bool:
+        rung = bool(select.select([clock._board.done], [], [], 0)[0])
+        if rung:
+            os.eventfd_read(clock._board.done)
+        return rung
+
+    clock.aim(7)
+    other.flush()
+    assert not has_rung()
+    for writer in (first, second):
+        writer.send(b"", 8, 0)
+        writer.reach(8)
+        other.flush()
+        assert has_rung()
+        other.flush()
+        assert not has_rung()
+
+
 def test_nothing_that_is_shown_overtakes_what_was_sent_after_it(lanes: list[SocketLane]) -> None:
     got: list[tuple[bytes, int]] = []
     writer = lanes[0].writer("/a", latched=False, shown=True)

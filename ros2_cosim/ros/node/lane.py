@@ -231,6 +231,8 @@ class SocketLane:
         #: Cells of this end, and what it has answered.
         self._cells: list[BoardCell] = []
         self._answered = self._board.aim
+        #: Cells that had nothing when it was answered: with the first message of one it is again.
+        self._unwritten = 0
         #: Whether nothing else follows on all cells, and that has been answered.
         self.is_over = True
         #: What rings for it, and whether it has rung since this end has looked.
@@ -396,15 +398,20 @@ class SocketLane:
             return False
         board = self._board
         aim = board.aim
-        if aim == self._answered:
+        if aim == self._answered and not self._unwritten:
             return False
-        least = FOREVER
+        least, unwritten = FOREVER, 0
         for cell in self._cells:
-            if NOTHING < cell.reached < least:
+            if cell.reached == NOTHING:
+                unwritten += 1
+            elif cell.reached < least:
                 least = cell.reached
-        if least < board.target:
+        # Before its first message an end has not come anywhere.
+        if unwritten == len(self._cells) or least < board.target:
             return False
-        self._answered = aim
+        if aim == self._answered and unwritten == self._unwritten:
+            return False
+        self._answered, self._unwritten = aim, unwritten
         was_over, self.is_over = self.is_over, least == FOREVER
         return not was_over
 
