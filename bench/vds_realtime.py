@@ -19,13 +19,23 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKLOADS = ("pacing", "exchange", "lockstep")
 PATIENCE_S = 60.0
 GLANCE_S = 0.5
+
+
+class Served(NamedTuple):
+    """A server that runs: where its states arrive, its port for commands, its process."""
+
+    peer: socket.socket
+    port: int
+    process: subprocess.Popen[str]
 
 
 def main() -> int:
@@ -55,25 +65,31 @@ def main() -> int:
     return 0
 
 
-def measure(rate: int, seconds: float, further: list[str]) -> dict[str, Any]:
-    """Run a server for so long (simulated), answering every state by a command."""
+@contextmanager
+def served(rate: int, seconds: float, further: list[str]) -> Iterator[Served]:
+    """A server of one vehicle for so long (simulated); it ends with the block."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", 0))
         peer.settimeout(GLANCE_S)
-        command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve", "--json"]
-        command += ["--port", "0", "--to", f"127.0.0.1:{peer.getsockname()[1]}"]
-        command += ["--set", f"dt={1 / rate:.9f}s", "--set", "speed=20"]
-        command += ["--duration", f"{seconds}s", *further]
+        line = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve", "--json"]
+        line += ["--port", "0", "--to", f"127.0.0.1:{peer.getsockname()[1]}"]
+        line += ["--set", f"dt={1 / rate:.9f}s", "--set", "speed=20"]
+        line += ["--duration", f"{seconds}s", *further]
         pipe = subprocess.PIPE
-        server = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+        server = subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
         assert server.stderr is not None
         try:
-            port = int(server.stderr.readline().rsplit(":", 1)[1])
-            seen = exchange(peer, port, round(seconds * rate), server)
-            said, _ = server.communicate(timeout=PATIENCE_S)
+            yield Served(peer, int(server.stderr.readline().rsplit(":", 1)[1]), server)
         finally:
             server.kill()
-            server.wait()
+            server.communicate()
+
+
+def measure(rate: int, seconds: float, further: list[str]) -> dict[str, Any]:
+    """Run a server for so long (simulated), answering every state by a command."""
+    with served(rate, seconds, further) as (peer, port, server):
+        seen = exchange(peer, port, round(seconds * rate), server)
+        said, _ = server.communicate(timeout=PATIENCE_S)
     return {**seen, "server": json.loads(said)}
 
 
@@ -111,9 +127,7 @@ def exchange(
         last, former = seq, now
         second, lag = int(stamp), now - round(stamp * 1e9)
         lags[second] = min(lag, lags.get(second, lag))
-        body = struct.pack("<LHHLLd", 0x56445331, 1, 1, received, 0, now / 1e9)
-        body += struct.pack("<dddiBxxxdd", 0.0, 0.1, 0.0, 1, 0, float("nan"), float("nan"))
-        answer = body + struct.pack("<L", zlib.crc32(body))
+        answer = command(received, now / 1e9)
         peer.sendto(answer, ("127.0.0.1", port))
     assert first is not None
     wall, simulated = (now - first[2]) / 1e9, stamp - first[1]
@@ -126,6 +140,13 @@ def exchange(
         "states_per_s": received / wall if wall else 0.0,
         "longest_pause_ms": slowest / 1e6,
     }
+
+
+def command(seq: int, stamp: float) -> bytes:
+    """A command with a little throttle."""
+    body = struct.pack("<LHHLLd", 0x56445331, 1, 1, seq, 0, stamp)
+    body += struct.pack("<dddiBxxxdd", 0.0, 0.1, 0.0, 1, 0, float("nan"), float("nan"))
+    return body + struct.pack("<L", zlib.crc32(body))
 
 
 def sentence(result: dict[str, Any]) -> str:

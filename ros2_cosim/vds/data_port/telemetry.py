@@ -16,6 +16,7 @@ from ros2_cosim.vds.fleet import VehicleOutput
 
 #: Largest rate of datagrams per vehicle and receiver: JSON is for observation.
 MAX_RATE_HZ = 60
+_PERIOD = SECOND // MAX_RATE_HZ
 
 
 class Telemetry:
@@ -33,7 +34,7 @@ class Telemetry:
         self._targets: dict[str, tuple[tuple[Target, ...], bool]] = {
             n: ((), False) for n in vehicles
         }
-        self._next = dict.fromkeys(vehicles, 0)
+        self._next = dict.fromkeys(vehicles, -_PERIOD)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         #: Datagrams that the network took, and those that it refused.
@@ -59,9 +60,11 @@ class Telemetry:
         for vehicle, output in outputs.items():
             with self._lock:
                 targets, command = self._targets[vehicle]
-            if not targets or now < self._next[vehicle]:
+            due = self._next[vehicle]
+            if not targets or now < due:
                 continue
-            self._next[vehicle] = now + SECOND // MAX_RATE_HZ
+            # A tick that comes late moves no later one: else those at 60 Hz would be left out.
+            self._next[vehicle] = (due if now - due < _PERIOD else now) + _PERIOD
             data = json.dumps(plain_output(vehicle, output, command=command)).encode()
             for target in targets:
                 try:
