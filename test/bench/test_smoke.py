@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -53,11 +54,6 @@ needs_two_cores = pytest.mark.skipif(
             id="nrt-rate",
         ),
         pytest.param(
-            "dcp_pdus --variables 4 --pdus 2 --steps 10 --rounds 1",
-            r"UDP +2 .* [\d.]+\nTCP +2 .* [\d.]+\nTCP +2 .* [\d.]+",
-            id="pdus",
-        ),
-        pytest.param(
             "start_up --rounds 2 --only check run",
             r"check +[\d.]+ \([\d.]+ to [\d.]+\) .*\nrun +[\d.]+ \([\d.]+ to [\d.]+\)",
             id="start-up",
@@ -78,6 +74,51 @@ needs_two_cores = pytest.mark.skipif(
 )
 def test_a_benchmark_prints_its_figures(command: str, figures: str) -> None:
     printed(command, figures)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "quantities"),
+    [
+        pytest.param(
+            "carla_slave_step --steps 5 --rounds 2",
+            {"TCP: step", "UDP: share of the simulator", "CARLA's client: step"},
+            id="carla-slave",
+        ),
+        pytest.param(
+            "dcp_sockets --variables 4 --pdus 1 2 --sockets 1 2 --steps 10 --rounds 2 --buffer 4096",
+            {
+                "UDP, 1 PDUs, 1 sockets: step",
+                "UDP, 2 PDUs, 2 sockets: without room",
+                "TCP, 2 PDUs, 2 sockets: sent again",
+            },
+            id="sockets",
+        ),
+        pytest.param(
+            "srt_late_steps --sample-ms 20 --steps 10",
+            {
+                "SRT, each step 2 sample times: late ticks",
+                "HRT, every tenth step 3 sample times: ended in the error state",
+            },
+            id="late-steps",
+        ),
+        pytest.param(
+            "vds_rates --binary 200 --text 20 --seconds 0.2",
+            {"VDS1, 200 Hz: jitter, p99", "JSON, 20 Hz: round trip, median"},
+            id="rates",
+        ),
+    ],
+)
+def test_a_benchmark_writes_its_figures(command: str, quantities: set[str], tmp_path: Path) -> None:
+    printed(f"{command} --json {tmp_path / 'figures.json'}", next(iter(quantities)))
+    rows = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["rows"]
+    found = {row["quantity"]: row for row in rows}
+    assert quantities <= found.keys()
+    for row in rows:
+        low, high = row["interval"]
+        assert row.keys() == {"quantity", "value", "unit", "interval"}
+        assert row["unit"] and 0.0 <= low <= row["value"] <= high
+    assert found.get("SRT, each step 2 sample times: late ticks", {"value": 1})["value"] > 0
 
 
 @pytest.mark.slow

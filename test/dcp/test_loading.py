@@ -101,7 +101,7 @@ def test_slaves_of_a_host_receive_on_the_ports_they_offer_each_on_its_own() -> N
     assert ports.of(three, UDP) == 9001
     with pytest.raises(WiringError, match="'four' offers no free port for data"):
         ports.of(remote("four", 4002), UDP)
-    assert ports.of(remote("five", 4003, data_port=5000), UDP) == 5000
+    assert ports.of(remote("five", 4003, data_ports=(5000,)), UDP) == 5000
 
 
 def test_over_tcp_another_port_than_that_of_control_is_preferred() -> None:

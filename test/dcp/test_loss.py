@@ -116,7 +116,7 @@ def test_control_gets_through_a_bad_network(seed: int) -> None:
         Master(timeout_s=HANG_S, retry_s=0.03) as master,
     ):
         remote = master.add_slave(
-            description, port=wire.port, transport=UDP, use=SlaveUse(data_port=slave.port)
+            description, port=wire.port, transport=UDP, use=SlaveUse(data_ports=(slave.port,))
         )
         master.configure()
         master.initialise()

@@ -414,7 +414,7 @@ def receiver(
 def test_data_come_to_a_port_that_the_receiver_offers() -> None:
     tcp, udp = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
     ports = ReceivePorts()
-    assert ports.of(receiver(data_port=77), tcp) == 77
+    assert ports.of(receiver(data_ports=(77,)), tcp) == 77
     # Without any entry every port is offered. Over another protocol the control port is another.
     assert ReceivePorts().of(receiver(port=8081), tcp) == 8081
     assert ReceivePorts().of(receiver(port=8081), udp) == 9090

@@ -317,12 +317,12 @@ def resize_data_path(slave: RemoteSlave, groups: Sequence[DataGroup]) -> None:
 def data_settings(
     slave: RemoteSlave,
     groups: Sequence[DataGroup],
-    address_of: Callable[[RemoteSlave | None, TransportProtocol], bytes],
+    address_of: Callable[[RemoteSlave | None, TransportProtocol, int], bytes],
 ) -> list[ConfigurationRequest]:
     """Configuration requests for the data PDUs of one slave.
 
-    :param address_of: gives the address on which a receiver listens; None is the master as this
-        slave reaches it
+    :param address_of: gives the address on which a receiver listens for a data PDU; None is the
+        master as this slave reaches it
     """
     mine = [group for group in groups if slave in (group.source, group.target)]
     settings = [
@@ -339,7 +339,7 @@ def data_settings(
             PduType.CFG_source_network_information,
             data_id=group.data_id,
             transport_protocol=protocol,
-            address=address_of(group.target, protocol),
+            address=address_of(group.target, protocol, group.data_id),
         )
         if group.target is slave:
             settings.append(where)

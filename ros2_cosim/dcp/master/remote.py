@@ -83,8 +83,8 @@ class SlaveUse:
     :ivar resolution: time resolution [s], by default that of the master or of the description
     :ivar every: in NRT the slave steps in every so many-th master step
     :ivar steps: resolutions per STC_do_step, by default those of the description
-    :ivar data_port: port on which the slave receives data, by default its control port
-        or one of those it offers
+    :ivar data_ports: ports on which the slave receives data, its data PDUs in turn; by default its
+        control port or one of those it offers
     :ivar max_pdu_size: greatest data PDU in bytes, if that is less than its description
         says (slaves made with DCPLib send at most 905 bytes)
     :ivar exact_types: the slave drops data of another type than its input has, also those
@@ -95,7 +95,7 @@ class SlaveUse:
     resolution: Fraction | None = None
     every: int = 1
     steps: int | None = None
-    data_port: int | None = None
+    data_ports: tuple[int, ...] = ()
     max_pdu_size: int | None = None
     exact_types: bool = False
 
@@ -136,7 +136,7 @@ class RemoteSlave:
         self.every = use.every
         nrt = description.non_real_time
         self.steps = use.steps or (nrt.default_steps if nrt else 1)
-        self.data_port = use.data_port
+        self.data_ports = use.data_ports
         self.data_on_udp = False
         self.slower_sources: frozenset[int] = frozenset()
         self._max_pdu_size = use.max_pdu_size
@@ -145,7 +145,7 @@ class RemoteSlave:
         self.seq = 0
         self.pending: dict[int, PendingRequest] = {}
         self.control: TcpLink | None = None
-        self.data_link: TcpLink | None = None
+        self.data_links: dict[int, TcpLink] = {}
         self.local_host = "127.0.0.1"
         self.address = (host, port)
         self.parameters: dict[str, Value] = {}
@@ -175,7 +175,7 @@ class RemoteSlave:
     @property
     def has_waiting(self) -> bool:
         """Whether something is queued for it."""
-        links = (self.data_link, self.control)
+        links = (*self.data_links.values(), self.control)
         return bool(self.datagrams) or any(link is not None and link.has_waiting for link in links)
 
     def pdu_limit(self, protocol: TransportProtocol) -> int:

@@ -33,24 +33,24 @@ class ReceivePorts:
         self._chosen: dict[tuple[str, TransportProtocol], int] = {}
         self._used: set[tuple[str, int]] = set()
 
-    def of(self, slave: RemoteSlave, protocol: TransportProtocol) -> int:
-        """The port of a slave.
+    def of(self, slave: RemoteSlave, protocol: TransportProtocol, data_id: int = 0) -> int:
+        """The port of a slave for a data PDU, or for the parameter PDU.
 
         :raises WiringError: all offered ports are taken by other slaves of the same host
         """
+        if slave.data_ports:
+            return slave.data_ports[data_id % len(slave.data_ports)]
         key = (slave.name, protocol)
         if key not in self._chosen:
             self._chosen[key] = self._choose(slave, protocol)
         return self._chosen[key]
 
     def _choose(self, slave: RemoteSlave, protocol: TransportProtocol) -> int:
-        """A given one, one of those it offers, or its control port.
+        """One of those it offers, or its control port.
 
         Over TCP an offered port is preferred, because some slaves close their control
         connection together with the data connections on the same port.
         """
-        if slave.data_port is not None:
-            return slave.data_port
         transport = slave.description.transport(protocol)
         assert transport is not None  # a way over it was chosen, so that it is offered
         ports = transport.data

@@ -137,18 +137,20 @@ class Setup:
         )
         self._requests.all_to(PduType.STC_prepare, State.PREPARED)
         for slave in self._all():
-            self._open_inputs(slave, ports.of(slave, slave.protocol))
+            self._open_inputs(slave, ports)
         self._requests.all_to(PduType.STC_configure, State.CONFIGURED)
 
     def _configure_slave(self, slave: RemoteSlave, plan: CouplingPlan, ports: ReceivePorts) -> None:
         resolution = slave.resolution
 
-        def address_of(receiver: RemoteSlave | None, protocol: TransportProtocol) -> bytes:
+        def address_of(
+            receiver: RemoteSlave | None, protocol: TransportProtocol, data_id: int
+        ) -> bytes:
             if receiver is None:
                 return encode_address(*self._sockets.data_address(slave, protocol))
-            return encode_address(receiver.address[0], ports.of(receiver, protocol))
+            return encode_address(receiver.address[0], ports.of(receiver, protocol, data_id))
 
-        home = (slave.protocol, address_of(slave, slave.protocol))
+        home = (slave.protocol, address_of(slave, slave.protocol, 0))
         settings: list[tuple[PduType, Mapping[str, object]]] = [
             (
                 PduType.CFG_time_res,
@@ -189,21 +191,22 @@ class Setup:
         body = Pdu(kind, {**head, **fields}).encode()[REQUEST_HEAD:]
         self._requests.request(slave, kind, body, tolerated)
 
-    def _open_inputs(self, slave: RemoteSlave, port: int) -> None:
+    def _open_inputs(self, slave: RemoteSlave, ports: ReceivePorts) -> None:
         names = tunable_names(slave)
         slave.param_pdus = []
         if names:
             variables = [slave.description.variable(n) for n in names]
             codec, kind = codec_for(slave, variables), PduType.DAT_parameter
             slave.param_pdus.append(OutputPdu(1, codec, range(len(names)), kind=kind))
-        target: Any = (slave.address[0], port)
-        if slave.protocol is _TCP:
-            if port == slave.port:
+        self._sockets.close_data(slave)
+        numbered = [(pdu, pdu.data_id) for pdu in slave.sent_pdus]
+        for pdu, data_id in (*numbered, *((pdu, 0) for pdu in slave.param_pdus)):
+            port = ports.of(slave, slave.protocol, data_id)
+            target: Any = (slave.address[0], port)
+            if slave.protocol is _TCP and port == slave.port:
                 target = slave.control
-            elif slave.sent_pdus or slave.param_pdus:
-                self._sockets.connect_data(slave, *target)
-                target = slave.data_link
-        for pdu in (*slave.sent_pdus, *slave.param_pdus):
+            elif slave.protocol is _TCP:
+                target = self._sockets.connect_data(slave, *target)
             pdu.targets[:] = [target]
 
     def _recover(self, slave: RemoteSlave) -> None:

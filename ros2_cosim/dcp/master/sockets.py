@@ -150,36 +150,38 @@ class MasterSockets:
             self.stranger = host
         return known
 
-    def connect_data(self, slave: RemoteSlave, host: str, port: int) -> None:
-        """Open the connection for the inputs that the master sends over TCP.
+    def connect_data(self, slave: RemoteSlave, host: str, port: int) -> TcpLink:
+        """The connection for inputs that the master sends over TCP; opened by the first call.
 
         :raises DcpPeerLostError: nothing listens there
         """
+        if port in slave.data_links:
+            return slave.data_links[port]
         try:
-            slave.data_link = tcp_connect(host, port, self._timeout_s)
+            link = slave.data_links[port] = tcp_connect(host, port, self._timeout_s)
         except OSError as error:
             raise DcpPeerLostError(
                 f"slave {slave.name!r}: no data connection to {host}:{port}: {cause_of(error)}",
                 slave=slave.name,
             ) from None
-        self._reactor.watch(slave.data_link, partial(self._read_data_link, slave))
+        self._reactor.watch(link, partial(self._read_data_link, slave, link))
+        return link
 
     def expect_loss(self, slave: RemoteSlave, expected: bool) -> None:
         """Set whether the connection of this slave may end now."""
         (self._expecting_loss.add if expected else self._expecting_loss.discard)(slave.name)
 
     def close_control(self, slave: RemoteSlave) -> None:
-        """Close both connections to a slave."""
+        """Close all connections to a slave."""
         self.close_data(slave)
         if slave.control is not None:
             self._close(slave.control)
             slave.control = None
 
     def close_data(self, slave: RemoteSlave) -> None:
-        """Close the data connection to a slave."""
-        if slave.data_link is not None:
-            self._close(slave.data_link)
-            slave.data_link = None
+        """Close the data connections to a slave."""
+        while slave.data_links:
+            self._close(slave.data_links.popitem()[1])
 
     def close(self) -> None:
         """Close every socket; another :meth:`open` is not possible."""
@@ -210,8 +212,8 @@ class MasterSockets:
         if self._on_sent is not None and slave.has_waiting:
             self._on_sent(slave.name)
         try:
-            if slave.data_link is not None:
-                slave.data_link.flush()
+            for link in slave.data_links.values():
+                link.flush()
             if slave.control is not None:
                 slave.control.flush()
             elif slave.protocol is _TCP:
@@ -301,10 +303,9 @@ class MasterSockets:
             if kind == _NTF_STATE and slave.state not in TRANSIENT:
                 return
 
-    def _read_data_link(self, slave: RemoteSlave) -> None:
+    def _read_data_link(self, slave: RemoteSlave, link: TcpLink) -> None:
         """No PDU arrives on this connection; reading only shows when it is closed."""
-        link = slave.data_link
-        if link is None:
+        if link not in slave.data_links.values():
             return
         try:
             link.read()
