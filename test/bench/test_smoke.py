@@ -86,7 +86,7 @@ def test_a_benchmark_prints_its_figures(command: str, figures: str) -> None:
             id="carla-slave",
         ),
         pytest.param(
-            "dcp_sockets --variables 4 --pdus 1 2 --sockets 1 2 --steps 10 --rounds 2 --buffer 4096",
+            "dcp_sockets --variables 4 --pdus 1 2 --sockets 2 --steps 10 --rounds 2 --buffer 4096",
             {
                 "UDP, 1 PDUs, 1 sockets: step",
                 "UDP, 2 PDUs, 2 sockets: without room",
@@ -95,7 +95,7 @@ def test_a_benchmark_prints_its_figures(command: str, figures: str) -> None:
             id="sockets",
         ),
         pytest.param(
-            "srt_late_steps --sample-ms 20 --steps 10",
+            "srt_late_steps --sample-ms 10 --steps 10",
             {
                 "SRT, each step 2 sample times: late ticks",
                 "HRT, every tenth step 3 sample times: ended in the error state",
