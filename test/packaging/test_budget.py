@@ -19,7 +19,7 @@ BUDGET = {
     "ros2_cosim": 128,
     "vds": 4_000,
     "world": 21_030,
-    "bench": 8_065,
+    "bench": 8_960,
     "buildtools": 2_205,
     "config": 37,
     "launch": 155,
