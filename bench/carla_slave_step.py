@@ -193,11 +193,13 @@ def measure(steps: int, rounds: int) -> list[Figure]:
                 [statistics.median(taken[k] for taken in part) for part in parts] for k in (0, 1)
             )
             shares = [100.0 * a / b for a, b in zip(within, took[name], strict=True)]
+            ratios = [a / b for a, b in zip(took[name], took["client's step"], strict=True)]
             figures += [
                 median_of(f"{name}: step", took[name], "us"),
                 median_of(f"{name}: in the slave", inside, "us"),
                 median_of(f"{name}: in the simulator", within, "us"),
                 median_of(f"{name}: share of the simulator", shares, "%"),
+                median_of(f"{name}: ratio to the client's step", ratios, "1"),
             ]
     for name in ("client's tick", "client's step"):
         figures.append(median_of(f"CARLA's client: {name[9:]}", took[name], "us"))

@@ -5,7 +5,7 @@ The same float64 inputs of one slave in NRT, in 1 to N data PDUs, over 1 to N so
 slave receives: UDP ports, or TCP connections. The output is one PDU. The cases take turns, so that
 what else the machine does meets all of them. For each case:
 
-- time of a step, the median of the rounds;
+- time of a step, the median of the rounds, and its ratio to that of the first case;
 - data PDUs that got lost, by their sequence ids, and of these the datagrams for which the receive
   buffer of a socket had no room (``/proc/net/udp``); ``--buffer`` makes the buffers small;
 - segments that TCP sent again (``TCP_INFO``).
@@ -212,7 +212,10 @@ def measure(chosen: argparse.Namespace, network: Network) -> list[Figure]:
                 took[case].append(found.step(chosen.steps))
         for case, found in coupled.items():
             lost, dropped, again = found.end()
+            first = took[Case(case.transport, *ways[0])]
+            ratios = [a / b for a, b in zip(took[case], first, strict=True)]
             figures.append(median_of(f"{case.text}: step", took[case], "us"))
+            figures.append(median_of(f"{case.text}: ratio to the first", ratios, "1"))
             if case.transport is _UDP:
                 if lost is not None:
                     figures.append(counted(f"{case.text}: lost", lost, "PDUs"))

@@ -14,7 +14,7 @@ Example (part of a scenario)::
         inputs:
           command: {engine.pedal: throttle, engine.brake: brake}
         outputs:
-          odometry: {fields: {x: road.s, vx: engine.speed, yaw: {variable: road.heading,
+          odometry: {fields: {x: road.s, vx: engine.speed, wz: {variable: road.turn,
                      factor: 0.017453292519943295}}}
           collision: {fields: road.collision.*, when: road.collision.count}
       inputs: {command: {from: driver.control, delayed: true}}

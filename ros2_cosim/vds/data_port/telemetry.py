@@ -17,6 +17,7 @@ from ros2_cosim.vds.fleet import VehicleOutput
 #: Largest rate of datagrams per vehicle and receiver: JSON is for observation.
 MAX_RATE_HZ = 60
 _PERIOD = SECOND // MAX_RATE_HZ
+_CREDIT = 2 * _PERIOD
 
 
 class Telemetry:
@@ -34,7 +35,7 @@ class Telemetry:
         self._targets: dict[str, tuple[tuple[Target, ...], bool]] = {
             n: ((), False) for n in vehicles
         }
-        self._next = dict.fromkeys(vehicles, -_PERIOD)
+        self._next = dict.fromkeys(vehicles, -_CREDIT)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         #: Datagrams that the network took, and those that it refused.
@@ -64,7 +65,7 @@ class Telemetry:
             if not targets or now < due:
                 continue
             # A tick that comes late moves no later one: else those at 60 Hz would be left out.
-            self._next[vehicle] = (due if now - due < _PERIOD else now) + _PERIOD
+            self._next[vehicle] = (due if now - due < _CREDIT else now) + _PERIOD
             data = json.dumps(plain_output(vehicle, output, command=command)).encode()
             for target in targets:
                 try:
