@@ -2,7 +2,7 @@
 """How long a step of the CARLA slave takes, and which share of it is the simulator's.
 
 A master in NRT steps the world of ``config/platoon.yaml`` without its roadblock: a DCP slave in a
-process of its own, client of a headless server in another one, as ``cosim run --shape ros`` starts
+separate process, client of a headless server in another one, as ``cosim run --shape ros`` starts
 them. In turn, for each round, over TCP and UDP:
 
 - ``step``: from the request of the master to its receipt of all outputs;
@@ -92,7 +92,7 @@ def scene() -> tuple[SlaveDescription, Any, Any]:
 
 
 def serve(port: int, pipe: Connection) -> None:
-    """Serve the slave of a server; tell the slave's port, and at the end what it has noted."""
+    """Serve the slave of a server; send the slave's port, and at the end what it has noted."""
     description, parameters, context = scene()
     slave = Timed(parameters, lambda: ClientWorld(port=port), context)
     found = SlaveServer(slave, description, port=0)

@@ -116,7 +116,7 @@ def described(count: int) -> SlaveDescription:
 
 
 def serve(count: int, ports: tuple[int, ...], network: Network, pipe: Connection) -> None:
-    """Serve one slave; tell its port."""
+    """Serve one slave; send the number of the port."""
     enter(network.slave_host)
     model = Counting(set(ports), pipe)
 

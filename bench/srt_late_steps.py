@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of a slave in real time whose steps take longer than the sample time.
 
-Each case is one slave in a process of its own and one master, in SRT or HRT. The model waits in
+Each case is one slave in a separate process and one master, in SRT or HRT. The model waits in
 each step for a share of the sample time, or in every tenth step for three sample times. For each
 case: ticks of the slave that ended after the next one was due; how far its simulated time is behind
 that of the master at the end, in sample times; and whether it went to its error state, which ends
@@ -60,7 +60,7 @@ def described(sample: Fraction) -> SlaveDescription:
 
 
 def serve(sample: Fraction, usual: float, tenth: float, pipe: Connection) -> None:
-    """Serve one slave; tell its port, and at the end what became of it."""
+    """Serve one slave; send the number of the port, and at the end what became of it."""
     model = Waiting(usual * float(sample), tenth * float(sample))
     server = SlaveServer(model, described(sample), port=0)
     pipe.send(server.port)

@@ -24,7 +24,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             data = sock.recv(512)
         except TimeoutError:
-            continue  # nobody has heard the state: send it again
+            continue  # the state may have been lost: send it again
         magic, _, kind, number = struct.unpack_from("<IHHI", data)
         is_whole = len(data) == 76 and struct.unpack("<I", data[72:])[0] == zlib.crc32(data[:72])
         if is_whole and (magic, kind) == (0x56445331, 1) and number != last:

@@ -43,7 +43,15 @@ FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 #: Name and content of what is made from the code.
 GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end of generated -->", re.DOTALL)
 #: Those that have no keys.
-_OTHER_TABLES = {"commands", "effort", "laws", "launch arguments", "models", "removed words", "speed"}
+_OTHER_TABLES = {
+    "commands",
+    "effort",
+    "laws",
+    "launch arguments",
+    "models",
+    "removed words",
+    "speed",
+}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
