@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.dcp_session import box
@@ -87,7 +88,7 @@ def test_what_is_no_model_is_refused(toys: Path, text: str, said: str) -> None:
         load_model(text, directory=toys)
 
 
-def remote(name: str, port: int, protocol: TransportProtocol = UDP, **use: int) -> RemoteSlave:
+def remote(name: str, port: int, protocol: TransportProtocol = UDP, **use: Any) -> RemoteSlave:
     description = box(address=SlaveAddress(data_ports=((9000, 9001),)))
     return RemoteSlave(name, description, 1, "127.0.0.1", port, protocol, SlaveUse(**use))
 

@@ -18,6 +18,7 @@ from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
+from ros2_cosim.dcp.wire.data_path import HEADER
 from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
 
@@ -273,6 +274,37 @@ def test_separate_data_port_as_in_the_standard() -> None:
             master.do_step()
             assert remote.outputs == [number + 1.0]
         master.stop()
+
+
+class Digits(SlaveModel):
+    a = Input("float64")
+    b = Input("float64")
+    c = Input("float64")
+    y = Output("float64", start=0.0)
+
+    def do_step(self, step: StepInfo) -> None:
+        self.y = 100.0 * self.a + 10.0 * self.b + self.c
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_data_pdus_go_to_several_ports_in_turn(transport: TransportProtocol) -> None:
+    description = describe(Digits)
+    ports = (free_port(), free_port())
+    use = SlaveUse(max_pdu_size=HEADER.size + 8, data_ports=ports)
+    with running(Digits(), description) as slave, Master(timeout_s=HANG_S) as master:
+        remote = master.add_slave(description, port=slave.port, transport=transport, use=use)
+        master.configure()
+        for number in (1.0, 2.0):  # the second run configures anew
+            master.run()
+            remote.set_inputs([number, number + 1.0, number + 2.0])
+            master.do_step()
+            assert remote.outputs == [111.0 * number + 12.0]
+            assert len(remote.sent_pdus) == 3
+            links = {link.sock.getpeername()[1] for link in remote.data_links.values()}
+            targets = {pdu.targets[0][1] for pdu in remote.sent_pdus if not links}
+            assert links | targets == set(ports)
+            master.stop()
+            master.reset()
 
 
 @pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
