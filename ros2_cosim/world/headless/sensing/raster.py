@@ -73,8 +73,7 @@ class View(NamedTuple):
 def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     """What a camera sees."""
     parts, faces = [], []
-    for part in (scene.map, scene.actors):
-        which = np.flatnonzero(_in_view(part, eye, lens))
+    for part, which in scene.near(lambda centres, radii: _in_view(centres, radii, eye, lens)):
         points = eye.inside(part.points.take(which, axis=0))
         normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
         offsets = dot(points[:, 0], normals)
@@ -116,13 +115,13 @@ def pixel_centres(lens: Lens) -> tuple[Floats, Floats]:
     return x, y
 
 
-def _in_view(mesh: Mesh, eye: BodyAxes, lens: Lens) -> Flags:
-    """Triangles that are not wholly beside the view or behind it."""
-    depth, right, up = eye.inside(mesh.centres).T.copy()
-    inside: Flags = depth + mesh.radii > NEAREST
+def _in_view(centres: Floats, radii: Floats, eye: BodyAxes, lens: Lens) -> Flags:
+    """Balls that are not wholly beside the view or behind it."""
+    depth, right, up = eye.inside(centres).T.copy()
+    inside: Flags = depth + radii > NEAREST
     for across, half in ((right, 0.5 * lens.width), (up, 0.5 * lens.height)):
         # Distance beyond the side planes of the view, which open by half / focal.
-        reach = mesh.radii * np.sqrt(half * half + lens.focal * lens.focal) * 1.000001
+        reach = radii * np.sqrt(half * half + lens.focal * lens.focal) * 1.000001
         inside &= np.abs(across) * lens.focal - depth * half <= reach
     return inside
 

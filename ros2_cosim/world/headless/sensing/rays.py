@@ -16,6 +16,7 @@ import numpy as np
 from ros2_cosim.world.headless.sensing.axes import BodyAxes, Floats
 from ros2_cosim.world.headless.sensing.mesh import (
     LEVEL_STEP,
+    Flags,
     Indices,
     Mesh,
     cross,
@@ -55,13 +56,16 @@ class Grid(NamedTuple):
 
 def nearby(scene: TriangleScene, eye: BodyAxes, reach: float) -> Mesh:
     """The triangles that a ray of a length [m] can meet."""
-    parts = []
-    for mesh in (scene.map, scene.actors):
-        x, y, z = (mesh.centres[:, i] - eye.origin[i] for i in range(3))
+
+
+    def may_be_met(centres: Floats, radii: Floats) -> Flags:
+        x, y, z = (centres[:, i] - eye.origin[i] for i in range(3))
         # A little more than enough, so that rounding leaves nothing out.
-        limit = (mesh.radii + reach) * 1.000001
-        parts.append(mesh.take(x * x + y * y + z * z <= limit * limit))
-    return joined(parts)
+        limit = (radii + reach) * 1.000001
+        near: Flags = x * x + y * y + z * z <= limit * limit
+        return near
+
+    return joined([mesh.take(which) for mesh, which in scene.near(may_be_met)])
 
 
 class _Target:

@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ros2_cosim.world.headless.materials import PLAIN, Material
-from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.axes import Floats, axes_of
 from ros2_cosim.world.headless.sensing.ground import MapGround, ground_of
-from ros2_cosim.world.headless.sensing.mesh import Mesh, joined, length, mesh_of
+from ros2_cosim.world.headless.sensing.mesh import (
+    Flags,
+    Indices,
+    Mesh,
+    joined,
+    length,
+    mesh_of,
+)
 from ros2_cosim.world.headless.sensing.shapes import BodyShape, look_of, shape_of
 from ros2_cosim.world.headless.sensing.standing import mesh_of_things
+from ros2_cosim.world.headless.sensing.tiles import Tiles, tiles_of
 from ros2_cosim.world.headless.wire_types import Transform
 
 if TYPE_CHECKING:
@@ -23,10 +32,26 @@ if TYPE_CHECKING:
 
 
 class TriangleScene(NamedTuple):
-    """The triangles of one frame."""
+    """The triangles of one frame.
+
+    :ivar tiles: of the map, None: each of its triangles is looked at
+    """
 
     map: Mesh
     actors: Mesh
+    tiles: Tiles | None = None
+
+    def near(self, test: Callable[[Floats, Floats], Flags]) -> list[tuple[Mesh, Indices]]:
+        """Both meshes with the triangles that a test of balls leaves: of centres and radii."""
+        found = []
+        for mesh, tiles in ((self.map, self.tiles), (self.actors, None)):
+            if tiles is None:
+                found.append((mesh, np.flatnonzero(test(mesh.centres, mesh.radii))))
+                continue
+            which = tiles.of(test(tiles.centres, tiles.radii))
+            kept = test(mesh.centres.take(which, 0), mesh.radii.take(which))
+            found.append((mesh, which[kept]))
+        return found
 
 
 class SceneBuilder:
@@ -36,14 +61,14 @@ class SceneBuilder:
         self._network: RoadNetwork | None = None
         self._ground: MapGround | None = None
         #: The map with its things, and the version of those.
-        self._map: tuple[tuple[int, int], Mesh] | None = None
+        self._map: tuple[tuple[int, int], Mesh, Tiles] | None = None
         self._shapes: dict[tuple[int, int, Material], BodyShape | None] = {}
         self._made: tuple[object, ...] = ()
         self._scene: TriangleScene | None = None
 
     def scene(self, world: World) -> TriangleScene:
         """The scene of the present moment."""
-        whole = self._whole_map(world)
+        whole, tiles = self._whole_map(world)
         seen, looks = [], []
         painted = world.things.painted
         for actor in world.actors.values():
@@ -56,13 +81,13 @@ class SceneBuilder:
                 looks.append((*key, seen[-1][1]))
         made = whole, *looks
         if self._scene is None or not self._is_made(made):
-            self._scene = TriangleScene(whole, _placed(seen))
+            self._scene = TriangleScene(whole, _placed(seen), tiles)
             self._made = made
             if len(self._shapes) > 4 * len(world.actors) + 64:
                 self._shapes.clear()
         return self._scene
 
-    def _whole_map(self, world: World) -> Mesh:
+    def _whole_map(self, world: World) -> tuple[Mesh, Tiles]:
         if self._ground is None or self._network is not world.network:
             self._ground, self._network = ground_of(world.network), world.network
             self._map = None
@@ -71,8 +96,9 @@ class SceneBuilder:
         version = world.things.version, world.lamps.version
         if self._map is None or self._map[0] != version:
             ground = _as_shown(self._ground, world.things.surfaces())
-            self._map = version, joined([ground, mesh_of_things(world.things, world.lamps)])
-        return self._map[1]
+            whole = joined([ground, mesh_of_things(world.things, world.lamps)])
+            self._map = version, whole, tiles_of(whole)
+        return self._map[1:]
 
     def complete(self, world: World) -> None:
         """Name the surfaces of the map among its things."""
