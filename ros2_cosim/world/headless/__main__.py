@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from ros2_cosim.world.headless.server import Server
 
     WorldPage = Callable[[Server, int], AbstractContextManager[str]]
+
+
+class SceneryChoice(StrEnum):
+    """Whether a map has scenery that it does not name."""
+
+    FULL = "full"
+    NONE = "none"
+
 
 _logger = logging.getLogger(__name__)
 
@@ -77,6 +86,13 @@ def make_command(
                 "file, for programs that load one of them.",
             ),
         ] = False,
+        scenery: Annotated[
+            SceneryChoice,
+            typer.Option(
+                help="What sensors see beside the roads: houses, plants, kerbs and rails made from "
+                "the map, or only what the map itself has."
+            ),
+        ] = SceneryChoice.FULL,
         host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
         port: Annotated[
             int,
@@ -135,7 +151,8 @@ def make_command(
             raise typer.Exit(1)
         try:
             library = MapLibrary(maps or own_maps(), town_names=town_names)
-            server = Server(library, host, port, seed=seed, rate_hz=rate)
+            has_scenery = scenery is SceneryChoice.FULL
+            server = Server(library, host, port, seed=seed, rate_hz=rate, has_scenery=has_scenery)
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None

@@ -8,13 +8,16 @@ from typing import Final
 ROADS: Final = 1
 SIDEWALKS: Final = 2
 BUILDINGS: Final = 3
+WALLS: Final = 4
 FENCES: Final = 5
 POLES: Final = 6
 VEGETATION: Final = 9
 TERRAIN: Final = 10
+CARS: Final = 14
 STATIC: Final = 20
 ROAD_LINES: Final = 24
 GROUND: Final = 25
+GUARD_RAILS: Final = 28
 
 ANY: Final = 255
 """In a question: things of every label."""

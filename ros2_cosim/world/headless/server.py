@@ -164,6 +164,7 @@ class Server:
         *,
         seed: int = 0,
         rate_hz: float = DEFAULT_RATE_HZ,
+        has_scenery: bool = False,
     ) -> None:
         """Bind the ports and load the first map.
 
@@ -174,6 +175,7 @@ class Server:
             free ports
         :param seed: of what the server draws where a client names no seed of its own
         :param rate_hz: steps per second while no client has set ``fixed_delta_seconds``
+        :param has_scenery: whether sensors see scenery beside the roads
         :raises ConnectionFailedError: if a port cannot be bound
         :raises ConfigurationError: if the map is not usable
         """
@@ -209,6 +211,7 @@ class Server:
                 self._wanted,
                 seed=seed,
                 step_s=1.0 / rate_hz,
+                has_scenery=has_scenery,
             )
             self.simulation.on_token = self._streams.announce
         except BaseException:

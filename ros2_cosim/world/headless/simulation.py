@@ -80,11 +80,13 @@ class Simulation:
         *,
         seed: int = 0,
         step_s: float = 1.0 / DEFAULT_RATE_HZ,
+        has_scenery: bool = False,
     ):
         """Load the first map.
 
         :param seed: of what is drawn where a client names no seed of its own
         :param step_s: step size in seconds while no client has set one
+        :param has_scenery: whether sensors see scenery beside the roads
         :param publish: called with (stream id, message) for everything that is streamed
         :param wanted: whether a stream has a listener
         """
@@ -119,7 +121,7 @@ class Simulation:
         self._looks_ahead = False
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
-        self.world = World(text, step_s)
+        self.world = World(text, step_s, has_scenery=has_scenery)
         self._tell_notes()
 
     def look_ahead(self) -> None:
@@ -340,7 +342,7 @@ class Simulation:
         self.map_name = map_name
         self._map_changed = True
         if layers != ALL_LAYERS:
-            self.sensors.name_surfaces(self.world)
+            self.sensors.name_parts(self.world)
             self.world.things.show_layers(ALL_LAYERS & ~layers, shown=False)
         self.world.lamps.follow_sun(self.weather.sun_altitude_angle)
         self._tell_notes()

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a map consists of: its surfaces, and the things that stand beside its roads.
+"""What a map consists of: its ground, and the things that stand beside its roads.
 
 They are what the protocol calls environment objects: clients list, hide, show and paint them.
 Rays and cameras see them; nothing collides with them. Things are poles, street lamps, buildings,
-barriers, trees. Surfaces are the carriageways, sidewalks and lines of each road, and the land.
+barriers, trees that the map names. Parts of the map are the carriageways, sidewalks and lines of
+each road, the land, and the scenery that is made where the map says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ros2_cosim.core.kernel.errors import CosimError
@@ -16,11 +17,14 @@ from ros2_cosim.world.geometry import frames
 from ros2_cosim.world.headless.labels import (
     ANY,
     BUILDINGS,
+    CARS,
     FENCES,
+    GUARD_RAILS,
     POLES,
     STATIC,
     TERRAIN,
     VEGETATION,
+    WALLS,
 )
 from ros2_cosim.world.headless.materials import PLAIN, Colour, Material, Mosaic
 from ros2_cosim.world.headless.wire_types import BoundingBox, Rotation, Transform, Vector
@@ -30,8 +34,11 @@ from ros2_cosim.world.road.objects import RoadObject
 ALL_LAYERS: Final = 0xFFFF
 
 #: Layers of the protocol (``MapLayer``).
-_BUILDINGS, _FOLIAGE, _GROUND, _PROPS, _STREET_LIGHTS, _WALLS = 1, 4, 8, 64, 128, 256
-_LAYERS: Final = {BUILDINGS: _BUILDINGS, VEGETATION: _FOLIAGE, FENCES: _WALLS}
+_BUILDINGS, _FOLIAGE, _GROUND, _PARKED, _PROPS, _STREET_LIGHTS, _WALLS = 1, 4, 8, 16, 64, 128, 256
+_LAYERS: Final = {
+    BUILDINGS: _BUILDINGS, VEGETATION: _FOLIAGE, FENCES: _WALLS, WALLS: _WALLS, CARS: _PARKED,
+    TERRAIN: _GROUND, STATIC: _PROPS, GUARD_RAILS: _PROPS,
+}  # fmt: skip
 
 _POLE: Final = (POLES, (120, 120, 122))
 _KINDS: Final[dict[str, tuple[int, Colour]]] = {
@@ -55,22 +62,29 @@ class UnknownThingError(CosimError):
     """The map has no such thing."""
 
 
-class Surface(NamedTuple):
-    """A part of the map's ground.
+class MapPart(NamedTuple):
+    """What a map has besides the things that it names: a part of its ground, or of its scenery.
 
-    :ivar name: one of its own
+    :ivar name: of its kind
     :ivar label: of the protocol
-    :ivar low: lowest corner of a box around it [m], in CARLA's frame, and ``high`` the highest
+    :ivar pose: of the foot of a box around it, in CARLA's frame, and ``half``: the box's half sizes
     """
 
     name: str
     label: int
-    low: Vector
-    high: Vector
+    pose: Transform
+    half: Vector
+
+
+def upright_box(low: Sequence[float], high: Sequence[float]) -> tuple[Transform, Vector]:
+    """Foot and half sizes [m] of a box along the world's axes, from its corners."""
+    middle = Vector(0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), low[2])
+    half = Vector(*(0.5 * (b - a) for a, b in zip(low, high, strict=True)))
+    return Transform(middle), half
 
 
 class Thing:
-    """One thing: a box that stands on the ground, or the box around a surface.
+    """One thing: a box that stands on the ground, or the box around a part of the map.
 
     :ivar id: number in the protocol
     :ivar name: one of its own
@@ -112,8 +126,10 @@ class Things:
         self.version = 0
         self._things: dict[int, Thing] = {}
         self._names: dict[str, Thing] = {}
-        #: The surfaces in the order in which they were named; (): not yet.
-        self._surfaces: tuple[Thing, ...] = ()
+        #: How many things share the first part of their names.
+        self._words: dict[str, int] = {}
+        #: The parts in the order in which they were named; (): not yet.
+        self._parts: tuple[Thing, ...] = ()
         #: What clients have painted actors with, by their ids.
         self.painted: dict[int, Material] = {}
         for road in network.roads.values():
@@ -122,11 +138,7 @@ class Things:
                     self._add(network, found)
 
     def _add(self, network: RoadNetwork, found: RoadObject) -> None:
-        word = "".join((found.name or found.type).split()) or "Thing"
-        name, count = word, 1
-        while name in self._names:
-            count += 1
-            name = f"{word}_{count}"
+        name = self._free_name("".join((found.name or found.type).split()) or "Thing")
         kind = "pole" if "post" in found.name.lower() else found.type.lower()
         label, colour = _KINDS.get(kind, _OTHER)
         layer = _STREET_LIGHTS if _is_lamp(found) else _LAYERS.get(label, _PROPS)
@@ -138,28 +150,34 @@ class Things:
         thing.colour = colour
         self._things[thing.id] = self._names[name] = thing
 
-    def take_surfaces(self, surfaces: Iterable[Surface]) -> None:
-        """Name the surfaces of the map, once: only what sees knows them."""
-        if self._surfaces:
+    def take_parts(self, parts: Iterable[MapPart]) -> None:
+        """Name the parts of the map, once: only what sees knows them."""
+        if self._parts:
             return
-        found: list[Thing] = []
-        for name, label, low, high in surfaces:
-            middle = Vector(0.5 * (low.x + high.x), 0.5 * (low.y + high.y), low.z)
-            half = Vector(*(0.5 * (b - a) for a, b in zip(low, high, strict=True)))
-            layer = _GROUND if label == TERRAIN else 0
-            number = len(self._things) + len(found) + 1
-            found.append(Thing(number, name, label, layer, half, Transform(middle)))
-        self._surfaces = tuple(found)
-        self._things.update((thing.id, thing) for thing in found)
-        self._names.update((thing.name, thing) for thing in found)
+        self._parts = tuple(self._named(part) for part in parts)
 
-    def surfaces(self) -> tuple[Thing, ...]:
-        """The surfaces in their order; none before they have been named."""
-        return self._surfaces
+    def _named(self, part: MapPart) -> Thing:
+        layer = _LAYERS.get(part.label, 0)
+        name = self._free_name(part.name)
+        thing = Thing(len(self._things) + 1, name, part.label, layer, part.half, part.pose)
+        self._things[thing.id] = self._names[name] = thing
+        return thing
+
+    def _free_name(self, word: str) -> str:
+        name, count = word, self._words.get(word, 0) + 1
+        while name in self._names:
+            count += 1
+            name = f"{word}_{count}"
+        self._words[word] = count
+        return name
+
+    def parts(self) -> tuple[Thing, ...]:
+        """The parts in their order; none before they have been named."""
+        return self._parts
 
     def shown(self) -> list[Thing]:
-        """The visible things, without surfaces."""
-        count = len(self._things) - len(self._surfaces)
+        """The visible things, without the parts of the map."""
+        count = len(self._things) - len(self._parts)
         return [thing for thing in list(self._things.values())[:count] if thing.is_shown]
 
     def labelled(self, label: int) -> list[Thing]:

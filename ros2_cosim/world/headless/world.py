@@ -78,14 +78,16 @@ class World:
     the snapshot stream, and a client that takes messages in turn never falls behind with it.
     """
 
-    def __init__(self, opendrive: str, step_s: float) -> None:
+    def __init__(self, opendrive: str, step_s: float, *, has_scenery: bool = False) -> None:
         """Start the first episode.
 
         :param opendrive: text of the map
         :param step_s: step size in seconds, until changed
+        :param has_scenery: whether sensors see scenery beside the roads
         :raises RoadError: if the map is not usable
         """
         self.step_s = step_s
+        self.has_scenery = has_scenery
         self.gravity = 9.81
         self.frame = 0
         self.episode = 0

@@ -64,8 +64,8 @@ _texture = structure(Texture, u32, u32, listing(listing(real)))
 
 
 def _things(simulation: Simulation) -> Things:
-    """The things of the map with its surfaces."""
-    simulation.sensors.name_surfaces(simulation.world)
+    """The things of the map with its parts."""
+    simulation.sensors.name_parts(simulation.world)
     return simulation.world.things
 
 
@@ -117,7 +117,7 @@ def _boxes_of_actors(world: World, label: int) -> list[BoundingBox]:
 def _apply(
     scale: float, simulation: Simulation, names: list[str], parameter: int, texture: Texture
 ) -> None:
-    """Put a texture on objects: things and surfaces of the map, and actors."""
+    """Put a texture on objects: things and parts of the map, and actors."""
     pixels = texture.pixels
     if not 0 < texture.width * texture.height == len(pixels) <= _MOST_PIXELS:
         raise CallError(f"texture of {texture.width} x {texture.height} pixels has {len(pixels)}")

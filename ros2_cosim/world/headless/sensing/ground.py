@@ -27,8 +27,7 @@ from ros2_cosim.world.headless.sensing.mesh import (
     dot,
     joined,
 )
-from ros2_cosim.world.headless.things import Surface
-from ros2_cosim.world.headless.wire_types import Vector
+from ros2_cosim.world.headless.things import MapPart, upright_box
 from ros2_cosim.world.road import RoadNetwork
 from ros2_cosim.world.road.lanes import LaneSection, RoadMark
 from ros2_cosim.world.road.objects import RoadObject
@@ -69,16 +68,40 @@ _SMOOTHING = 40
 _GRASS: tuple[Colour, Colour] = (108, 132, 80), (102, 126, 76)
 
 
-class MapGround(NamedTuple):
-    """The ground of a map: its triangles, seen from above, and which surface each belongs to.
+class Land(NamedTuple):
+    """Heights of the land: of the nodes of a grid [m], in CARLA's frame."""
 
-    :ivar surfaces: the surfaces that have triangles
-    :ivar owners: (n) numbers of surfaces, in their order
+    low: Floats
+    cell: float
+    heights: Floats
+
+    def height(self, x: float, y: float) -> float:
+        """How high the land is at a place, between the nodes around it [m]."""
+        u, v = (x - float(self.low[0])) / self.cell, (y - float(self.low[1])) / self.cell
+        nx, ny = self.heights.shape
+        i, j = min(max(int(u), 0), nx - 2), min(max(int(v), 0), ny - 2)
+        u, v = min(max(u - i, 0.0), 1.0), min(max(v - j, 0.0), 1.0)
+        # Squares of the land are two triangles, divided from the lower corner to the upper one.
+        a, c = float(self.heights[i, j]), float(self.heights[i + 1, j + 1])
+        if u >= v:
+            b = float(self.heights[i + 1, j])
+            return a + u * (b - a) + v * (c - b)
+        d = float(self.heights[i, j + 1])
+        return a + v * (d - a) + u * (c - d)
+
+
+class MapGround(NamedTuple):
+    """The ground of a map: its triangles, seen from above, and which part each belongs to.
+
+    :ivar parts: the parts that have triangles
+    :ivar owners: (n) numbers of parts, in their order
+    :ivar land: None: the map has no roads
     """
 
     mesh: Mesh
-    surfaces: list[Surface]
+    parts: list[MapPart]
     owners: Indices
+    land: Land | None
 
 
 _LAND: Final = (-1, TERRAIN)
@@ -99,7 +122,7 @@ class _Owners:
 def ground_of(network: RoadNetwork) -> MapGround:
     """The ground of a map."""
     owners = _Owners()
-    whole = _ground_mesh(network, owners)
+    whole, land = _ground_mesh(network, owners)
     numbers = whole.actors.astype(np.int64)
     names = {number: key for key, number in owners.keys.items()}
     present = np.unique(numbers)
@@ -108,19 +131,20 @@ def ground_of(network: RoadNetwork) -> MapGround:
     corners = whole.points[order]
     lows = np.minimum.reduceat(corners.min(axis=1), starts)
     highs = np.maximum.reduceat(corners.max(axis=1), starts)
-    surfaces = []
+    parts = []
     for number, low, high in zip(present.tolist(), lows.tolist(), highs.tolist(), strict=True):
         road, tag = names[number]
         name = f"{_PARTS[tag]}_{road}" if tag in _PARTS else "Land"
-        surfaces.append(Surface(name, tag, Vector(*low), Vector(*high)))
+        parts.append(MapPart(name, tag, *upright_box(low, high)))
     return MapGround(
         whole.changed(actors=np.zeros_like(whole.actors)),
-        surfaces,
+        parts,
         np.searchsorted(present, numbers),
+        land,
     )
 
 
-def _ground_mesh(network: RoadNetwork, owners: _Owners) -> Mesh:
+def _ground_mesh(network: RoadNetwork, owners: _Owners) -> tuple[Mesh, Land | None]:
     builder = MeshBuilder()
     for road in network.roads.values():
         for section in road.lanes.sections:
@@ -129,12 +153,12 @@ def _ground_mesh(network: RoadNetwork, owners: _Owners) -> Mesh:
         for thing in road.objects:
             if thing.type.lower() == "crosswalk":
                 _add_crosswalk(builder, network, thing, owners.number(road.id, ROAD_LINES))
-    land = MeshBuilder()
-    _add_land(land, builder.corners())
-    return joined([builder.build(upwards=True), land.build(upwards=True)])
+    around = MeshBuilder()
+    land = _add_land(around, builder.corners())
+    return joined([builder.build(upwards=True), around.build(upwards=True)]), land
 
 
-class _Line:
+class RoadLine:
     """The reference line of a section at stations, for points beside it."""
 
     def __init__(self, road: Road, stations: list[float]) -> None:
@@ -152,7 +176,7 @@ class _Line:
         return np.stack((x, 0.0 - y, self._z + t * self._cross), axis=1)
 
 
-def _stations(road: Road, section: LaneSection) -> list[float]:
+def stations_of(road: Road, section: LaneSection) -> list[float]:
     """Stations of a section: dense in curves and on hills."""
     start, end = section.start, min(section.end, road.length) - _BEFORE_END
     if end - start <= _BEFORE_END:
@@ -182,10 +206,10 @@ def _add_section(
     section: LaneSection,
     owners: _Owners,
 ) -> None:
-    stations = _stations(road, section)
+    stations = stations_of(road, section)
     if not stations:
         return
-    line = _Line(road, stations)
+    line = RoadLine(road, stations)
     paint = owners.number(road.id, ROAD_LINES)
     for lane_id, lane in section.lanes.items():
         if lane_id == 0:
@@ -204,7 +228,7 @@ def _add_section(
 
 def _add_marks(
     builder: MeshBuilder,
-    line: _Line,
+    line: RoadLine,
     section: LaneSection,
     t: Floats,
     marks: tuple[RoadMark, ...],
@@ -278,9 +302,9 @@ def _add_crosswalk(
     )  # fmt: skip
 
 
-def _add_land(builder: MeshBuilder, corners: Floats) -> None:
+def _add_land(builder: MeshBuilder, corners: Floats) -> Land | None:
     if not len(corners):
-        return
+        return None
     low = corners[:, :2].min(axis=0) - _MARGIN
     span = corners[:, :2].max(axis=0) + _MARGIN - low
     cell = max(_CELL, sqrt(float(span[0]) * float(span[1]) / _MOST_CELLS))
@@ -310,6 +334,7 @@ def _add_land(builder: MeshBuilder, corners: Floats) -> None:
             a, b, c, d = (np.array([[px, py, level]]) for px, py in around)
             builder.quads(a, b, c, d, TERRAIN, _GRASS[0])
         inner = outer
+    return Land(low, cell, heights)
 
 
 def _heights(corners: Floats, low: Floats, cell: float, size: tuple[int, int]) -> Floats:

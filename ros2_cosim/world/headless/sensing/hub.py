@@ -106,8 +106,8 @@ class Sight:
         """The triangles of the present moment."""
         return self._scenes.scene(world)
 
-    def name_surfaces(self, world: World) -> None:
-        """Make the surfaces of the map known among its things."""
+    def name_parts(self, world: World) -> None:
+        """Make the parts of the map known among its things."""
         self._scenes.complete(world)
 
     def view(self, scene: TriangleScene, pose: Transform, lens: Lens) -> View:
@@ -154,9 +154,9 @@ class SensorHub:
         """What rays and cameras see at the present moment."""
         return self._sight.scene(world)
 
-    def name_surfaces(self, world: World) -> None:
-        """Make the surfaces of the map known among its things."""
-        self._sight.name_surfaces(world)
+    def name_parts(self, world: World) -> None:
+        """Make the parts of the map known among its things."""
+        self._sight.name_parts(world)
 
     def prepare(self, world: World, sensor: Actor) -> None:
         """Take up a sensor that has just been spawned.

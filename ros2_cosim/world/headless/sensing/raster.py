@@ -29,6 +29,8 @@ from ros2_cosim.world.headless.sensing.scene import TriangleScene
 _Value = TypeVar("_Value", bound=np.generic)
 
 NEAREST = 0.1  # m, depth at which a picture begins
+# Details are seen up to where so much [m] is a pixel.
+_DETAIL_SIZE = 0.2
 # Pixels (with those that lie behind others) that are compared at once: bounds the memory.
 _MOST_PIXELS = 4_000_000
 
@@ -73,7 +75,18 @@ class View(NamedTuple):
 def render(scene: TriangleScene, eye: BodyAxes, lens: Lens) -> View:
     """What a camera sees."""
     parts, faces = [], []
-    for part, which in scene.near(lambda centres, radii: _in_view(centres, radii, eye, lens)):
+    # From so far away a detail of usual size is smaller than a pixel or two.
+    reach = _DETAIL_SIZE * lens.focal
+
+    def in_view(centres: Floats, radii: Floats) -> Flags:
+        return _in_view(centres, radii, eye, lens)
+
+    def near(centres: Floats, radii: Floats) -> Flags:
+        away = centres - np.array(eye.origin)
+        close: Flags = dot(away, away) < (radii + reach) * (radii + reach)
+        return close & in_view(centres, radii)
+
+    for part, which in scene.near(in_view, near):
         points = eye.inside(part.points.take(which, axis=0))
         normals = cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
         offsets = dot(points[:, 0], normals)

@@ -57,7 +57,6 @@ class Grid(NamedTuple):
 def nearby(scene: TriangleScene, eye: BodyAxes, reach: float) -> Mesh:
     """The triangles that a ray of a length [m] can meet."""
 
-
     def may_be_met(centres: Floats, radii: Floats) -> Flags:
         x, y, z = (centres[:, i] - eye.origin[i] for i in range(3))
         # A little more than enough, so that rounding leaves nothing out.

@@ -19,6 +19,7 @@ from ros2_cosim.world.headless.sensing.mesh import (
     length,
     mesh_of,
 )
+from ros2_cosim.world.headless.sensing.scenery.parts import Scenery, scenery_of
 from ros2_cosim.world.headless.sensing.shapes import BodyShape, look_of, shape_of
 from ros2_cosim.world.headless.sensing.standing import mesh_of_things
 from ros2_cosim.world.headless.sensing.tiles import Tiles, tiles_of
@@ -31,27 +32,46 @@ if TYPE_CHECKING:
     from ros2_cosim.world.road import RoadNetwork
 
 
+#: Which balls (centres, radii) are chosen.
+BallTest = Callable[[Floats, Floats], Flags]
+
+
 class TriangleScene(NamedTuple):
     """The triangles of one frame.
 
     :ivar tiles: of the map, None: each of its triangles is looked at
+    :ivar details: what lies in faces of the map, as windows; None: nothing
     """
 
     map: Mesh
     actors: Mesh
     tiles: Tiles | None = None
+    details: tuple[Mesh, Tiles] | None = None
 
-    def near(self, test: Callable[[Floats, Floats], Flags]) -> list[tuple[Mesh, Indices]]:
-        """Both meshes with the triangles that a test of balls leaves: of centres and radii."""
-        found = []
-        for mesh, tiles in ((self.map, self.tiles), (self.actors, None)):
-            if tiles is None:
-                found.append((mesh, np.flatnonzero(test(mesh.centres, mesh.radii))))
-                continue
-            which = tiles.of(test(tiles.centres, tiles.radii))
-            kept = test(mesh.centres.take(which, 0), mesh.radii.take(which))
-            found.append((mesh, which[kept]))
+    def near(self, test: BallTest, details: BallTest | None = None) -> list[tuple[Mesh, Indices]]:
+        """The meshes with their triangles of which a ball passes a test.
+
+        :param details: the test for details, None: they are left out
+        """
+        found = [_passing(self.map, self.tiles, test), _passing(self.actors, None, test)]
+        if details is not None and self.details is not None:
+            found.insert(1, _passing(*self.details, details))
         return found
+
+
+def _passing(mesh: Mesh, tiles: Tiles | None, test: BallTest) -> tuple[Mesh, Indices]:
+    if tiles is None:
+        return mesh, np.flatnonzero(test(mesh.centres, mesh.radii))
+    which = tiles.of(test(tiles.centres, tiles.radii))
+    return mesh, which[test(mesh.centres.take(which, 0), mesh.radii.take(which))]
+
+
+class _Map(NamedTuple):
+    """What stands still: its triangles by tiles, and the details in their faces."""
+
+    mesh: Mesh
+    tiles: Tiles
+    details: tuple[Mesh, Tiles] | None
 
 
 class SceneBuilder:
@@ -60,15 +80,16 @@ class SceneBuilder:
     def __init__(self) -> None:
         self._network: RoadNetwork | None = None
         self._ground: MapGround | None = None
+        self._scenery: Scenery | None = None
         #: The map with its things, and the version of those.
-        self._map: tuple[tuple[int, int], Mesh, Tiles] | None = None
+        self._map: tuple[tuple[int, int], _Map] | None = None
         self._shapes: dict[tuple[int, int, Material], BodyShape | None] = {}
         self._made: tuple[object, ...] = ()
         self._scene: TriangleScene | None = None
 
     def scene(self, world: World) -> TriangleScene:
         """The scene of the present moment."""
-        whole, tiles = self._whole_map(world)
+        whole = self._whole_map(world)
         seen, looks = [], []
         painted = world.things.painted
         for actor in world.actors.values():
@@ -81,28 +102,41 @@ class SceneBuilder:
                 looks.append((*key, seen[-1][1]))
         made = whole, *looks
         if self._scene is None or not self._is_made(made):
-            self._scene = TriangleScene(whole, _placed(seen), tiles)
+            self._scene = TriangleScene(whole.mesh, _placed(seen), whole.tiles, whole.details)
             self._made = made
             if len(self._shapes) > 4 * len(world.actors) + 64:
                 self._shapes.clear()
         return self._scene
 
-    def _whole_map(self, world: World) -> tuple[Mesh, Tiles]:
+    def _whole_map(self, world: World) -> _Map:
         if self._ground is None or self._network is not world.network:
             self._ground, self._network = ground_of(world.network), world.network
+            self._scenery = None
+            if world.has_scenery:
+                self._scenery = scenery_of(
+                    world.network, world.opendrive, self._ground, world.things
+                )
             self._map = None
             self._shapes.clear()
-        world.things.take_surfaces(self._ground.surfaces)
+        scenery = self._scenery
+        world.things.take_parts([*self._ground.parts, *(scenery.parts if scenery else ())])
         version = world.things.version, world.lamps.version
         if self._map is None or self._map[0] != version:
-            ground = _as_shown(self._ground, world.things.surfaces())
-            whole = joined([ground, mesh_of_things(world.things, world.lamps)])
-            self._map = version, whole, tiles_of(whole)
-        return self._map[1:]
+            parts = world.things.parts()
+            first = len(self._ground.parts)
+            pieces = [_as_shown(self._ground.mesh, self._ground.owners, parts[:first])]
+            details = None
+            if scenery is not None:
+                pieces.append(_as_shown(*scenery.solid, parts[first:]))
+                flat = _as_shown(*scenery.details, parts[first:])
+                details = (flat, tiles_of(flat)) if len(flat) else None
+            whole = joined([*pieces, mesh_of_things(world.things, world.lamps)])
+            self._map = version, _Map(whole, tiles_of(whole), details)
+        return self._map[1]
 
     def complete(self, world: World) -> None:
-        """Name the surfaces of the map among its things."""
-        if not world.things.surfaces():
+        """Name the parts of the map among its things."""
+        if not world.things.parts():
             self._whole_map(world)
 
     def _is_made(self, made: tuple[object, ...]) -> bool:
@@ -110,16 +144,20 @@ class SceneBuilder:
         return bool(self._made) and made[0] is self._made[0] and made[1:] == self._made[1:]
 
 
-def _as_shown(ground: MapGround, surfaces: tuple[Thing, ...]) -> Mesh:
-    """The ground without the surfaces that clients have hidden, and as they have painted it."""
-    mesh = ground.mesh
-    changed = [n for n, thing in enumerate(surfaces) if thing.material != PLAIN]
+def _as_shown(mesh: Mesh, owners: Indices, parts: tuple[Thing, ...]) -> Mesh:
+    """The map without the parts that clients have hidden, and as they have painted it.
+
+    :param owners: (n) the number of the part that each triangle belongs to
+    """
+    changed = [n for n, thing in enumerate(parts) if thing.material != PLAIN]
     if changed:
         colours, shades, glow = mesh.colours.copy(), mesh.shades.copy(), mesh.glow.copy()
         for number in changed:
-            own = ground.owners == number
+            own = owners == number
+            if not own.any():  # it has no details
+                continue
             first = tuple(mesh.colours[own][0].tolist())
-            look = surfaces[number].material.mean().look(first, 0, 0, 1)
+            look = parts[number].material.mean().look(first, 0, 0, 1)
             colours[own], glow[own] = look.colour, look.glow
             if any(look.tilt):
                 # A road's texture lies with its right side to the east, its top to the north.
@@ -127,8 +165,8 @@ def _as_shown(ground: MapGround, surfaces: tuple[Thing, ...]) -> Mesh:
                 shades[own] = np.array((right, down, 0.0)) + mesh.normals[own] * out
                 shades[own] /= length(shades[own])[:, None]
         mesh = mesh.changed(colours=colours, shades=shades, glow=glow)
-    hidden = [n for n, thing in enumerate(surfaces) if not thing.is_shown]
-    return mesh.take(~np.isin(ground.owners, hidden)) if hidden else mesh
+    hidden = [n for n, thing in enumerate(parts) if not thing.is_shown]
+    return mesh.take(~np.isin(owners, hidden)) if hidden else mesh
 
 
 def _placed(seen: list[tuple[Actor, Transform, BodyShape]]) -> Mesh:

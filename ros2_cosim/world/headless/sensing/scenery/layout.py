@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands where beside the roads of a map.
+
+Lots lie along both sides of each road outside junctions. A road with a sidewalk runs through a
+town, whose quarters differ; another one through the country, where houses are rare. Then come
+plants, wherever there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ros2_cosim.core.kernel.exactmath import PI, sincos
+from ros2_cosim.world.geometry import frames
+from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.scenery import buildings, furniture, plants
+from ros2_cosim.world.headless.sensing.scenery.dice import Dice
+from ros2_cosim.world.headless.sensing.scenery.forms import Point, SceneryForm
+from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
+from ros2_cosim.world.headless.sensing.scenery.kerbs import kerb_of
+from ros2_cosim.world.road import RoadNetwork
+from ros2_cosim.world.road.opendrive import Road
+
+_TURN: Final = 2.0 * PI
+_QUARTER: Final = 110.0  # m, size of a quarter of a town
+_QUARTERS: Final = (
+    buildings.TOWN, buildings.SUBURB, buildings.CENTRE, buildings.TOWN + buildings.WORKS,
+)  # fmt: skip
+_COUNTRY: Final = buildings.SUBURB + buildings.WORKS
+#: Houses, walls and plants stay so far from what is paved [m]: more than half a square's diagonal.
+_HOUSE_ROOM, _FENCE_ROOM, _PLANT_ROOM = 2.5, 1.0, 1.2
+_FAST: Final = 16.0  # m/s; roads without a sidewalk that are faster have guard rails
+_RAIL_AWAY: Final = 1.3  # m beyond the outermost lane
+#: Trees: one after so many metres of a road's side, from near to far away from it [m].
+_TREE_STEP, _NEAR, _FAR = 12.0, 4.0, 95.0
+_GROVE: Final = 35.0  # m, size of a patch with trees of one kind
+
+Height = Callable[[float, float], float]
+
+
+class Placed(NamedTuple):
+    """A form in the world: where its origin is, in CARLA's frame [m], and its direction [rad]."""
+
+    name: str
+    form: SceneryForm
+    place: Point
+    heading: float
+
+
+class _Frontage(NamedTuple):
+    """A place [m] on the outer border of a road, in CARLA's frame.
+
+    :ivar turn: direction [rad] of a form that stands there with its y axis away from the road
+    """
+
+    x: float
+    y: float
+    turn: float
+
+    def at(self, along: float, across: float) -> tuple[float, float]:
+        """A place in the world that is so far along the road, and away from it [m]."""
+        sin, cos = sincos(self.turn)
+        return self.x + (along * cos - across * sin), self.y + (along * sin + across * cos)
+
+    def covered(self, along: tuple[float, float], across: tuple[float, float]) -> Floats:
+        """Points (n, 2) over a rectangle before this place [m]."""
+        sin, cos = sincos(self.turn)
+        return rectangle(self.x, self.y, (cos, sin), (*along, *across))
+
+
+class _Lot(NamedTuple):
+    """A house that has been placed: the middle of its front is ``away`` from ``front`` [m]."""
+
+    front: _Frontage
+    kind: buildings.Facade
+    half: float
+    away: float
+    dice: Dice
+
+
+class SceneryLayout:
+    """Places things on free ground, one after the other."""
+
+    def __init__(self, network: RoadNetwork, ground: FreeGround, height: Height, seed: int) -> None:
+        self._network = network
+        self._ground = ground
+        self._height = height
+        self._seed = seed
+        self.placed: list[Placed] = []
+        self._lots: list[_Lot] = []
+
+    def fill(self) -> list[Placed]:
+        """Everything that stands beside the roads."""
+        for road in self._network.roads.values():
+            kerb = kerb_of(self._network, road)
+            if kerb is not None:
+                self.placed.append(Placed("Kerb", kerb, (0.0, 0.0, 0.0), 0.0))
+        roads = [road for road in self._network.roads.values() if road.junction is None]
+        for road in roads:
+            for side in (-1, 1):
+                self._add_rails(road, side)
+        for road in roads:
+            for side in (-1, 1):
+                self._add_lots(road, side, Dice(self._seed, f"lots {road.id} {side}"))
+        for lot in self._lots:
+            self._add_garden(lot)
+        for road in roads:
+            for side in (-1, 1):
+                self._add_avenue(road, side, Dice(self._seed, f"avenue {road.id} {side}"))
+            self._add_benches(road, Dice(self._seed, f"benches {road.id}"))
+        for road in roads:
+            for side in (-1, 1):
+                self._add_plants(road, side, Dice(self._seed, f"plants {road.id} {side}"))
+        return self.placed
+
+    def _put(self, name: str, form: SceneryForm, x: float, y: float, heading: float) -> None:
+        self.placed.append(Placed(name, form, (x, y, self._height(x, y)), heading))
+
+    def _frontage(self, road: Road, side: int, s: float) -> _Frontage:
+        right, left = road.lanes.edges(s)
+        x, y, _, heading = self._network.pose(road.id, s, left if side > 0 else right)
+        place = frames.vector_to_carla(x, y, 0.0)
+        yaw = frames.yaw_to_carla(heading) * PI / 180.0
+        # To the right of the road (side -1) the form's y axis, right of its x, points away.
+        return _Frontage(place[0], place[1], yaw if side < 0 else yaw + PI)
+
+    def _has_sidewalk(self, road: Road, side: int, s: float) -> bool:
+        walks = self._network.lane_ids(road.id, s, "sidewalk")
+        return any(lane * side > 0 for lane in walks)
+
+    # Lots --------------------------------------------------------------------------------
+
+    def _add_lots(self, road: Road, side: int, dice: Dice) -> None:
+        s = dice.between(0.0, 6.0)
+        while s < road.length - 4.0:
+            town = self._has_sidewalk(road, side, s)
+            front = self._frontage(road, side, s)
+            kind = dice.pick(self._quarter(front) if town else _COUNTRY)
+            width = dice.between(*kind.width)
+            middle = s + 0.5 * width
+            if middle >= road.length:
+                return
+            if town or dice.falls(0.25):
+                away = dice.between(3.0, 7.0) if town else dice.between(12.0, 40.0)
+                self._add_lot(self._frontage(road, side, middle), kind, width, away, dice)
+            gap = dice.between(1.5, 9.0) if town else dice.between(20.0, 90.0)
+            s += width + gap
+
+    def _quarter(self, front: _Frontage) -> tuple[buildings.Facade, ...]:
+        column, row = int(front.x // _QUARTER), int(front.y // _QUARTER)
+        return Dice(self._seed, f"quarter {column} {row}").pick(_QUARTERS)
+
+    def _add_lot(
+        self, front: _Frontage, kind: buildings.Facade, width: float, away: float, dice: Dice
+    ) -> None:
+        depth = dice.between(*kind.depth)
+        half, back = 0.5 * width, away + depth
+        if not self._ground.is_free(front.covered((0.0 - half, half), (away, back)), _HOUSE_ROOM):
+            return
+        self._ground.take(front.covered((-1.0 - half, half + 1.0), (away - 1.0, back + 1.0)))
+        corners = [front.at(x, y) for x in (0.0 - half, half) for y in (away, back)]
+        # The floor is at the lowest corner: on a slope the rest of the house is in the ground.
+        floor = min(self._height(x, y) for x, y in corners)
+        form = buildings.house(kind, width, depth, dice)
+        self.placed.append(Placed(kind.name, form, (*corners[0], floor), front.turn))
+        self._lots.append(_Lot(front, kind, half, away, dice))
+
+    def _add_garden(self, lot: _Lot) -> None:
+        """What is beside a house, and between it and its road: a car, a border with a way in."""
+        front, kind, half, away, dice = lot
+        for side in (-1.0, 1.0):
+            middle = side * (half + 2.3)
+            spot = front.covered((middle - 1.1, middle + 1.1), (away - 0.5, away + 4.5))
+            if dice.falls(0.5) and self._ground.is_free(spot, _FENCE_ROOM):
+                place, turn = front.at(middle, away + 2.0), dice.pick((0.25, 0.75)) * _TURN
+                self._put("ParkedCar", furniture.parked_car(dice), *place, front.turn + turn)
+                self._ground.take(spot)
+        if kind not in buildings.SUBURB or away < 4.0:
+            return
+        word, border = dice.pick(
+            (("Hedge", plants.hedge), ("Fence", furniture.fence), ("GardenWall", furniture.wall))
+        )
+        for low, high in ((0.0 - half, -1.5), (1.5, half)):
+            line = front.covered((low, high), (1.2, 1.9))
+            if high - low > 1.5 and self._ground.is_free(line, _FENCE_ROOM):
+                self._put(word, border(high - low, dice), *front.at(low, 1.2), front.turn)
+                self._ground.take(line)
+
+    # Guard rails -------------------------------------------------------------------------
+
+    def _add_rails(self, road: Road, side: int) -> None:
+        run: list[tuple[float, float]] = []
+        count = int(road.length / furniture.RAIL_STEP)
+        for n in range(count + 1):
+            s = n * furniture.RAIL_STEP
+            limit = self._network.speed_limit(road.id, s)
+            point = None
+            if (limit or 0.0) >= _FAST and not self._has_sidewalk(road, side, s):
+                place = self._frontage(road, side, s).at(0.0, _RAIL_AWAY)
+                if self._ground.is_free(np.array([place]), 0.8):
+                    point = place
+            if point is not None:
+                run.append(point)
+            if point is None or n == count or len(run) > 12:
+                self._end_rail(run)
+                # The next piece begins where this one ends.
+                run = run[-1:] if point is not None else []
+
+    def _end_rail(self, run: list[tuple[float, float]]) -> None:
+        if len(run) < 3:
+            return
+        points = [(x, y, self._height(x, y)) for x, y in run]
+        self.placed.append(Placed("GuardRail", furniture.guard_rail(points), (0.0, 0.0, 0.0), 0.0))
+        self._ground.take(np.array(run))
+
+    # Plants ------------------------------------------------------------------------------
+
+    def _add_plants(self, road: Road, side: int, dice: Dice) -> None:
+        """Trees and bushes beside a road: the nearer, the more."""
+        s = dice.between(0.0, _TREE_STEP)
+        while s < road.length:
+            share = dice.share()
+            x, y = self._frontage(road, side, s).at(0.0, _NEAR + (_FAR - _NEAR) * share * share)
+            grove = Dice(self._seed, f"grove {int(x // _GROVE)} {int(y // _GROVE)}")
+            kind = grove.pick(plants.TREES)
+            height = dice.between(*kind.height)
+            radius = kind.crown * height
+            spread = rectangle(x, y, (1.0, 0.0), (0.0 - radius, radius, 0.0 - radius, radius))
+            if self._ground.is_free(spread, _PLANT_ROOM):
+                form = plants.tree(kind, height, dice)
+                self._put(kind.name, form, x, y, dice.between(0.0, _TURN))
+                self._ground.take(rectangle(x, y, (1.0, 0.0), (-1.0, 1.0, -1.0, 1.0)))
+            elif dice.falls(0.4) and self._ground.is_free(np.array([(x, y)]), 2.0):
+                self._put("Bush", plants.bush(dice), x, y, 0.0)
+            s += dice.between(0.5 * _TREE_STEP, 1.5 * _TREE_STEP)
+
+    def _add_avenue(self, road: Road, side: int, dice: Dice) -> None:
+        """Young trees along a sidewalk, where nothing else stands."""
+        kind = dice.pick(plants.AVENUE)
+        s = dice.between(3.0, 12.0)
+        while s < road.length - 3.0:
+            if self._has_sidewalk(road, side, s):
+                x, y = self._frontage(road, side, s).at(0.0, 2.2)
+                trunk = rectangle(x, y, (1.0, 0.0), (-0.5, 0.5, -0.5, 0.5))
+                if self._ground.is_free(trunk, _PLANT_ROOM):
+                    height = dice.between(*plants.YOUNG)
+                    form = plants.tree(kind, height, dice)
+                    self._put(kind.name, form, x, y, dice.between(0.0, _TURN))
+                    self._ground.take(trunk)
+            s += dice.between(9.0, 16.0)
+
+    def _add_benches(self, road: Road, dice: Dice) -> None:
+        s = dice.between(10.0, 60.0)
+        while s < road.length - 5.0:
+            side = dice.pick((-1, 1))
+            if self._has_sidewalk(road, side, s):
+                front = self._frontage(road, side, s)
+                spot = front.covered((-1.0, 2.2), (1.2, 1.9))
+                if self._ground.is_free(spot, 0.9):
+                    # A bench looks to the road, its back away from it.
+                    self._put("Bench", furniture.bench(), *front.at(0.0, 1.6), front.turn)
+                    self._put("Bin", furniture.litter_bin(), *front.at(1.4, 1.6), 0.0)
+                    self._ground.take(spot)
+            s += dice.between(50.0, 140.0)

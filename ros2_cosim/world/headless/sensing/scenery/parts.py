@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenery of a map as triangles, and as parts that clients list, hide and paint."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ros2_cosim.core.kernel.exactmath import PI, radians, sincos
+from ros2_cosim.world.headless.labels import ROAD_LINES, TERRAIN
+from ros2_cosim.world.headless.sensing.axes import Floats
+from ros2_cosim.world.headless.sensing.ground import MapGround
+from ros2_cosim.world.headless.sensing.mesh import SURFACE, Indices, Mesh, mesh_of
+from ros2_cosim.world.headless.sensing.scenery.dice import seed_of
+from ros2_cosim.world.headless.sensing.scenery.free_ground import FreeGround, rectangle
+from ros2_cosim.world.headless.sensing.scenery.layout import Placed, SceneryLayout
+from ros2_cosim.world.headless.things import MapPart, Things
+from ros2_cosim.world.headless.wire_types import Rotation, Transform, Vector
+from ros2_cosim.world.road import RoadNetwork
+
+
+class SceneryLayer(NamedTuple):
+    """Triangles, and the number of the part (n) that each belongs to."""
+
+    mesh: Mesh
+    owners: Indices
+
+
+class Scenery(NamedTuple):
+    """What stands beside the roads of a map.
+
+    :ivar parts: each thing
+    :ivar solid: what rays and cameras see
+    :ivar details: what lies in the faces of that, for cameras that are near
+    """
+
+    parts: list[MapPart]
+    solid: SceneryLayer
+    details: SceneryLayer
+
+
+def scenery_of(network: RoadNetwork, opendrive: str, ground: MapGround, things: Things) -> Scenery:
+    """The scenery of a map.
+
+    :param opendrive: the text of the map, by which numbers are drawn
+    :param things: what the map itself has beside its roads: no scenery stands there
+    """
+    placed: list[Placed] = []
+    if ground.land is not None:
+        # Lines are painted on pavement.
+        paved = ground.mesh.points[~np.isin(ground.mesh.tags, (TERRAIN, ROAD_LINES))]
+        squares = FreeGround(paved)
+        for thing in things.shown():
+            squares.take(_covered(thing.pose, thing.half))
+        placed = SceneryLayout(network, squares, ground.land.height, seed_of(opendrive)).fill()
+    world = [_in_world(each) for each in placed]
+    parts = [_part(each, points) for each, points in zip(placed, world, strict=True)]
+    marks = _marks(placed)
+    points = np.concatenate([*world, np.zeros((0, 3, 3))])
+    solid, details = (_layer(points, marks, is_detail) for is_detail in (False, True))
+    return Scenery(parts, solid, details)
+
+
+def _axes(heading: float) -> tuple[Floats, Floats]:
+    """Unit vectors along a form's x and y axis."""
+    sin, cos = sincos(heading)
+    return np.array((cos, sin, 0.0)), np.array((0.0 - sin, cos, 0.0))
+
+
+def _in_world(placed: Placed) -> Floats:
+    """The triangles (n, 3, 3) of a form in its place."""
+    points = np.concatenate([piece.points for piece in placed.form.pieces])
+    ahead, right = _axes(placed.heading)
+    world: Floats = points[..., 0:1] * ahead + points[..., 1:2] * right
+    world[..., 2] += points[..., 2]
+    return world + np.array(placed.place)
+
+
+def _part(placed: Placed, world: Floats) -> MapPart:
+    """What clients know of a form: the box around it, which is turned as the form is."""
+    ahead, right = _axes(placed.heading)
+    corners = world.reshape(-1, 3) - np.array(placed.place)
+    local = np.stack((_along(corners, ahead), _along(corners, right), corners[:, 2]), axis=1)
+    low, high = local.min(axis=0), local.max(axis=0)
+    middle = 0.5 * (low + high)
+    foot = np.array(placed.place) + middle[0] * ahead + middle[1] * right
+    foot[2] += low[2]
+    pose = Transform(Vector(*foot.tolist()), Rotation(0.0, placed.heading * 180.0 / PI, 0.0))
+    return MapPart(placed.name, placed.form.label, pose, Vector(*(0.5 * (high - low)).tolist()))
+
+
+def _along(points: Floats, axis: Floats) -> Floats:
+    result: Floats = points[:, 0] * axis[0] + points[:, 1] * axis[1]
+    return result
+
+
+def _marks(placed: list[Placed]) -> Indices:
+    """Of each triangle: the number of its part, whether it is a detail, its label and colour."""
+    rows = [
+        (len(piece.points), number, piece.is_detail, piece.label, *piece.colour)
+        for number, each in enumerate(placed)
+        for piece in each.form.pieces
+    ]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 7)
+    return np.repeat(table[:, 1:], table[:, 0], axis=0)
+
+
+def _layer(points: Floats, marks: Indices, is_detail: bool) -> SceneryLayer:
+    chosen = marks[:, 1] == is_detail
+    points, marks = points[chosen], marks[chosen]
+    # The numbers of parts travel as those of actors: a mesh leaves out triangles without area.
+    mesh = mesh_of(
+        points, marks[:, 2].astype(np.uint8), marks[:, 0].astype(np.uint32),
+        marks[:, 3:6].astype(np.uint8), np.full(len(points), SURFACE, dtype=np.uint8),
+    )  # fmt: skip
+    owners = mesh.actors.astype(np.int64)
+    return SceneryLayer(mesh.changed(actors=np.zeros_like(mesh.actors)), owners)
+
+
+def _covered(pose: Transform, half: Vector) -> Floats:
+    """Points (n, 2) over a box that stands on the ground, with a metre around it."""
+    sin, cos = sincos(radians(pose.rotation.yaw))
+    size = (-half.x - 1.0, half.x + 1.0, -half.y - 1.0, half.y + 1.0)
+    return rectangle(pose.location.x, pose.location.y, (cos, sin), size)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenery beside the roads: the roads stay free, the same bits each time, hidden on demand."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from support.headless_process import HIGHWAY, TOWN
+
+from ros2_cosim.world.headless.labels import (
+    BUILDINGS,
+    CARS,
+    FENCES,
+    GUARD_RAILS,
+    STATIC,
+    VEGETATION,
+    WALLS,
+)
+from ros2_cosim.world.headless.sensing.axes import axes_of
+from ros2_cosim.world.headless.sensing.mesh import Mesh
+from ros2_cosim.world.headless.sensing.raster import Lens, depths, render
+from ros2_cosim.world.headless.sensing.scene import SceneBuilder, TriangleScene
+from ros2_cosim.world.headless.sensing.scenery import buildings, plants
+from ros2_cosim.world.headless.sensing.scenery.dice import Dice
+from ros2_cosim.world.headless.world import World
+
+LENS = Lens(160, 90, 160.0)
+CIRCUIT, HILL = TOWN.with_name("circuit.xodr"), TOWN.with_name("hill.xodr")
+#: Half sizes and height of a truck [m]; it moves by less than its length from place to place.
+TRUCK, STEP = (2.5, 1.3, 4.2), 4.0
+MADE = {BUILDINGS, WALLS, FENCES, VEGETATION, CARS, STATIC, GUARD_RAILS}
+Points = NDArray[np.float64]
+
+
+@cache
+def world_of(path: Path) -> World:
+    return World(path.read_text(encoding="utf-8"), 0.05, has_scenery=True)
+
+
+@cache
+def scene_of(path: Path) -> TriangleScene:
+    return SceneBuilder().scene(world_of(path))
+
+
+def over(mesh: Mesh) -> Points:
+    """Points (n, 3) of triangles, so dense that a truck cannot pass between them."""
+    found = []
+    longest = np.abs(mesh.points - mesh.points[:, :1]).max(axis=(1, 2))
+    for count in np.unique(steps := longest.astype(int) + 2).tolist():
+        a, b, c = (mesh.points[steps == count, i, None] for i in range(3))
+        u = np.linspace(0.0, 1.0, count)
+        u, v = (part.reshape(1, -1, 1) for part in np.meshgrid(u, u))
+        found.append((a + u * (b - a) + v * (1.0 - u) * (c - a)).reshape(-1, 3))
+    return np.concatenate(found)
+
+
+def cell_of(points: Points) -> NDArray[np.int64]:
+    """A number of the square of ground (4 m) that a point is in; neighbours differ by 1, 10^5."""
+    x, y = np.floor(points[:, :2] / 4.0).astype(np.int64).T
+    return x * 100_000 + y
+
+
+def lane_places(world: World) -> Points:
+    """Places (n, 4) on the centre of each lane for vehicles: x, y, z, heading, in CARLA's frame."""
+    network, found = world.network, []
+    for road in network.roads.values():
+        for s in np.arange(0.5, road.length, STEP).tolist():
+            for lane in network.lane_ids(road.id, s, "driving"):
+                if network.lane_width(road.id, lane, s) > 2.6:
+                    x, y, z, heading = network.lane_pose(road.id, lane, s)
+                    found.append((x, -y, z, -heading))
+    return np.array(found)
+
+
+def hit(places: Points, points: Points) -> int:
+    """How many points a truck meets that passes all places."""
+    length, width, height = TRUCK
+    around = [dx * 100_000 + dy for dx in (-1, 0, 1) for dy in (-1, 0, 1)]
+    own = cell_of(places)
+    points = points[np.isin(cell_of(points), np.concatenate([own + step for step in around]))]
+    cells, count = cell_of(points), 0
+    order = np.argsort(cells, kind="stable")
+    numbers, starts = np.unique(cells[order], return_index=True)
+    for number, chosen in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        near = np.flatnonzero(np.isin(own, [number + step for step in around]))
+        here = points[chosen][:, None]
+        away = here[..., :2] - places[near, :2]
+        up = here[..., 2] - places[near, 2]
+        cos, sin = np.cos(places[near, 3]), np.sin(places[near, 3])
+        along = np.abs(away[..., 0] * cos + away[..., 1] * sin) < length
+        across = np.abs(away[..., 1] * cos - away[..., 0] * sin) < width
+        count += int((along & across & (up > 0.15) & (up < height)).any(axis=1).sum())
+    return count
+
+
+@pytest.mark.parametrize("path", [TOWN, HIGHWAY, CIRCUIT, HILL], ids=lambda path: path.stem)
+def test_a_truck_passes_on_every_lane_and_every_spawn_point(path: Path) -> None:
+    world = world_of(path)
+    mesh = scene_of(path).map
+    made = mesh.take(np.isin(mesh.tags, list(MADE)))
+    assert world.things.labelled(VEGETATION)
+    points = over(made)
+    poses = world.spawn_points()
+    spawns = np.array([(*pose.location, np.radians(pose.rotation.yaw)) for pose in poses]).reshape(
+        -1, 4
+    )
+    assert hit(np.concatenate((lane_places(world), spawns)), points) == 0
+    # The measure can fail: a truck that leaves its lane by ten metres meets something.
+    beside = lane_places(world)
+    beside[:, 0] -= 10.0 * np.sin(beside[:, 3])
+    beside[:, 1] += 10.0 * np.cos(beside[:, 3])
+    assert hit(beside, points) > 0
+
+
+def test_the_same_map_has_the_same_scenery_and_another_one_has_another() -> None:
+    text = CIRCUIT.read_text(encoding="utf-8")
+    again = SceneBuilder().scene(World(text, 0.05, has_scenery=True))
+    first = scene_of(CIRCUIT)
+    assert first.details is not None and again.details is not None
+    for one, two in ((first.map, again.map), (first.details[0], again.details[0])):
+        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    text = text.replace("</OpenDRIVE>", "<!-- -->\n</OpenDRIVE>")
+    other = SceneBuilder().scene(World(text, 0.05, has_scenery=True)).map
+    assert len(other) != len(first.map) or not np.array_equal(other.points, first.map.points)
+
+
+def test_the_town_has_houses_plants_and_more_of_many_kinds() -> None:
+    world = world_of(TOWN)
+    scene_of(TOWN)
+    things = {label: world.things.labelled(label) for label in MADE}
+    assert all(things.values()), {label for label, found in things.items() if not found}
+    kinds = {thing.name.split("_")[0] for thing in things[BUILDINGS]}
+    assert len(kinds) >= 12 and kinds <= {kind.name for kind in buildings.FACADES}
+    trees = {thing.name.split("_")[0] for thing in things[VEGETATION]}
+    assert {kind.name for kind in plants.TREES} < trees
+    # Without it only what the map names is there.
+    bare = World(TOWN.read_text(encoding="utf-8"), 0.05)
+    SceneBuilder().complete(bare)
+    assert not any(bare.things.labelled(label) for label in MADE)
+
+
+@pytest.mark.parametrize("number", range(0, 60, 12))
+def test_details_and_tiles_change_no_depth_and_no_label(number: int) -> None:
+    scene = scene_of(TOWN)
+    pose = world_of(TOWN).spawn_points()[number]
+    eye = axes_of(pose._replace(location=pose.location._replace(z=pose.location.z + 2.0)))
+    whole = render(scene, eye, LENS)
+    plain = render(scene._replace(tiles=None, details=None), eye, LENS)
+    tags, others = (np.append(view.mesh.tags, 11)[view.seen] for view in (whole, plain))
+    assert np.array_equal(tags, others)
+    one, two = depths(whole, LENS), depths(plain, LENS)
+    assert np.array_equal(np.isinf(one), np.isinf(two))
+    near = np.isfinite(one)
+    # Details lie a little before the faces that they are in.
+    assert np.abs(one[near] - two[near]).max() < 5e-3
+    # Without details the same triangles come through the tiles.
+    tiled = render(scene._replace(details=None), eye, LENS)
+    assert np.array_equal(tiled.seen, plain.seen)
+
+
+def test_what_a_client_hides_is_not_seen() -> None:
+    world = World(TOWN.read_text(encoding="utf-8"), 0.05, has_scenery=True)
+    builder = SceneBuilder()
+    before = builder.scene(world)
+    assert before.details is not None
+    world.things.show([thing.id for thing in world.things.labelled(BUILDINGS)], shown=False)
+    after = builder.scene(world)
+    assert BUILDINGS in before.map.tags and BUILDINGS not in after.map.tags
+    assert after.details is None or BUILDINGS not in after.details[0].tags
+    assert (after.map.tags == VEGETATION).sum() == (before.map.tags == VEGETATION).sum()
+
+
+@pytest.mark.parametrize("kind", buildings.FACADES, ids=lambda kind: kind.name)
+def test_a_house_stays_on_its_lot_and_turns_its_faces_outwards(kind: buildings.Facade) -> None:
+    for seed in range(5):
+        dice = Dice(seed, kind.name)
+        width, depth = dice.between(*kind.width), dice.between(*kind.depth)
+        form = buildings.house(kind, width, depth, dice)
+        points = np.concatenate([piece.points for piece in form.pieces if not piece.is_detail])
+        low, high = points.reshape(-1, 3).min(axis=0), points.reshape(-1, 3).max(axis=0)
+        room = 1.2 if kind.balconies else 0.0
+        assert low[0] >= 0.0 and high[0] <= width and low[1] >= -room and high[1] <= depth
+        # A closed surface seen from outside has the volume that the divergence theorem gives.
+        a, b, c = (points[:, i] for i in range(3))
+        volume = float(np.sum(np.cross(a, b) * c)) / 6.0
+        assert volume > 0.6 * width * depth * kind.storeys[0] * kind.storey
+        details = [piece for piece in form.pieces if piece.is_detail]
+        assert len(details) > 3
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**64 - 1), st.floats(-100.0, 100.0), st.floats(0.001, 50.0))
+def test_draws_stay_within_their_bounds(seed: int, low: float, width: float) -> None:
+    dice, again = Dice(seed, "one"), Dice(seed, "one")
+    values = [dice.between(low, low + width) for _ in range(100)]
+    assert values == [again.between(low, low + width) for _ in range(100)]
+    assert all(low <= value <= low + width for value in values)
+    assert {dice.whole(2, 4) for _ in range(200)} == {2, 3, 4}
