@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast the headless server's sensors are: ticks per second that the real client receives.
 
-    python bench/carla_sensors.py [--seconds 5] [--vehicles 30] [--only TEXT]
+    python bench/carla_sensors.py [--seconds 5] [--vehicles 30] [--scenery none] [--only TEXT]
 
 Starts a server with the town, one sensor or a rig on a car among others, and ticks at 20 Hz of
 simulated time as fast as the server goes. Processor times are those of a tick.
@@ -91,10 +91,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each case")
     parser.add_argument("--vehicles", type=int, default=30)
+    parser.add_argument("--scenery", choices=("full", "none"), default="full")
     parser.add_argument("--only", default="", metavar="TEXT", help="in the name of a case")
     options = parser.parse_args()
     server = subprocess.Popen(
-        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0"],
+        [sys.executable, "-m", "ros2_cosim.world.headless", "--port", "0",
+         "--scenery", options.scenery],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
